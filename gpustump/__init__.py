@@ -1,0 +1,71 @@
+"""Boosted decision stumps: exact, fast, and the same model on every machine.
+
+Importing this package is cheap: each public name is fetched from its file when first used, so that
+scikit-learn is loaded only by those who use the estimators.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from gpustump.boosting import Boosting as Boosting
+    from gpustump.boosting import Round as Round
+    from gpustump.boosting import boost as boost
+    from gpustump.boosting import fit_stump as fit_stump
+    from gpustump.placement import Device as Device
+    from gpustump.placement import DeviceError as DeviceError
+    from gpustump.placement import devices as devices
+    from gpustump.ensemble import Member as Member
+    from gpustump.ensemble import StumpEnsemble as StumpEnsemble
+    from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
+    from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
+    from gpustump.model_file import ModelFileError as ModelFileError
+    from gpustump.stump import Stump as Stump
+
+_HOMES = {
+    "AdaBoostClassifier": "estimators",
+    "Boosting": "boosting",
+    "DecisionStumpClassifier": "estimators",
+    "Device": "placement",
+    "DeviceError": "placement",
+    "Member": "ensemble",
+    "ModelFileError": "model_file",
+    "Round": "boosting",
+    "Stump": "stump",
+    "StumpEnsemble": "ensemble",
+    "boost": "boosting",
+    "devices": "placement",
+    "fit_stump": "boosting",
+}
+
+__all__ = [
+    "AdaBoostClassifier",
+    "Boosting",
+    "DecisionStumpClassifier",
+    "Device",
+    "DeviceError",
+    "Member",
+    "ModelFileError",
+    "Round",
+    "Stump",
+    "StumpEnsemble",
+    "boost",
+    "devices",
+    "fit_stump",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gpustump' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"gpustump.{_HOMES[name]}"), name)
+    globals()[name] = value  # from now on found without this function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

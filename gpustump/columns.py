@@ -1,0 +1,167 @@
+"""The feature table, prepared once: sorted orders, where values change, what is missing.
+
+A boosting run scans the same table in every round with other weights, so all that depends on the
+values alone is settled here, before the first round, and the scan never sees a value. Labels and
+weights are unknown to this file, so several runs (one class against the rest) share one `Columns`.
+
+Inside, the table is turned: row j of `order` belongs to feature j, its samples from the smallest
+value to the largest, then those whose value is missing (NaN). Position k stands for the cut after
+the k-th sorted sample; it is a real cut where the value there differs from the next one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+
+HOST_BLOCK_BYTES = 8 * 2**20
+"""Default budget for temporaries on the CPU: what stays in a core's cache."""
+DEVICE_BLOCK_BYTES = 512 * 2**20
+"""Default budget elsewhere: enough work for one launch to fill a GPU."""
+
+ELEMENT_BYTES = 48
+"""Temporary bytes per element of a block: values, keys, order and sorted keys while it is prepared;
+gathered weights, their running sums and two masked copies of those while it is scanned."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neighbouring features, sorted: as many as one scan may take at once.
+
+    Attributes
+    ----------
+    order : array (b, n_samples) of int32 or int64
+        Samples by increasing value, missing ones last.
+    cuts : array (b, n_samples - 1) of bool, or None
+        Whether a cut after this position parts two values; None if it does everywhere.
+    n_cuts, n_present : ndarray (b,) of int64
+        How many cuts, and how many samples that are not missing, each feature has.
+    """
+
+    order: Array
+    cuts: Array | None
+    n_cuts: np.ndarray
+    n_present: np.ndarray
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A feature table ready to be scanned.
+
+    Attributes
+    ----------
+    X : array (n_samples_given, n_features)
+        The caller's own table; never copied whole, never changed.
+    rows : array (n_samples,) of int, or None
+        The rows of X that take part; None for all of them.
+    blocks : tuple of Block
+        All features in order; every block but the last holds equally many.
+    n_samples, n_features : int
+    block_bytes : int
+        How many bytes of temporaries a scan of these columns may take.
+    """
+
+    X: Array
+    rows: Array | None
+    blocks: tuple[Block, ...]
+    n_samples: int
+    n_features: int
+    block_bytes: int
+
+    def values(self, feature: int) -> Array:
+        """One feature's values (n_samples,) in the dtype in which they are compared."""
+        return arrays.as_working(_pick(self.X[:, feature], self.rows))
+
+    def threshold(self, feature: int, position: int) -> float:
+        """The threshold of the cut after a position: below the next value, not below this one.
+
+        It is the midpoint of the two values, computed in their own dtype. Where that rounds up to
+        the next value, overflows or is undefined, it is the lower value itself, so that comparing
+        with it always parts the samples just where the scan did. After the last present sample
+        there is no next value, and the threshold is infinite.
+        """
+        block, row = divmod(feature, self.blocks[0].order.shape[0])
+        if position + 1 >= self.blocks[block].n_present[row]:
+            return math.inf
+        samples = self.blocks[block].order[row, position : position + 2]
+        if self.rows is not None:
+            samples = _pick(self.rows, samples)
+        low, high = arrays.to_host(arrays.as_working(_pick(self.X[:, feature], samples)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = (low + high) / low.dtype.type(2)
+        return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
+
+
+def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = None) -> Columns:
+    """Sort every column of a table once.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        Booleans, integers or floats, NaN for missing, of any array library.
+    rows : array (n_rows,) of int, optional
+        Take only these rows, without copying the table.
+    block_bytes : int, optional
+        Bytes of temporaries allowed; features are taken in blocks that fit. One feature is always
+        sorted whole, so preparing may take about 48 bytes per sample whatever the budget.
+
+    Returns
+    -------
+    Columns
+    """
+    if block_bytes is None:
+        block_bytes = HOST_BLOCK_BYTES if arrays.on_host(X) else DEVICE_BLOCK_BYTES
+    n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
+    return Columns(
+        X=X,
+        rows=rows,
+        blocks=tuple(
+            _sorted_block(arrays.as_working(_pick(X[:, features], rows)))
+            for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes)
+        ),
+        n_samples=n_samples,
+        n_features=n_features,
+        block_bytes=block_bytes,
+    )
+
+
+def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:
+    """Slices that cover `total` things in order, each as long as the budget allows, none empty."""
+    size = max(1, budget // bytes_each)
+    for start in range(0, total, size):
+        yield slice(start, min(start + size, total))
+
+
+def _sorted_block(values: Array) -> Block:
+    """Sort the columns of a table (n_samples, b)."""
+    xp = arrays.namespace_of(values)
+    n_samples, n_features = values.shape
+    flat = xp.reshape(xp.permute_dims(values, (1, 0)), (-1,))  # contiguous, one feature at a time
+    keys = xp.reshape(arrays.order_keys(flat), (n_features, n_samples))
+    order = xp.argsort(keys, axis=1, stable=False)
+    keys = xp.take_along_axis(keys, order, axis=1)
+    missing = arrays.missing_key(arrays.dtype_name(values))
+    cuts = (keys[:, 1:] != keys[:, :-1]) & (keys[:, 1:] != missing)
+    n_cuts = _count(cuts)
+    return Block(
+        order=xp.astype(order, xp.int32 if n_samples < 2**31 else xp.int64),
+        cuts=None if bool((n_cuts == n_samples - 1).all()) else cuts,
+        n_cuts=n_cuts,
+        n_present=_count(keys != missing),
+    )
+
+
+def _count(flags: Array) -> np.ndarray:
+    """How many of each row are true, on the host."""
+    xp = arrays.namespace_of(flags)
+    return arrays.to_host(xp.sum(xp.astype(flags, xp.int64), axis=1))
+
+
+def _pick(x: Array, rows: Array | None) -> Array:
+    return x if rows is None else arrays.namespace_of(x).take(x, rows, axis=0)

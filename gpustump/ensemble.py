@@ -1,0 +1,287 @@
+"""The finished model: stumps and votes as plain data, to predict anywhere, save and compare.
+
+A `StumpEnsemble` holds no arrays and belongs to no array library. It answers in the library and on
+the device of whatever table it is given, and its decision values are the same numbers on all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.stump import Stump
+from gpustump.tables import StepTable, step_tables
+from gpustump.validation import check_table
+
+Label = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Member:
+    """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
+
+    Attributes
+    ----------
+    stumps : tuple of Stump
+    votes : tuple of float
+    """
+
+    stumps: tuple[Stump, ...]
+    votes: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.stumps)
+
+    @cached_property
+    def tables(self) -> tuple[float, tuple[StepTable, ...]]:
+        """The constant part of the score, and its step function of each feature in use."""
+        return step_tables(self.stumps, self.votes)
+
+    def score(self, X: Array) -> Array:
+        """F(x) for each row of X, float64 (n_samples,)."""
+        xp = arrays.namespace_of(X)
+        constant, tables = self.tables
+        score = xp.full(X.shape[0], constant, dtype=xp.float64, device=arrays.device_of(X))
+        for table in tables:
+            score = score + table.look_up(X[:, table.feature])
+        return score
+
+
+@dataclass(frozen=True)
+class StumpEnsemble:
+    """A boosted-stump classifier for two classes or more.
+
+    Attributes
+    ----------
+    members : tuple of Member
+        For two classes one, whose score is positive for the second class; for more, one for each
+        class against the rest.
+    n_features : int
+    classes : tuple of bool, int, float or str
+        The labels, in the order of the members; (-1, +1) unless said otherwise.
+    feature_names : tuple of str, or None
+    details : mapping
+        Whatever else should travel in the file, as JSON knows it. Not part of the digest.
+    """
+
+    members: tuple[Member, ...]
+    n_features: int
+    classes: tuple[Label, ...] = (-1, 1)
+    feature_names: tuple[str, ...] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        wanted = 1 if len(self.classes) == 2 else len(self.classes)
+        if len(self.members) != wanted or len(self.classes) < 2:
+            raise ValueError(
+                f"members must be {wanted} for {len(self.classes)} classes; "
+                f"got {len(self.members)}."
+            )
+        features = [stump.feature for member in self.members for stump in member.stumps]
+        if features and not 0 <= min(features) <= max(features) < self.n_features:
+            raise ValueError(
+                f"stumps use features {min(features)} to {max(features)}, but n_features is "
+                f"{self.n_features}."
+            )
+
+    def __str__(self) -> str:
+        rounds = "+".join(str(len(member)) for member in self.members)
+        return (
+            f"StumpEnsemble of {rounds} stumps on {self.n_features} features for classes "
+            f"{', '.join(map(str, self.classes))}; digest {self.digest()[:12]}"
+        )
+
+    @property
+    def is_binary(self) -> bool:
+        return len(self.members) == 1
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of the member that has most."""
+        return max(len(member) for member in self.members)
+
+    def decision_function(self, X: Array) -> Array:
+        """The score F(x) of each sample: the sum of the votes.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library.
+
+        Returns
+        -------
+        array of float64, in the library and on the device of X
+            (n_samples,) for two classes, positive where the second one is predicted; otherwise
+            (n_samples, n_classes).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with `n_features` columns.
+        """
+        X = self._checked(X)
+        with arrays.computing_on(X):
+            return self._joined([member.score(X) for member in self.members])
+
+    def predict(self, X: Array) -> Array:
+        """The label of each sample: of the positive score, or of the largest. See `labels_of`."""
+        return self.labels_of(self.decision_function(X))
+
+    def predict_proba(self, X: Array) -> Array:
+        """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`."""
+        return self.probabilities_of(self.decision_function(X))
+
+    def staged_decision_function(self, X: Array) -> Iterator[Array]:
+        """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
+
+        A member with fewer rounds than others keeps its score.
+        """
+        X = self._checked(X)
+        xp = arrays.namespace_of(X)
+        scores = [xp.zeros(X.shape[0], dtype=xp.float64, device=arrays.device_of(X))] * len(
+            self.members
+        )
+        for number in range(self.n_rounds):
+            with arrays.computing_on(X):
+                scores = [
+                    _score_after(member, number, score, X)
+                    for member, score in zip(self.members, scores, strict=True)
+                ]
+                yielded = self._joined(scores)
+            yield yielded
+
+    def staged_predict(self, X: Array) -> Iterator[Array]:
+        """`predict` after 1, 2, ... rounds."""
+        return map(self.labels_of, self.staged_decision_function(X))
+
+    def staged_predict_proba(self, X: Array) -> Iterator[Array]:
+        """`predict_proba` after 1, 2, ... rounds."""
+        return map(self.probabilities_of, self.staged_decision_function(X))
+
+    def labels_of(self, scores: Array) -> Array:
+        """The labels that decision values stand for.
+
+        Numeric labels come in the scores' own library and on their device, text as a NumPy array.
+        Where two classes tie, or the score of a binary model is 0, the first one is taken.
+        """
+        index = self.class_indices(scores)
+        return labels_at(np.asarray(self.classes), index)
+
+    def class_indices(self, scores: Array) -> Array:
+        """The indices into `classes`, int64 (n_samples,), that decision values stand for."""
+        xp = arrays.namespace_of(scores)
+        with arrays.computing_on(scores):
+            if self.is_binary:
+                return xp.astype(scores > 0, xp.int64)
+            return xp.astype(xp.argmax(scores, axis=1), xp.int64)
+
+    def probabilities_of(self, scores: Array) -> Array:
+        """The class probabilities that decision values stand for, float64 (n_samples, n_classes).
+
+        P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1];
+        with more classes each member's, divided by their sum.
+        """
+        xp = arrays.namespace_of(scores)
+        with arrays.computing_on(scores):
+            if self.is_binary:
+                scores = xp.stack([-scores, scores], axis=1)
+                return xp.exp(_log_probabilities(scores))
+            logs = _log_probabilities(scores)
+            shares = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
+            return shares / xp.sum(shares, axis=1, keepdims=True)
+
+    def feature_importances(self) -> np.ndarray:
+        """Each feature's share of the votes, (n_features,): a sum of 1, or 0 without stumps."""
+        weight = np.zeros(self.n_features)
+        for member in self.members:
+            for stump, vote in zip(member.stumps, member.votes, strict=True):
+                if not stump.is_constant:
+                    weight[stump.feature] += vote
+        total = weight.sum()
+        return weight / total if total else weight
+
+    def truncated(self, n_rounds: int) -> StumpEnsemble:
+        """The model as it was after some rounds."""
+        members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
+        return StumpEnsemble(
+            members, self.n_features, self.classes, self.feature_names, self.details
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of the model's canonical bytes, hexadecimal.
+
+        Equal for equal models: stumps, votes, number of features and labels. Names of features and
+        details do not count.
+        """
+        from gpustump.model_file import canonical, model_part
+
+        return hashlib.sha256(canonical(model_part(self))).hexdigest()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a JSON file, whole or not at all."""
+        from gpustump.model_file import write
+
+        write(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> StumpEnsemble:
+        """Read a model that `save` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            A ValueError that says what is wrong with the file: truncated, edited, foreign, of a
+            later version.
+        OSError
+            If the file cannot be read.
+        """
+        from gpustump.model_file import read
+
+        return read(path)
+
+    def _checked(self, X: Array) -> Array:
+        X = check_table(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but this model is expecting {self.n_features} "
+                "features as input"
+            )
+        return X
+
+    def _joined(self, scores: list[Array]) -> Array:
+        if self.is_binary:
+            return scores[0]
+        return arrays.namespace_of(scores[0]).stack(scores, axis=1)
+
+
+def labels_at(labels: np.ndarray, index: Array) -> Array:
+    """labels[index], in the index's library and on its device where the labels are numbers."""
+    if labels.dtype.kind not in "biuf":
+        return labels[arrays.to_host(index)]
+    xp = arrays.namespace_of(index)
+    with arrays.computing_on(index):
+        labels = xp.asarray(labels, device=arrays.device_of(index))
+        return xp.take(labels, index, axis=0)
+
+
+def _score_after(member: Member, number: int, score: Array, X: Array) -> Array:
+    if number >= len(member):
+        return score
+    stump = member.stumps[number]
+    values = arrays.as_working(X[:, stump.feature])
+    return score + stump.on_values(values) * member.votes[number]
+
+
+def _log_probabilities(scores: Array) -> Array:
+    """ln(1 / (1 + exp(-2 F))), without overflow for large negative F."""
+    xp = arrays.namespace_of(scores)
+    negative = xp.where(scores < 0, scores, xp.zeros_like(scores))
+    return 2.0 * negative - xp.log1p(xp.exp(-2.0 * xp.abs(scores)))

@@ -1,0 +1,184 @@
+"""The scan: sorted columns and signed integer weights in, the best cut out. The reference.
+
+For every feature, with its samples in sorted order and a_i = y_i * q_i:
+
+    score_left[k]  = a_1 + ... + a_k          score_right[k] = a_{k+1} + ... + a_n
+
+A stump that says +1 on the left of cut k and -1 on its right agrees with the labels by
+score_left - score_right (the weight it gets right less the weight it gets wrong), the opposite
+stump by the negative of that. So the best stump of a feature maximises |score_left - score_right|
+[build_stump; Understanding Machine Learning 10.1.1].
+
+The sum of the two is the same at every cut, so their difference, 2 * score_left - (that sum), is
+extreme where score_left is. One cumulative sum per feature and its two extremes are all that is
+ever computed on the arrays, on all features of a block at once; comparing features is left to the
+host, on a few integers each. Samples whose value is missing sort last and belong to neither side:
+they vote by the sign of their own sum, which adds its absolute value to the agreement.
+
+All of it is on int64, so the order of summation, the blocks and the device cannot matter. Kernels
+written for one kind of device must return the same integers as this file, which is their oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.columns import ELEMENT_BYTES, Block, Columns, spans
+from gpustump.weights import TOP, SignedWeights
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The best cut of a round, in integers.
+
+    Attributes
+    ----------
+    feature : int
+        Index of the feature; 0 for a constant stump.
+    position : int or None
+        Sorted position of the last sample on the left; None for a constant stump.
+    polarity : int
+        +1 or -1: what the left side votes.
+    missing : int
+        +1 or -1: what samples whose value is missing vote.
+    agreement : int
+        Weight that the stump gets right less weight that it gets wrong; never negative.
+    """
+
+    feature: int
+    position: int | None
+    polarity: int
+    missing: int
+    agreement: int
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Each feature's largest and smallest `score_left` over its cuts, on the host.
+
+    Every field is an ndarray (n_features,) of int64: the two values, the first sorted position at
+    which each occurs, and the sum of a over the samples that are present. Features without a cut
+    hold anything in the first four.
+    """
+
+    high: np.ndarray
+    high_at: np.ndarray
+    low: np.ndarray
+    low_at: np.ndarray
+    present: np.ndarray
+
+
+def best_cut(columns: Columns, signed: SignedWeights) -> Cut:
+    """The cut of largest agreement over all features, cuts and polarities.
+
+    Ties go to the lower feature, then to the lower threshold; a constant stump is returned only
+    where it agrees strictly better than every real split.
+    """
+    found = [extremes(block, signed, columns.block_bytes) for block in columns.blocks]
+    joined = Extremes(*(np.concatenate(parts) for parts in zip(*map(_fields, found), strict=True)))
+    n_cuts = np.concatenate([block.n_cuts for block in columns.blocks])
+    n_present = np.concatenate([block.n_present for block in columns.blocks])
+    return choose(joined, signed.total, n_cuts=n_cuts, n_present=n_present)
+
+
+def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
+    """Scan the features of a block, as many samples at a time as the budget allows."""
+    n_features, n_samples = block.order.shape
+    best: list[Array] = []
+    carry: Array | None = None
+    present = np.zeros(n_features, dtype=np.int64)
+    # The last position is never a cut: there is no next sample.
+    for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
+        score_left = _running_sums(signed.values, block.order[:, samples])
+        score_left = score_left if carry is None else score_left + carry
+        carry = score_left[:, -1:]
+        here = _extremes_here(score_left, block.cuts, samples)
+        best = _merged(best, here) if best else here
+        if (block.n_present < n_samples).any():
+            present += _at_last_present(score_left, block.n_present, samples)
+    present[block.n_present == n_samples] = signed.total
+    xp = arrays.namespace_of(signed.values)
+    high, high_at, low, low_at = arrays.to_host(xp.stack(best))
+    return Extremes(high, high_at, low, low_at, present)
+
+
+def choose(found: Extremes, total: int, *, n_cuts: np.ndarray, n_present: np.ndarray) -> Cut:
+    """Compare the features' extremes, in the order that the exactness contract fixes."""
+    missing = total - found.present
+    high, low = np.where(n_cuts > 0, found.high, 0), np.where(n_cuts > 0, found.low, 0)
+    rising, falling = found.present - 2 * low, 2 * high - found.present
+    first_is_high = (falling > rising) | ((falling == rising) & (found.high_at <= found.low_at))
+    split = np.where(n_cuts > 0, np.maximum(rising, falling) + np.abs(missing), -1)
+    # The threshold above all values parts what is present from what is missing.
+    parts = np.sign(found.present) * np.sign(missing) < 0
+    apart = np.where(parts, np.abs(found.present) + np.abs(missing), -1)
+
+    by_feature = np.maximum(split, apart)
+    feature = int(np.argmax(by_feature))
+    agreement = int(by_feature[feature])
+    if abs(total) > agreement:
+        return Cut(0, None, _sign(total), _sign(total), abs(total))
+    if split[feature] >= apart[feature]:
+        polarity = 1 if first_is_high[feature] else -1
+        position = int((found.high_at if polarity > 0 else found.low_at)[feature])
+    else:
+        polarity = _sign(int(found.present[feature]))
+        position = int(n_present[feature]) - 1
+    return Cut(feature, position, polarity, _sign(int(missing[feature]) or total), agreement)
+
+
+def _running_sums(values: Array, order: Array) -> Array:
+    """The cumulative sums (b, n) of the values, each row in its own order (b, n)."""
+    xp = arrays.namespace_of(values)
+    gathered = xp.take(values, xp.reshape(order, (-1,)), axis=0)
+    return xp.cumulative_sum(xp.reshape(gathered, order.shape), axis=1)
+
+
+def _extremes_here(score_left: Array, cuts: Array | None, samples: slice) -> list[Array]:
+    """Largest and smallest score_left over the cuts of a chunk, with their positions."""
+    xp = arrays.namespace_of(score_left)
+    high = low = score_left
+    if cuts is not None:
+        here = cuts[:, samples]
+        high = xp.where(here, score_left, -TOP)
+        low = xp.where(here, score_left, TOP)
+    high_at, low_at = xp.argmax(high, axis=1), xp.argmin(low, axis=1)
+    return [
+        xp.max(high, axis=1),
+        xp.astype(high_at, xp.int64) + samples.start,
+        xp.min(low, axis=1),
+        xp.astype(low_at, xp.int64) + samples.start,
+    ]
+
+
+def _merged(best: list[Array], here: list[Array]) -> list[Array]:
+    """The extremes of two chunks; of equal ones the earlier, which has the lower threshold."""
+    xp = arrays.namespace_of(here[0])
+    higher, lower = here[0] > best[0], here[2] < best[2]
+    wins = [higher, higher, lower, lower]
+    return [xp.where(win, new, old) for win, new, old in zip(wins, here, best, strict=True)]
+
+
+def _at_last_present(score_left: Array, n_present: np.ndarray, samples: slice) -> np.ndarray:
+    """score_left at each feature's last present sample where this chunk holds it, otherwise 0."""
+    xp = arrays.namespace_of(score_left)
+    at = n_present - 1 - samples.start
+    inside = (at >= 0) & (at < score_left.shape[1])
+    at = np.where(inside, at, 0)[:, np.newaxis]
+    at = xp.asarray(at, device=arrays.device_of(score_left))
+    reached = arrays.to_host(xp.take_along_axis(score_left, at, axis=1))[:, 0]
+    return np.where(inside, reached, 0)
+
+
+def _sign(value: int) -> int:
+    """+1 or -1; zero counts as positive."""
+    return 1 if value >= 0 else -1
+
+
+def _fields(found: Extremes) -> Iterator[np.ndarray]:
+    return (getattr(found, name) for name in Extremes.__dataclass_fields__)

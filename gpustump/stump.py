@@ -1,0 +1,92 @@
+"""One decision stump as a value, and predicting with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+
+
+@dataclass(frozen=True)
+class Stump:
+    """h(x) = polarity if x[feature] <= threshold else -polarity; `missing` where x[feature] is NaN.
+
+    This is sign(threshold - x[feature]) * polarity [Shalev-Shwartz and Ben-David, Understanding
+    Machine Learning, 10.1.1]. In the notation of MATLAB's build_stump: ind = feature + 1,
+    x0 = threshold, s = -polarity, werr = error.
+
+    Attributes
+    ----------
+    feature : int
+        Column of X, from 0.
+    threshold : float
+        Exact in the dtype of the data it was learnt from. Infinite where every value goes left.
+    polarity : int
+        +1: predicts +1 where x <= threshold; -1: predicts -1 there.
+    missing : int
+        What it predicts for NaN, +1 or -1. If no training sample lacked the feature, that is the
+        label that was heavier overall, the best constant answer.
+    error : float
+        Weighted share of the training samples that it gets wrong.
+    """
+
+    feature: int
+    threshold: float
+    polarity: int
+    missing: int
+    error: float
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it predicts the same for every sample."""
+        return self.threshold == np.inf and self.polarity == self.missing
+
+    def predict(self, X: Array) -> Array:
+        """Predict -1 or +1 for each row of X.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library; anything else is taken as NumPy takes it.
+
+        Returns
+        -------
+        array (n_samples,) of int64
+            In the library and on the device of X.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a two-dimensional table of numbers that holds the feature.
+        """
+        from gpustump.validation import check_table
+
+        X = check_table(X, min_features=self.feature + 1)
+        xp = arrays.namespace_of(X)
+        with arrays.computing_on(X):
+            return xp.astype(self.on_values(arrays.as_working(X[:, self.feature])), xp.int64)
+
+    def on_values(self, values: Array) -> Array:
+        """Predict -1.0 or 1.0, float64 (n_samples,), from the feature's values, a float array."""
+        xp = arrays.namespace_of(values)
+        dtype = arrays.dtype_name(values)
+        threshold = arrays.order_keys(rounded_down(np.asarray([self.threshold]), dtype))
+        keys = arrays.order_keys(values)
+        goes_left = xp.astype(keys <= int(threshold[0]), xp.float64)
+        votes = (2.0 * goes_left - 1.0) * self.polarity
+        return xp.where(keys == arrays.missing_key(dtype), float(self.missing), votes)
+
+
+def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:
+    """Float64 thresholds as the largest values of a dtype that are not above them.
+
+    A value of that dtype is at most the rounded threshold exactly if it is at most the original,
+    so data need not be widened to be compared.
+    """
+    with np.errstate(over="ignore"):
+        nearest = thresholds.astype(dtype)
+    below = np.nextafter(nearest, np.asarray(-np.inf, dtype=dtype))
+    return np.where(nearest.astype(np.float64) > thresholds, below, nearest)

@@ -1,0 +1,124 @@
+"""Sample weights, and the signed integers that the scan adds up instead of them.
+
+A floating-point sum depends on the order of its terms, an integer sum does not. So every round's
+weights are rounded to integers, and every sum in the scan is a sum of those: the same on any
+library, device, block size and number of threads.
+
+The weights themselves are float64 and live in the unit of these integers, so that rounding is all
+there is to do. Between rounds each is multiplied once, by one of two factors that the host works
+out from the integers of the round before; a power of two in both keeps the integers' sum just
+under 2**62. Nothing here depends on the order of a floating-point sum, because there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from gpustump import arrays
+from gpustump.arrays import Array
+
+TOP = 2**62
+"""Bound of the integers' absolute sum: twice a partial sum still fits into int64."""
+
+FLOOR = 2.0**-900
+"""Least weight, in units of the integers. Where subnormal numbers are flushed to zero (XLA), a
+smaller one would vanish and elsewhere not; at 2**-962 of the whole it counts for nothing anyway."""
+
+SMALLEST = 2.0**-1022
+"""Sample weights below the smallest normal float64 count as zero, for the same reason."""
+
+
+@dataclass(frozen=True)
+class SignedWeights:
+    """One round's weights as the scan takes them: a_i = y_i * q_i.
+
+    Attributes
+    ----------
+    values : array (n_samples,) of int64
+    total : int
+        The sum of the values: how much heavier the samples labelled +1 are than the others.
+    mass : int
+        The sum of the absolute values, below 2**62.
+    """
+
+    values: Array
+    total: int
+    mass: int
+
+
+def signed(weights: Array, y: Array) -> SignedWeights:
+    """Round weights (n_samples,) to integers, and give each the sign of its label (-1.0 or 1.0)."""
+    xp = arrays.namespace_of(weights)
+    values = xp.astype(xp.round(weights) * y, xp.int64)
+    sums = arrays.integers(xp.stack([xp.sum(values), xp.sum(xp.abs(values))]))
+    return SignedWeights(values, *sums)
+
+
+def in_units(sample_weight: Array) -> Array:
+    """Bring positive float64 weights (n_samples,) to the unit in which their integers fill 62 bits.
+
+    Only multiplied by powers of two, so their ratios stay as given. The largest weight and the
+    number of samples give a unit that is safe; the exact sum of the integers in that unit then
+    tells how many bits are still free. (With the first step alone, one heavy sample among 10**8
+    would leave 15 bits to the others.)
+    """
+    xp = arrays.namespace_of(sample_weight)
+    n_samples = sample_weight.shape[0]
+    exponent = math.frexp(float(xp.max(sample_weight)))[1]
+    safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
+    first = xp.round(_times_power_of_two(sample_weight, safe))
+    mass = arrays.integers(xp.reshape(xp.sum(xp.astype(first, xp.int64)), (1,)))[0]
+    free = -_halvings(Fraction(mass + n_samples), n_samples)
+    return xp.maximum(_times_power_of_two(sample_weight, safe + free), _scalar(FLOOR, first))
+
+
+def reweighted(
+    weights: Array, wrong: Array, odds: Decimal, *, correct_mass: int, wrong_mass: int
+) -> Array:
+    """The next round's weights: those of misclassified samples grow by `odds` against the others'.
+
+    D_{t+1}(i) is proportional to D_t(i) * exp(-alpha_t * y_i * h_t(x_i)) [Freund and Schapire
+    1997; COS 511, lecture 11]. Up to a common factor that leaves correct samples as they are and
+    multiplies wrong ones by exp(2 * alpha_t); the common factor is a power of two.
+
+    Parameters
+    ----------
+    weights : array (n_samples,) of float64
+    wrong : array (n_samples,) of bool
+    odds : Decimal
+        exp(2 * alpha_t), any positive number.
+    correct_mass, wrong_mass : int
+        The integer weights of the two parts in the round that just ended.
+    """
+    xp = arrays.namespace_of(weights)
+    n_samples = weights.shape[0]
+    growth = Fraction(odds)
+    # Each weight is within 1/2 of its integer, and each product within a factor 1 + 2**-52.
+    bound = (correct_mass + n_samples) + growth * (wrong_mass + n_samples)
+    halvings = _halvings(bound * (1 + Fraction(1, 2**52)), n_samples)
+    unit = Fraction(1, 2**halvings) if halvings >= 0 else Fraction(2**-halvings)
+    scaled = xp.where(wrong, weights * float(growth * unit), weights * float(unit))
+    return xp.maximum(scaled, _scalar(FLOOR, weights))
+
+
+def _halvings(bound: Fraction, n_samples: int) -> int:
+    """The least k: weights of this sum, over 2**k, round to integers of a sum below 2**62."""
+    limit = TOP - 2 * n_samples  # rounding adds at most 1/2 to each
+    halvings = int(bound).bit_length() - limit.bit_length()
+    while bound > limit * Fraction(2) ** halvings:
+        halvings += 1
+    return halvings
+
+
+def _times_power_of_two(x: Array, power: int) -> Array:
+    """x * 2**power in two steps, since 2**power alone may not be a float."""
+    half = power // 2
+    return x * math.ldexp(1.0, half) * math.ldexp(1.0, power - half)
+
+
+def _scalar(value: float, like: Array) -> Array:
+    xp = arrays.namespace_of(like)
+    return xp.asarray(value, dtype=like.dtype, device=arrays.device_of(like))
