@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from gpustump.boosting import Round as Round
     from gpustump.boosting import boost as boost
     from gpustump.boosting import fit_stump as fit_stump
-    from gpustump.placement import Device as Device
-    from gpustump.placement import DeviceError as DeviceError
-    from gpustump.placement import devices as devices
     from gpustump.ensemble import Member as Member
     from gpustump.ensemble import StumpEnsemble as StumpEnsemble
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
     from gpustump.model_file import ModelFileError as ModelFileError
+    from gpustump.placement import Device as Device
+    from gpustump.placement import DeviceError as DeviceError
+    from gpustump.placement import devices as devices
     from gpustump.stump import Stump as Stump
 
 _HOMES = {

@@ -58,8 +58,9 @@ class Round:
         g_t = 1/2 - e_t.
     vote : float
         alpha_t = learning_rate / 2 * ln((1 - e_t) / e_t). A perfect stump, whose formula would be
-        infinite, votes as if half a sample of mean weight were wrong, e = 1/(2 * n_samples)
-        [the smoothing of Schapire and Singer 1999, 4.2].
+        infinite, votes as if it got half of the lightest sample's weight wrong. That is more than
+        any imperfect stump can have, and with equal weights e = 1/(2 * n_samples) [the smoothing
+        of Schapire and Singer 1999, 4.2].
     normaliser : float
         Z_t = e_t * exp(alpha_t) + (1 - e_t) * exp(-alpha_t), which is 2 * sqrt(e_t * (1 - e_t)) at
         a learning rate of 1.
@@ -217,6 +218,11 @@ class Boosting(Iterator[Round]):
             self._first = signed(self._weights, y)
             self._decision = self._xp.zeros_like(y)
 
+    @property
+    def n_done(self) -> int:
+        """Rounds done so far, those of `resume` included."""
+        return self._number
+
     def __next__(self) -> Round:
         if self._n_rounds is not None and self._number >= self._n_rounds:
             self.stop_reason = self.stop_reason or "limit"
@@ -241,14 +247,16 @@ class Boosting(Iterator[Round]):
                 sums = signed(self._weights, self._y)
                 predicted = stump.on_values(self._columns.values(stump.feature))
                 agreed = self._xp.where(predicted > 0, sums.values, -sums.values)
-                agreement = arrays.integers(self._xp.reshape(self._xp.sum(agreed), (1,)))[0]
-                self._advance(predicted, vote, (sums.mass - agreement) // 2, sums.mass)
+                agreement = int(self._xp.sum(agreed))
+                wrong = (sums.mass - agreement) // 2
+                self._advance(predicted, vote, wrong, sums.mass)
+                self.stop_reason = "perfect" if wrong == 0 else self.stop_reason
 
     def _round(self) -> Round | None:
         sums = signed(self._weights, self._y)
         cut = best_cut(self._columns, sums)
         wrong = (sums.mass - cut.agreement) // 2
-        vote = vote_of(wrong, sums.mass, self._learning_rate, self._columns.n_samples)
+        vote = self._vote(sums, wrong)
         if vote == 0.0 or self._sum_of_votes + vote > VOTES_LIMIT:
             self.stop_reason = "no edge" if vote == 0.0 else "limit"
             return None
@@ -267,6 +275,13 @@ class Boosting(Iterator[Round]):
             training_error=self._training_error(),
             training_bound=self._training_bound,
         )
+
+    def _vote(self, sums: SignedWeights, wrong: int) -> float:
+        if wrong:
+            return vote_of(wrong, sums.mass, self._learning_rate)
+        masses = self._xp.abs(sums.values)
+        lightest = int(self._xp.min(masses))
+        return vote_of(max(lightest, 1), 2 * sums.mass, self._learning_rate)
 
     def _advance(self, predicted: Array, vote: float, wrong: int, mass: int) -> float:
         """Add a stump's votes to the decision and reweight the samples; returns the normaliser."""
@@ -289,13 +304,11 @@ class Boosting(Iterator[Round]):
         xp = self._xp
         mistaken = (self._decision > 0) != (self._y > 0)
         masses = xp.where(mistaken, xp.abs(self._first.values), 0)
-        return arrays.integers(xp.reshape(xp.sum(masses), (1,)))[0] / self._first.mass
+        return int(xp.sum(masses)) / self._first.mass
 
 
-def vote_of(wrong: int, mass: int, learning_rate: float, n_samples: int) -> float:
-    """The vote of a stump that gets `wrong` of `mass` wrong, as `Round` describes it."""
-    if wrong == 0:
-        wrong, mass = 1, 2 * n_samples
+def vote_of(wrong: int, mass: int, learning_rate: float) -> float:
+    """The vote, a multiple of `VOTE_UNIT`, of a stump that gets `wrong` of `mass` wrong, not 0."""
     with decimal.localcontext(_EXACT):
         log_odds = (Decimal(mass - wrong) / Decimal(wrong)).ln()
         units = log_odds / 2 * Decimal(learning_rate) / Decimal(VOTE_UNIT)

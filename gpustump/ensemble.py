@@ -189,14 +189,18 @@ class StumpEnsemble:
         P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1];
         with more classes each member's, divided by their sum.
         """
+        with arrays.computing_on(scores):
+            return arrays.namespace_of(scores).exp(self.log_probabilities_of(scores))
+
+    def log_probabilities_of(self, scores: Array) -> Array:
+        """Logarithms of `probabilities_of`, without a detour over probabilities that vanish."""
         xp = arrays.namespace_of(scores)
         with arrays.computing_on(scores):
             if self.is_binary:
-                scores = xp.stack([-scores, scores], axis=1)
-                return xp.exp(_log_probabilities(scores))
-            logs = _log_probabilities(scores)
-            shares = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
-            return shares / xp.sum(shares, axis=1, keepdims=True)
+                return _log_sigmoid(xp.stack([-scores, scores], axis=1))
+            logs = _log_sigmoid(scores)
+            logs = logs - xp.max(logs, axis=1, keepdims=True)
+            return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
 
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the votes, (n_features,): a sum of 1, or 0 without stumps."""
@@ -280,7 +284,7 @@ def _score_after(member: Member, number: int, score: Array, X: Array) -> Array:
     return score + stump.on_values(values) * member.votes[number]
 
 
-def _log_probabilities(scores: Array) -> Array:
+def _log_sigmoid(scores: Array) -> Array:
     """ln(1 / (1 + exp(-2 F))), without overflow for large negative F."""
     xp = arrays.namespace_of(scores)
     negative = xp.where(scores < 0, scores, xp.zeros_like(scores))

@@ -179,10 +179,11 @@ def check_same_device(values: Array, name: str, X: Array) -> None:
 
 def brought_beside(values: Array, X: Array) -> Array:
     """The same values in the library and on the device of X."""
-    xp = arrays.namespace_of(X)
-    if arrays.namespace_of(values) is xp:
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    if arrays.namespace_of(values) is xp and arrays.device_of(values) == device:
         return values
-    return xp.asarray(np.array(arrays.to_host(values)), device=arrays.device_of(X))
+    with arrays.computing_on(X):
+        return xp.asarray(np.array(arrays.to_host(values)), device=device)
 
 
 def as_array(values: Any, name: str) -> Array:

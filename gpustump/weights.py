@@ -70,7 +70,7 @@ def in_units(sample_weight: Array) -> Array:
     exponent = math.frexp(float(xp.max(sample_weight)))[1]
     safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
     first = xp.round(_times_power_of_two(sample_weight, safe))
-    mass = arrays.integers(xp.reshape(xp.sum(xp.astype(first, xp.int64)), (1,)))[0]
+    mass = int(xp.sum(xp.astype(first, xp.int64)))
     free = -_halvings(Fraction(mass + n_samples), n_samples)
     return xp.maximum(_times_power_of_two(sample_weight, safe + free), _scalar(FLOOR, first))
 

@@ -1,0 +1,75 @@
+"""Stopping when samples held out of the training are no longer predicted better.
+
+The measure is the share of held-out weight that the ensemble gets wrong, as a ratio of two
+integers. Unlike a loss, which needs exponentials, it is the same number on every device, so the
+round at which a run stops is too.
+"""
+
+from __future__ import annotations
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting import Round
+from gpustump.stump import Stump
+from gpustump.weights import in_units, signed
+
+
+class EarlyStopping:
+    """A callback for `boost` that watches held-out samples.
+
+    Parameters
+    ----------
+    X : array (n_held_out, n_features)
+    y : array (n_held_out,) of float64
+        -1.0 or 1.0.
+    sample_weight : array (n_held_out,) of float64
+        Positive.
+    patience : int
+        Stop after so many rounds in a row without a new best.
+    tol : float
+        By how much an error must fall below the best one to count as new.
+
+    Attributes
+    ----------
+    errors : list of float
+        The held-out error after each round.
+    best_round : int
+        The number of the first round of least error, 0 if none was better than no model at all.
+    """
+
+    def __init__(
+        self, X: Array, y: Array, sample_weight: Array, *, patience: int, tol: float = 0.0
+    ) -> None:
+        self.errors: list[float] = []
+        self.best_round = 0
+        self._best_error = float("inf")
+        self._X = X
+        self._y = y
+        self._patience = patience
+        self._tol = tol
+        self._n_rounds = 0
+        self._decision = arrays.namespace_of(y).zeros_like(y)
+        self._masses = signed(in_units(sample_weight), arrays.namespace_of(y).ones_like(y))
+
+    def __call__(self, record: Round) -> bool:
+        self.add(record.stump, record.vote)
+        error = self._error()
+        self.errors.append(error)
+        if error < self._best_error - self._tol:
+            self._best_error, self.best_round = error, self._n_rounds
+        return self._n_rounds - self.best_round >= self._patience
+
+    def add(self, stump: Stump, vote: float) -> None:
+        """Count a round's votes without judging it: one that was made in an earlier run."""
+        with arrays.computing_on(self._X):
+            values = arrays.as_working(self._X[:, stump.feature])
+            self._decision = self._decision + stump.on_values(values) * vote
+        self._n_rounds += 1
+        self.best_round = self._n_rounds
+
+    def _error(self) -> float:
+        xp = arrays.namespace_of(self._y)
+        with arrays.computing_on(self._y):
+            mistaken = (self._decision > 0) != (self._y > 0)
+            wrong = xp.sum(xp.where(mistaken, self._masses.values, 0))
+            return int(wrong) / self._masses.mass

@@ -1,0 +1,513 @@
+"""scikit-learn's conventions around the model, and nothing else.
+
+What the estimators add to `training` and `StumpEnsemble`: parameters that are checked in `fit`,
+labels of any kind, frames with feature names, attributes under the names that users of
+`sklearn.ensemble.AdaBoostClassifier` know, and arrays of other libraries taken and answered in
+kind without switching on anything in scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting import Callback, Round
+from gpustump.ensemble import StumpEnsemble, labels_at
+from gpustump.labels import check_labels, encode
+from gpustump.placement import (
+    DeviceError,
+    brought_to,
+    check_device,
+    explained_errors,
+    places_to_train,
+)
+from gpustump.stump import Stump
+from gpustump.training import Run, Samples, Settings, member_of, train
+from gpustump.validation import (
+    brought_beside,
+    check_count,
+    check_real,
+    check_table,
+    check_vector,
+    check_weights,
+)
+
+
+class _StumpClassifier(ClassifierMixin, BaseEstimator):
+    """What a fitted model answers, and how a table becomes an array."""
+
+    model_: StumpEnsemble
+    classes_: np.ndarray
+    device_: str
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def decision_function(self, X: Array) -> Array:
+        """The score of each sample, the sum of the votes; see `StumpEnsemble.decision_function`.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+
+        Returns
+        -------
+        array of float64, (n_samples,) for two classes, otherwise (n_samples, n_classes)
+            In the library and on the device of X; for frames and lists a NumPy array.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with the features seen in `fit`.
+        """
+        check_is_fitted(self)
+        return self.model_.decision_function(self._table(X, reset=False))
+
+    def predict(self, X: Array) -> Array:
+        """The label of each sample, (n_samples,), in X's library; text labels in NumPy."""
+        return self._labels(self.decision_function(X))
+
+    def predict_proba(self, X: Array) -> Array:
+        """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`."""
+        scores = self.decision_function(X)
+        return self.model_.probabilities_of(scores)
+
+    def predict_log_proba(self, X: Array) -> Array:
+        """Logarithms of `predict_proba`."""
+        scores = self.decision_function(X)
+        return self.model_.log_probabilities_of(scores)
+
+    def staged_decision_function(self, X: Array) -> Iterator[Array]:
+        """`decision_function` after 1, 2, ... rounds."""
+        check_is_fitted(self)
+        yield from self.model_.staged_decision_function(self._table(X, reset=False))
+
+    def staged_predict(self, X: Array) -> Iterator[Array]:
+        """`predict` after 1, 2, ... rounds."""
+        yield from map(self._labels, self.staged_decision_function(X))
+
+    def staged_predict_proba(self, X: Array) -> Iterator[Array]:
+        """`predict_proba` after 1, 2, ... rounds."""
+        for scores in self.staged_decision_function(X):
+            yield self.model_.probabilities_of(scores)
+
+    def score(self, X: Array, y: Array, sample_weight: Array | None = None) -> float:
+        """The (weighted) share of samples that `predict` gets right."""
+        return self._accuracy(self.predict(X), y, sample_weight)
+
+    def staged_score(
+        self, X: Array, y: Array, sample_weight: Array | None = None
+    ) -> Iterator[float]:
+        """`score` after 1, 2, ... rounds."""
+        for predicted in self.staged_predict(X):
+            yield self._accuracy(predicted, y, sample_weight)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Each feature's share of the votes, (n_features,)."""
+        check_is_fitted(self)
+        return self.model_.feature_importances()
+
+    def _labels(self, scores: Array) -> Array:
+        return labels_at(self.classes_, self.model_.class_indices(scores))
+
+    def _accuracy(self, predicted: Array, y: Array, sample_weight: Array | None) -> float:
+        y = check_labels(y, predicted)
+        if arrays.library_name(predicted) != arrays.library_name(y):
+            predicted, y = arrays.to_host(predicted), arrays.to_host(y)
+        xp = arrays.namespace_of(y)
+        with arrays.computing_on(y):
+            right = xp.astype(predicted == y, xp.float64)
+            if sample_weight is None:
+                return float(xp.mean(right))
+            weights = xp.astype(check_vector(sample_weight, "sample_weight", y), xp.float64)
+            return float(xp.sum(right * weights) / xp.sum(weights))
+
+    def _table(self, X: Any, *, reset: bool) -> Array:
+        """X as an array; its number and names of features are learnt (`reset`) or compared."""
+        if arrays.is_array(X) and arrays.working_dtype(arrays.dtype_name(X)) is not None:
+            X = check_table(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        _refuse_text_columns(X)
+        return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+
+    def _train(
+        self, X: Any, y: Any, sample_weight: Any, settings: Settings, device: str, **options: Any
+    ) -> tuple[Run, ...]:
+        """Check the data, train where `device` says, and set all attributes but the runs' own."""
+        earlier: tuple[Run, ...] | None = options.get("earlier")
+        X = self._table(X, reset=earlier is None)
+        with arrays.computing_on(X):
+            weights, rows = check_weights(sample_weight, X)
+            y = check_labels(y, X)
+            if rows is not None:
+                y = arrays.namespace_of(y).take(y, brought_beside(rows, y), axis=0)
+            classes, index = encode(y, weights)
+            if earlier is not None and not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"y holds the classes {classes.tolist()}, but with warm_start=True it must "
+                    f"hold those of the earlier fit, {self.classes_.tolist()}."
+                )
+            samples, held_out = Samples(rows, index, weights), None
+            if settings.patience is not None:
+                samples, held_out = _split(samples, **options["split"])
+        runs, place = _trained_somewhere(
+            X, samples, held_out, len(classes), settings, device, earlier
+        )
+        self.classes_ = classes
+        self.n_classes_ = len(classes)
+        self.device_ = place
+        self.model_ = StumpEnsemble(
+            members=tuple(map(member_of, runs)),
+            n_features=self.n_features_in_,
+            classes=tuple(classes.tolist()),
+            feature_names=_names(self),
+        )
+        return runs
+
+
+class AdaBoostClassifier(_StumpClassifier):
+    """AdaBoost with exact decision stumps, for CPUs and GPUs, with the same model on all of them.
+
+    It can stand in for `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its
+    default. For two classes both run the same algorithm; votes here are Freund and Schapire's
+    alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight. For more
+    classes this one fits one binary model per class against the rest; scikit-learn's uses SAMME.
+
+    Parameters
+    ----------
+    estimator : None
+        For compatibility: None, a `DecisionStumpClassifier`, or scikit-learn's
+        `DecisionTreeClassifier(max_depth=1)`. Nothing else is boosted here.
+    n_estimators : int
+        The most rounds of boosting, for each member.
+    learning_rate : float
+        Shrinks every vote; above 0.
+    random_state : int, RandomState or None
+        For the split of early stopping, the one thing that is drawn.
+    device : str
+        Where to train: "auto" (where the data lives; host data on a GPU if CuPy works, otherwise
+        on the CPU), "cpu", "cuda", "cuda:1". The model does not depend on it.
+    n_iter_no_change : int or None
+        Early stopping: hold out a share of the samples and stop after so many rounds without a
+        lower error on them. The rounds after the best one are dropped.
+    validation_fraction : float
+        The share that is held out, stratified, if `n_iter_no_change` is given.
+    tol : float
+        By how much a held-out error must be lower to count.
+    warm_start : bool
+        Let the next `fit` go on from the rounds already made; on the same data it makes those that
+        an uninterrupted run would have made.
+    verbose : int
+        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal.
+    callback : callable or None
+        Called with each `Round`; a true answer ends that member's boosting.
+    block_bytes : int or None
+        How many bytes of temporaries a scan may take; by default what suits the device.
+
+    Attributes
+    ----------
+    model_ : StumpEnsemble
+        The model itself, free of any array library: `digest()`, `save(path)`, `load(path)`.
+    classes_ : ndarray (n_classes,)
+    device_ : str
+        Where it was trained.
+    rounds_ : tuple of tuple of Round
+        For each member what its rounds did: errors, edges, votes, bounds.
+    stop_reasons_ : tuple of str
+        For each member why it ended; see `Boosting`, and "early".
+    held_out_errors_ : tuple of tuple of float
+        With early stopping, for each member the held-out error after each round.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X was a frame whose column names are all text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpustump import AdaBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = AdaBoostClassifier(n_estimators=10, device="cpu").fit(X, y)
+    >>> clf.model_.members[0].stumps[0].feature
+    20
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        random_state: Any = None,
+        device: str = "auto",
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        block_bytes: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+        self.device = device
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.block_bytes = block_bytes
+
+    _runs: tuple[Run, ...]
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> AdaBoostClassifier:
+        """Train on a table.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+            Of any array library, or a pandas or polars frame. NaN means missing.
+        y : array (n_samples,)
+            Two classes or more: whole numbers, booleans or text.
+        sample_weight : array (n_samples,), optional
+            Finite, not negative, not all zero. Samples of weight zero take no part.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data or a parameter is not as described; the message names it and what was found.
+        DeviceError
+            If `device` asks for a GPU that cannot be had.
+        """
+        settings, device = self._settings(), check_device(self.device)
+        earlier = self._runs if self.warm_start and hasattr(self, "model_") else None
+        if earlier is not None and settings.n_rounds < max(len(run.rounds) for run in earlier):
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the rounds already made; with "
+                "warm_start=True it can only grow."
+            )
+        split = {"fraction": self.validation_fraction, "random_state": self.random_state}
+        self._runs = self._train(
+            X, y, sample_weight, settings, device, earlier=earlier, split=split
+        )
+        return self
+
+    @property
+    def rounds_(self) -> tuple[tuple[Round, ...], ...]:
+        """For each member what its rounds did."""
+        check_is_fitted(self)
+        return tuple(run.rounds for run in self._runs)
+
+    @property
+    def stop_reasons_(self) -> tuple[str, ...]:
+        """For each member why its boosting ended."""
+        check_is_fitted(self)
+        return tuple(run.stop_reason for run in self._runs)
+
+    @property
+    def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
+        """For each member the held-out error after each round."""
+        check_is_fitted(self)
+        return tuple(run.held_out_errors for run in self._runs)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The stumps in order of rounds; for more than two classes a list of them per class."""
+        check_is_fitted(self)
+        lists: list[list[Stump]] = [list(member.stumps) for member in self.model_.members]
+        return lists[0] if self.model_.is_binary else lists
+
+    @property
+    def estimator_weights_(self) -> np.ndarray:
+        """The votes, 0 after the last round: (n_estimators,), or (n_classes, n_estimators)."""
+        return self._by_round("vote", 0.0)
+
+    @property
+    def estimator_errors_(self) -> np.ndarray:
+        """The stumps' weighted errors, 1 after the last round; shaped as `estimator_weights_`."""
+        return self._by_round("error", 1.0)
+
+    def _by_round(self, name: str, fill: float) -> np.ndarray:
+        check_is_fitted(self)
+        length = max(self.n_estimators, self.model_.n_rounds)
+        table = np.full((len(self._runs), length), fill)
+        for row, run in zip(table, self._runs, strict=True):
+            row[: len(run.rounds)] = [getattr(record, name) for record in run.rounds]
+        return table[0] if self.model_.is_binary else table
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        _check_estimator(self.estimator)
+        patience = self.n_iter_no_change
+        if patience is not None:
+            patience = check_count(patience, "n_iter_no_change")
+            if check_real(self.validation_fraction, "validation_fraction", above=0.0) >= 1.0:
+                raise ValueError(
+                    "validation_fraction must be above 0 and below 1; got "
+                    f"{self.validation_fraction!r}."
+                )
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
+        if self.block_bytes is not None:
+            check_count(self.block_bytes, "block_bytes")
+        return Settings(
+            n_rounds=check_count(self.n_estimators, "n_estimators"),
+            learning_rate=check_real(self.learning_rate, "learning_rate", above=0.0),
+            patience=patience,
+            tol=check_real(self.tol, "tol"),
+            callback=self.callback,
+            block_bytes=self.block_bytes,
+            show_progress=bool(self.verbose),
+        )
+
+
+class DecisionStumpClassifier(_StumpClassifier):
+    """The one decision stump of least weighted error, as a classifier.
+
+    For more than two classes, one stump for each class against the rest. See `fit_stump` for the
+    stump as a plain value.
+
+    Parameters
+    ----------
+    device : str
+        As for `AdaBoostClassifier`.
+    block_bytes : int or None
+        As for `AdaBoostClassifier`.
+
+    Attributes
+    ----------
+    stump_ : Stump
+        For two classes the stump; +1 stands for the second of `classes_`.
+    model_ : StumpEnsemble
+        One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
+        than chance.
+    classes_, device_, n_features_in_, feature_names_in_
+        As for `AdaBoostClassifier`.
+    """
+
+    def __init__(self, *, device: str = "auto", block_bytes: int | None = None) -> None:
+        self.device = device
+        self.block_bytes = block_bytes
+
+    def fit(
+        self, X: Array, y: Array, sample_weight: Array | None = None
+    ) -> DecisionStumpClassifier:
+        """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
+        device = check_device(self.device)
+        if self.block_bytes is not None:
+            check_count(self.block_bytes, "block_bytes")
+        settings = Settings(n_rounds=1, block_bytes=self.block_bytes)
+        self._train(X, y, sample_weight, settings, device)
+        return self
+
+    @property
+    def stump_(self) -> Stump:
+        """The stump of a binary model."""
+        check_is_fitted(self)
+        stumps = self.model_.members[0].stumps
+        if not self.model_.is_binary or not stumps:
+            raise AttributeError("there is no single stump: see model_.members")
+        return stumps[0]
+
+
+def _trained_somewhere(
+    X: Array,
+    samples: Samples,
+    held_out: Samples | None,
+    n_classes: int,
+    settings: Settings,
+    device: str,
+    earlier: tuple[Run, ...] | None,
+) -> tuple[tuple[Run, ...], str]:
+    """The runs, and the first device, of those that may be tried, that could make them."""
+    places = places_to_train(X, device)
+    for place in places:
+        try:
+            with explained_errors(place):
+                there = brought_to(X, place)
+                runs = train(
+                    there,
+                    samples.beside(there),
+                    n_classes,
+                    settings,
+                    held_out=None if held_out is None else held_out.beside(there),
+                    earlier=earlier,
+                )
+                return runs, arrays.device_name(there)
+        except DeviceError:
+            if place == places[-1]:
+                raise
+    raise AssertionError("there is always a place to try")
+
+
+def _split(samples: Samples, fraction: float, random_state: Any) -> tuple[Samples, Samples]:
+    """Samples to train on and to watch, stratified, the same on every device."""
+    classes = arrays.to_host(samples.classes)
+    try:
+        kept, watched = train_test_split(
+            np.arange(len(classes)),
+            test_size=fraction,
+            stratify=classes,
+            random_state=random_state,
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"validation_fraction={fraction!r} of {len(classes)} samples cannot be held out: "
+            f"{error}"
+        ) from error
+    kept, watched = (brought_beside(np.sort(part), samples.classes) for part in (kept, watched))
+    return samples.taken(kept), samples.taken(watched)
+
+
+def _names(estimator: Any) -> tuple[str, ...] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def _refuse_text_columns(X: Any) -> None:
+    """Name the columns of a frame that hold something other than numbers."""
+    names = getattr(X, "columns", None)
+    if names is None or not hasattr(X, "dtypes"):
+        return
+    refused = []
+    for name in names:
+        try:
+            np.asarray(X[name]).astype(np.float64)
+        except (TypeError, ValueError):
+            refused.append(f"{name!r} ({np.asarray(X[name]).ravel()[0]!r}, ...)")
+    if refused:
+        raise ValueError(
+            f"X has columns that do not hold numbers: {', '.join(refused)}. Encode them, for "
+            "example with sklearn.preprocessing.OneHotEncoder, or drop them."
+        )
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Refuse a base estimator other than a stump."""
+    if estimator is None or isinstance(estimator, DecisionStumpClassifier):
+        return
+    from sklearn.tree import DecisionTreeClassifier
+
+    if isinstance(estimator, DecisionTreeClassifier):
+        plain = DecisionTreeClassifier(max_depth=1).get_params()
+        plain["random_state"] = estimator.random_state
+        if estimator.get_params() == plain:
+            return
+    raise ValueError(
+        f"estimator must be None, DecisionStumpClassifier() or DecisionTreeClassifier(max_depth=1),"
+        f" as only decision stumps are boosted here; got {estimator!r}."
+    )
