@@ -52,7 +52,7 @@ class EarlyStopping:
         self._masses = signed(in_units(sample_weight), arrays.namespace_of(y).ones_like(y))
 
     def __call__(self, record: Round) -> bool:
-        self.add(record.stump, record.vote)
+        self._count(record.stump, record.vote)
         error = self._error()
         self.errors.append(error)
         if error < self._best_error - self._tol:
@@ -60,12 +60,15 @@ class EarlyStopping:
         return self._n_rounds - self.best_round >= self._patience
 
     def add(self, stump: Stump, vote: float) -> None:
-        """Count a round's votes without judging it: one that was made in an earlier run."""
+        """Take over a round of an earlier run, which was kept then and is not judged again."""
+        self._count(stump, vote)
+        self.best_round = self._n_rounds
+
+    def _count(self, stump: Stump, vote: float) -> None:
         with arrays.computing_on(self._X):
             values = arrays.as_working(self._X[:, stump.feature])
             self._decision = self._decision + stump.on_values(values) * vote
         self._n_rounds += 1
-        self.best_round = self._n_rounds
 
     def _error(self) -> float:
         xp = arrays.namespace_of(self._y)

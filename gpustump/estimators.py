@@ -51,6 +51,9 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        # tags.array_api_support stays False: it would promise that arrays of another library than
+        # in fit are refused, and that arrays on two devices are moved together unasked. Here a
+        # model answers in any library, and nothing is moved unasked.
         return tags
 
     def decision_function(self, X: Array) -> Array:
@@ -135,7 +138,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
 
     def _table(self, X: Any, *, reset: bool) -> Array:
         """X as an array; its number and names of features are learnt (`reset`) or compared."""
-        if arrays.is_array(X) and arrays.working_dtype(arrays.dtype_name(X)) is not None:
+        if arrays.is_array(X) and arrays.dtype_name(X) != "object":
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
