@@ -146,17 +146,17 @@ class StumpEnsemble:
         """
         X = self._checked(X)
         xp = arrays.namespace_of(X)
-        scores = [xp.zeros(X.shape[0], dtype=xp.float64, device=arrays.device_of(X))] * len(
-            self.members
-        )
+        with arrays.computing_on(X):
+            zeros = xp.zeros(X.shape[0], dtype=xp.float64, device=arrays.device_of(X))
+        scores = [zeros] * len(self.members)
         for number in range(self.n_rounds):
             with arrays.computing_on(X):
                 scores = [
                     _score_after(member, number, score, X)
                     for member, score in zip(self.members, scores, strict=True)
                 ]
-                yielded = self._joined(scores)
-            yield yielded
+                joined = self._joined(scores)
+            yield joined
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds."""

@@ -184,9 +184,11 @@ class AdaBoostClassifier(_StumpClassifier):
     """AdaBoost with exact decision stumps, for CPUs and GPUs, with the same model on all of them.
 
     It can stand in for `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its
-    default. For two classes both run the same algorithm; votes here are Freund and Schapire's
-    alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight. For more
-    classes this one fits one binary model per class against the rest; scikit-learn's uses SAMME.
+    default. For two classes the boosting is the same, but the stump of each round is the one of
+    least weighted error, where scikit-learn's trees look for the purest leaves (Gini). Votes are
+    Freund and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's
+    weight, and the decision function is their plain sum. For more classes this one fits one binary
+    model per class against the rest; scikit-learn's uses SAMME.
 
     Parameters
     ----------
@@ -491,7 +493,7 @@ def _refuse_text_columns(X: Any) -> None:
         try:
             np.asarray(X[name]).astype(np.float64)
         except (TypeError, ValueError):
-            refused.append(f"{name!r} ({np.asarray(X[name]).ravel()[0]!r}, ...)")
+            refused.append(f"{name!r} ({np.asarray(X[name]).ravel().tolist()[0]!r}, ...)")
     if refused:
         raise ValueError(
             f"X has columns that do not hold numbers: {', '.join(refused)}. Encode them, for "

@@ -1,0 +1,95 @@
+"""The array libraries on which every behaviour is tested, in one list.
+
+A behaviour test takes the `backend` fixture (see conftest.py) and so runs once for each of them.
+One that cannot be used here is skipped, and the skip says why. Arrays go in from NumPy by `asarray`
+and come back by `to_numpy`; neither uses the package's own conversions, which are under test.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Backend:
+    """An array library: how to give it an array, how to take one back, why it cannot be used."""
+
+    name: str
+    asarray: Callable[[np.ndarray], Any]
+    to_numpy: Callable[[Any], np.ndarray]
+    reason: str | None = None
+    lacks: frozenset[str] = frozenset()
+
+    def owns(self, x: Any) -> bool:
+        """Whether an array is this library's."""
+        return type(x) is type(self.asarray(np.zeros(1, dtype=np.float32)))
+
+    def dtype_of(self, x: Any) -> str:
+        return str(x.dtype).rpartition(".")[2]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _missing(module: str) -> str | None:
+    return None if importlib.util.find_spec(module) else f"{module} is not installed"
+
+
+def _no_cupy() -> str | None:
+    if importlib.util.find_spec("cupy") is None:
+        return "cupy is not installed"
+    try:
+        import cupy
+
+        if int(cupy.arange(3).sum()) != 3:
+            return "cupy computes wrongly here"
+    except Exception as error:
+        return f"cupy does not work here: {type(error).__name__}: {error}"
+    return None
+
+
+def _to_strict(x: np.ndarray) -> Any:
+    import array_api_strict
+
+    return array_api_strict.asarray(np.array(x))
+
+
+def _to_torch(x: np.ndarray) -> Any:
+    import torch
+
+    return torch.tensor(np.array(x))
+
+
+def _to_jax(x: np.ndarray) -> Any:
+    import jax
+
+    with jax.enable_x64(True):  # without it, JAX has no 64-bit types
+        return jax.numpy.asarray(x)
+
+
+def _to_cupy(x: np.ndarray) -> Any:
+    import cupy
+
+    return cupy.asarray(x)
+
+
+BACKENDS = (
+    Backend("numpy", np.array, np.asarray),
+    Backend(
+        "array-api-strict",
+        _to_strict,
+        np.asarray,
+        _missing("array_api_strict"),
+        lacks=frozenset({"float16"}),  # as the standard does
+    ),
+    Backend("torch", _to_torch, lambda x: x.numpy(), _missing("torch")),
+    Backend("jax", _to_jax, np.asarray, _missing("jax")),
+    Backend("cupy", _to_cupy, lambda x: x.get(), _no_cupy()),
+)
+
+NUMPY = BACKENDS[0]

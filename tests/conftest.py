@@ -1,0 +1,29 @@
+"""Fixtures of all tests: the backends, and how Hypothesis looks for counterexamples.
+
+On CI the examples are the same in every run, so that a failure there can be repeated anywhere;
+elsewhere each run tries new ones.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from backends import BACKENDS, Backend
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "gpustump",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("gpustump")
+
+
+@pytest.fixture(scope="session", params=BACKENDS, ids=str)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """Each array library in turn; skipped, with the reason, where it cannot be used."""
+    if request.param.reason:
+        pytest.skip(request.param.reason)
+    return request.param

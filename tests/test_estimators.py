@@ -1,0 +1,447 @@
+"""The estimators against scikit-learn: its own checks, its AdaBoost, its tools around estimators.
+
+What the model itself computes is proved elsewhere; here it is shown that it arrives unchanged
+through labels of any kind, frames, pipelines, copies, and arrays of every library.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from backends import Backend
+from sklearn import ensemble
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gpustump
+from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble
+
+CANCER = load_breast_cancer(return_X_y=True)
+IRIS = load_iris(return_X_y=True)
+
+
+def small(n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(120, 4))
+    score = X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=120) / 2
+    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+
+
+@parametrize_with_checks([AdaBoostClassifier(n_estimators=10), DecisionStumpClassifier()])
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its checks provoke warnings on purpose
+        check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [50, 200])
+def test_breast_cancer_is_classified_as_well_as_by_scikit_learn(rounds):
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    ours = cross_val_score(AdaBoostClassifier(n_estimators=rounds), *CANCER, cv=folds)
+    theirs = cross_val_score(ensemble.AdaBoostClassifier(n_estimators=rounds), *CANCER, cv=folds)
+    assert ours.mean() > theirs.mean() - theirs.std()
+
+
+@pytest.mark.slow
+def test_digits_are_classified_better_than_by_scikit_learn():
+    X, y = load_digits(return_X_y=True)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    ours = cross_val_score(AdaBoostClassifier(), X, y, cv=folds)
+    theirs = cross_val_score(ensemble.AdaBoostClassifier(), X, y, cv=folds)
+    assert ours.mean() > theirs.mean()
+
+
+@pytest.mark.parametrize("learning_rate", [1.0, 0.3])
+def test_scikit_learn_boosting_our_stump_makes_the_same_rounds(learning_rate):
+    X, y = small()
+    options = {"n_estimators": 8, "learning_rate": learning_rate}
+    ours = AdaBoostClassifier(**options).fit(X, y)
+    theirs = ensemble.AdaBoostClassifier(DecisionStumpClassifier(), **options).fit(X, y)
+    assert [e.stump_.threshold for e in theirs] == [s.threshold for s in ours.estimators_]
+    np.testing.assert_allclose(2 * ours.estimator_weights_, theirs.estimator_weights_, rtol=1e-8)
+    np.testing.assert_allclose(ours.estimator_errors_, theirs.estimator_errors_, rtol=1e-8)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    for one, other in zip(ours.staged_predict(X), theirs.staged_predict(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_importances_are_the_vote_weighted_counts_of_scikit_learn():
+    ours = AdaBoostClassifier(n_estimators=30).fit(*CANCER)
+    trees = ensemble.AdaBoostClassifier(n_estimators=30).fit(*CANCER)
+    counted = np.zeros(30)
+    np.add.at(counted, [s.feature for s in ours.estimators_], ours.estimator_weights_)
+    np.testing.assert_allclose(ours.feature_importances_, counted / counted.sum(), rtol=1e-12)
+    assert trees.feature_importances_.shape == ours.feature_importances_.shape
+
+
+def test_the_first_error_is_at_most_that_of_scikit_learn_s_tree():
+    for seed in range(10):
+        X, y = small(seed=seed)
+        ours = AdaBoostClassifier(n_estimators=1).fit(X, y)
+        theirs = ensemble.AdaBoostClassifier(n_estimators=1).fit(X, y)
+        assert ours.estimator_errors_[0] <= theirs.estimator_errors_[0] + 1e-12
+
+
+def test_scikit_learn_s_own_stump_may_be_named_as_the_estimator():
+    X, y = small()
+    plain = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    for base in (DecisionTreeClassifier(max_depth=1), DecisionStumpClassifier()):
+        assert AdaBoostClassifier(base, n_estimators=3).fit(X, y).model_ == plain.model_
+    with pytest.raises(ValueError, match=r"estimator must be None.*max_depth=2"):
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2)).fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_library_is_answered_in_kind(backend: Backend, n_classes):
+    X, y = small(n_classes)
+    expected = AdaBoostClassifier(n_estimators=7, device="cpu").fit(X, y)
+    there, labels = backend.asarray(X), backend.asarray(y)
+    classifier = AdaBoostClassifier(n_estimators=7).fit(there, labels)
+    assert classifier.model_.digest() == expected.model_.digest()
+    assert classifier.device_ == ("cuda:0" if backend.name == "cupy" else "cpu")
+    answers = {
+        name: getattr(classifier, name)(there)
+        for name in ("predict", "decision_function", "predict_proba", "predict_log_proba")
+    }
+    assert all(backend.owns(answer) for answer in answers.values())
+    assert np.array_equal(backend.to_numpy(answers["predict"]), expected.predict(X))
+    decision = backend.to_numpy(answers["decision_function"])
+    assert np.array_equal(decision, expected.decision_function(X))
+    probabilities = backend.to_numpy(answers["predict_proba"])
+    np.testing.assert_allclose(probabilities, expected.predict_proba(X), rtol=1e-14)
+    assert classifier.score(there, labels) == expected.score(X, y)
+    assert list(classifier.staged_score(there, labels))[-1] == expected.score(X, y)
+
+
+def test_labels_of_any_kind_come_back_as_they_were():
+    X, y = small(3)
+    kinds = [
+        np.asarray(["low", "middle", "high"])[y],
+        np.asarray(["low", "middle", "high"], dtype=object)[y],
+        np.asarray([-5, 3, 99])[y],
+        np.asarray([1.0, 2.0, 4.0], dtype=np.float32)[y],
+        (y == 1),
+        pd.Series(pd.Categorical.from_codes(y, ["a", "b", "c"])),
+        pl.Series(["a", "b", "c"])[y],
+        ["yes" if label else "no" for label in y],
+    ]
+    for labels in kinds:
+        classifier = AdaBoostClassifier(n_estimators=60).fit(X, labels)
+        predicted = classifier.predict(X)
+        given = np.asarray(labels)
+        assert set(predicted.tolist()) <= set(given.tolist())
+        assert accuracy_score(given, predicted) > 0.8
+        assert classifier.score(X, labels) == accuracy_score(given, predicted)
+        assert list(classifier.classes_) == sorted(set(given.tolist()))
+
+
+def test_frames_give_the_model_of_their_numbers_and_their_names():
+    X, y = small()
+    names = ["a", "b", "c", "d"]
+    plain = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        classifier = AdaBoostClassifier(n_estimators=5).fit(frame, y)
+        assert classifier.model_.digest() == plain.model_.digest()
+        assert classifier.model_.feature_names == tuple(names)
+        assert list(classifier.feature_names_in_) == names
+        assert np.array_equal(classifier.predict(frame), plain.predict(X))
+
+
+def test_a_renamed_column_is_refused_by_name():
+    X, y = small()
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    classifier = AdaBoostClassifier(n_estimators=2).fit(frame, y)
+    with pytest.raises(ValueError, match=r"(?s)unseen at fit time.*other"):
+        classifier.predict(frame.rename(columns={"b": "other"}))
+
+
+def test_a_text_column_is_refused_by_name():
+    X, y = small()
+    for frame in (pd.DataFrame(X[:, :2]), pl.DataFrame(X[:, :2], schema=["a", "b"])):
+        with_text = (
+            frame.assign(town="Oslo")
+            if isinstance(frame, pd.DataFrame)
+            else frame.with_columns(town=pl.lit("Oslo"))
+        )
+        with pytest.raises(ValueError, match=r"'town' \('Oslo'"):
+            AdaBoostClassifier().fit(with_text, y)
+
+
+def test_missing_values_in_nullable_columns_are_nan():
+    X, y = small()
+    X[::7, 0] = np.nan
+    plain = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    nullable = pd.DataFrame(X).astype("Float64")
+    assert AdaBoostClassifier(n_estimators=5).fit(nullable, y).model_.digest() == (
+        plain.model_.digest()
+    )
+
+
+def test_pipelines_grid_search_cloning_and_pickling_work():
+    X, y = CANCER
+    pipeline = make_pipeline(SimpleImputer(), AdaBoostClassifier())
+    grid = {"adaboostclassifier__n_estimators": [2, 10]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert search.best_params_ == {"adaboostclassifier__n_estimators": 10}
+    fitted = search.best_estimator_[-1]
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy.model_ == fitted.model_
+    assert np.array_equal(copy.decision_function(X), fitted.decision_function(X))
+    assert not hasattr(clone(fitted), "model_")
+    assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_the_model_travels_alone(tmp_path):
+    for X, y in (CANCER, IRIS):
+        classifier = AdaBoostClassifier(n_estimators=12).fit(X, y)
+        classifier.model_.save(tmp_path / "model.json")
+        model = StumpEnsemble.load(tmp_path / "model.json")
+        assert model.digest() == classifier.model_.digest()
+        assert np.array_equal(model.predict(X), classifier.predict(X))
+        assert np.array_equal(model.predict_proba(X), classifier.predict_proba(X))
+
+
+def test_probabilities_are_usable_as_such():
+    X, y = CANCER
+    for n_classes, labels in ((2, y), (3, np.digitize(X[:, 0], [12, 16]))):
+        classifier = AdaBoostClassifier(n_estimators=30, learning_rate=0.2).fit(X, labels)
+        probabilities = classifier.predict_proba(X)
+        assert probabilities.shape == (len(X), n_classes)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-14)
+        np.testing.assert_allclose(np.log(probabilities), classifier.predict_log_proba(X))
+        assert log_loss(labels, probabilities) < 0.5 * np.log(n_classes)
+
+
+def test_two_class_probability_is_the_logistic_of_twice_the_score():
+    X, y = CANCER
+    classifier = AdaBoostClassifier(n_estimators=30).fit(X, y)
+    expected = 1 / (1 + np.exp(-2 * classifier.decision_function(X)))
+    np.testing.assert_allclose(classifier.predict_proba(X)[:, 1], expected, rtol=1e-13)
+
+
+def test_more_classes_are_one_binary_model_each():
+    X, y = small(3)
+    classifier = AdaBoostClassifier(n_estimators=9).fit(X, y)
+    scores = classifier.decision_function(X)
+    for k in range(3):
+        alone = AdaBoostClassifier(n_estimators=9).fit(X, y == k)
+        assert alone.model_.members[0] == classifier.model_.members[k]
+        assert np.array_equal(scores[:, k], alone.decision_function(X))
+    assert np.array_equal(classifier.predict(X), np.argmax(scores, axis=1))
+    assert classifier.estimator_weights_.shape == (3, 9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_the_same_as_repetition(n_classes):
+    X, y = small(n_classes)
+    weights = np.random.default_rng(1).integers(0, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), weights)
+    weighted = AdaBoostClassifier(n_estimators=5).fit(X, y, sample_weight=weights)
+    plain = AdaBoostClassifier(n_estimators=5).fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.decision_function(X), plain.decision_function(X), rtol=1e-9)
+
+
+def test_a_class_without_weight_is_not_a_class():
+    X, y = small(3)
+    weights = (y != 1).astype(float)
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, y, sample_weight=weights)
+    assert list(classifier.classes_) == [0, 2]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_warm_start_makes_the_rounds_of_an_uninterrupted_run(backend: Backend, n_classes):
+    X, y = small(n_classes)
+    there, labels = backend.asarray(X), backend.asarray(y)
+    whole = AdaBoostClassifier(n_estimators=11).fit(there, labels)
+    parts = AdaBoostClassifier(n_estimators=4, warm_start=True).fit(there, labels)
+    parts.set_params(n_estimators=11).fit(there, labels)
+    assert parts.model_.digest() == whole.model_.digest()
+    assert parts.rounds_ == whole.rounds_
+
+
+def test_warm_start_can_only_grow_and_keeps_its_classes():
+    X, y = small()
+    classifier = AdaBoostClassifier(n_estimators=4, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="n_estimators=3 is less than"):
+        classifier.set_params(n_estimators=3).fit(X, y)
+    with pytest.raises(ValueError, match="those of the earlier fit"):
+        classifier.set_params(n_estimators=6).fit(X, y + 1)
+
+
+def test_early_stopping_keeps_the_round_of_least_held_out_error(backend: Backend):
+    X, y = small(seed=5)
+    options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3}
+    options["validation_fraction"] = 0.3
+    classifier = AdaBoostClassifier(**options).fit(backend.asarray(X), backend.asarray(y))
+    errors = classifier.held_out_errors_[0]
+    kept = len(classifier.rounds_[0])
+    assert classifier.stop_reasons_ == ("early",)
+    assert kept == np.argmin(errors) + 1
+    assert len(errors) == kept + 7
+    assert len(classifier.model_.members[0]) == kept
+    plain = AdaBoostClassifier(**options).fit(X, y)
+    assert classifier.model_.digest() == plain.model_.digest()
+    assert plain.held_out_errors_ == classifier.held_out_errors_
+
+
+def test_early_stopping_does_not_train_on_what_it_watches():
+    X, y = small()
+    options = {"n_estimators": 6, "random_state": 1, "validation_fraction": 0.25}
+    watched = AdaBoostClassifier(n_iter_no_change=100, **options).fit(X, y)
+    shares = {round(r.training_error * 90, 9) % 1 for r in watched.rounds_[0]}
+    assert shares == {0.0}  # multiples of 1/90: three quarters of the 120 samples
+
+
+def test_a_callback_sees_every_round_and_can_stop():
+    X, y = small()
+    seen = []
+
+    def stop_at_four(record: gpustump.Round) -> bool:
+        seen.append(record)
+        return record.number == 4
+
+    classifier = AdaBoostClassifier(callback=stop_at_four).fit(X, y)
+    assert tuple(seen) == classifier.rounds_[0]
+    assert len(classifier.estimators_) == 4
+    assert classifier.stop_reasons_ == ("callback",)
+
+
+def test_attributes_after_the_last_round_are_filled_as_in_scikit_learn():
+    X = np.arange(10.0)[:, None]
+    classifier = AdaBoostClassifier(n_estimators=5).fit(X, X[:, 0] > 4)
+    assert classifier.stop_reasons_ == ("perfect",)
+    assert classifier.estimator_errors_.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0]
+    assert classifier.estimator_weights_[1:].tolist() == [0.0] * 4
+    assert np.isfinite(classifier.decision_function(X)).all()
+
+
+def test_without_any_edge_the_first_class_is_predicted():
+    X = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    classifier = AdaBoostClassifier().fit(X, [0, 1, 1, 0])
+    assert classifier.stop_reasons_ == ("no edge",)
+    assert classifier.estimators_ == []
+    assert classifier.predict(X).tolist() == [0, 0, 0, 0]
+    assert classifier.predict_proba(X).tolist() == [[0.5, 0.5]] * 4
+
+
+def test_the_stump_classifier_is_the_stump():
+    X, y = small()
+    classifier = DecisionStumpClassifier().fit(X, y)
+    stump = gpustump.fit_stump(X, 2 * y - 1)
+    assert classifier.stump_ == stump
+    assert np.array_equal(classifier.predict(X), (stump.predict(X) + 1) // 2)
+    assert classifier.score(X, y) == pytest.approx(1 - stump.error, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_estimators": 0}, "n_estimators must be at least 1; got 0"),
+        ({"n_estimators": 2.5}, "n_estimators must be a whole number.*got 2.5"),
+        ({"n_estimators": True}, "n_estimators must be a whole number"),
+        ({"learning_rate": 0.0}, "learning_rate must be a finite number above 0; got 0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be"),
+        ({"learning_rate": "fast"}, "learning_rate must be.*got 'fast'"),
+        ({"device": "gpu"}, "device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got 'gpu'"),
+        ({"device": None}, "device must be"),
+        ({"n_iter_no_change": 0}, "n_iter_no_change must be at least 1"),
+        ({"n_iter_no_change": 5, "validation_fraction": 1.0}, "validation_fraction must be"),
+        ({"n_iter_no_change": 5, "validation_fraction": 1e-9}, "validation_fraction=1e-09 of"),
+        ({"block_bytes": 0}, "block_bytes must be at least 1"),
+        ({"callback": 3}, "callback must be callable or None; got 3"),
+        ({"estimator": 100}, "estimator must be None"),
+    ],
+)
+def test_a_bad_parameter_is_named(parameters, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        AdaBoostClassifier(**parameters).fit(*small())
+
+
+X, Y = small()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sample_weight", "message"),
+    [
+        (X, Y[:-1], None, "X and y have inconsistent numbers of samples: 120 and 119"),
+        (X, Y, np.ones(3), "X and sample_weight have inconsistent numbers of samples: 120 and 3"),
+        (X[:0], Y[:0], None, r"X has 0 sample\(s\)"),
+        (X[:, :0], Y, None, r"X has 0 feature\(s\)"),
+        (X[:, 0], Y, None, "X must have two dimensions"),
+        (X[:, :, None], Y, None, "X must have two dimensions"),
+        (X + 1j, Y, None, "X has dtype complex128"),
+        (X.astype(str), Y, None, "X has dtype <U32"),
+        (X, np.zeros(120), None, "y holds one class only, 0.0"),
+        (X, np.stack([Y, Y], axis=1), None, r"y must have one dimension.*\(120, 2\)"),
+        (X, np.where(Y == 1, np.nan, Y), None, "y contains NaN, the first at index"),
+        (X, np.where(Y == 1, None, Y), None, "y contains NaN or None, the first at index"),
+        (X, np.where(Y == 1, np.inf, Y), None, "y contains infinity"),
+        (X, Y + 0.5, None, r"Unknown label type: continuous. y holds \d.5;"),
+        (X, Y + 1j, None, "y has dtype complex128"),
+        (X, None, None, "y to be passed"),
+        (X, Y, np.where(Y == 1, np.nan, 1.0), "sample_weight contains NaN"),
+        (X, Y, np.where(Y == 1, np.inf, 1.0), "sample_weight contains infinite weights"),
+        (X, Y, np.where(Y == 1, -1.0, 1.0), "sample_weight contains negative weights"),
+        (X, Y, np.zeros(120), "sample_weight is zero for every sample"),
+        (X, Y, np.where(Y == 1, 1.0, 0.0), "y holds one class only, 1"),
+        (X, Y, ["heavy"] * 120, "sample_weight has dtype"),
+    ],
+)
+def test_bad_data_is_refused_by_name(X, y, sample_weight, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        AdaBoostClassifier(n_estimators=2).fit(X, y, sample_weight)
+
+
+def test_a_failed_fit_leaves_the_fitted_model_alone():
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, Y)
+    before = classifier.model_
+    with pytest.raises(ValueError, match="y holds one class only"):
+        classifier.fit(X, np.zeros(120))
+    assert classifier.model_ is before
+
+
+def test_other_features_than_in_fit_are_refused():
+    classifier = AdaBoostClassifier(n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match=r"X has 3 features.*expecting 4 features"):
+        classifier.predict(X[:, :3])
+    with pytest.raises(NotFittedError):
+        AdaBoostClassifier().predict(X)
+
+
+def test_cuda_without_cuda_says_why():
+    usable = [device for device in gpustump.devices() if device.name == "cuda:0" and device.usable]
+    if usable:
+        pytest.skip("CUDA works here")
+    reason = next(d.detail for d in gpustump.devices() if d.name.startswith("cuda"))
+    with pytest.raises(gpustump.DeviceError) as refusal:
+        AdaBoostClassifier(device="cuda").fit(X, Y)
+    assert str(refusal.value) == reason
+
+
+def test_no_bar_is_shown_where_stderr_is_not_a_terminal(capsys):
+    AdaBoostClassifier(n_estimators=3, verbose=1).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_importing_the_package_stays_light():
+    program = (
+        "import sys, gpustump; gpustump.fit_stump; heavy = {'sklearn', 'scipy', 'pandas', 'polars',"
+        "'torch', 'jax', 'cupy', 'numba', 'matplotlib', 'tqdm'}; print(heavy & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stderr
