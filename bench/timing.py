@@ -51,12 +51,9 @@ def take_turns(
             tick()
 
 
-def per_round(contender: Contender, rounds: tuple[int, int]) -> list[float]:
-    """Seconds per round in every turn: the slope between the two fits."""
-    return [
-        (long - short) / (rounds[1] - rounds[0])
-        for short, long in zip(contender.short, contender.long, strict=True)
-    ]
+def per_round(short: Sequence[float], long: Sequence[float], rounds: Sequence[int]) -> list[float]:
+    """Seconds per round in every turn: the slope between the short and the long fit."""
+    return [(b - a) / (rounds[1] - rounds[0]) for a, b in zip(short, long, strict=True)]
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -1,0 +1,61 @@
+"""Bring the outputs in the README up to date, or check that they are.
+
+    python ci/readme.py [--check]
+
+A text block under `<!-- output of: COMMAND -->` holds what the command prints, run in an empty
+folder (`python -m bench` in the checkout, whose files it shows). Times differ between runs and
+machines, so `--check` takes any number of seconds for any other.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+BLOCK = re.compile(r"(<!-- output of: (?P<command>.+?) -->\n```text\n)(?P<output>.*?)(```\n)", re.S)
+SECONDS = re.compile(r"\d+\.\d+ s\b")
+
+
+def printed(command: str) -> str:
+    """What a command prints on stdout."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with tempfile.TemporaryDirectory() as empty:
+        folder = ROOT if "bench" in command else empty
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment, capture_output=True, text=True
+        )
+    if done.returncode:
+        raise SystemExit(f"{command!r} failed: {done.stderr}")
+    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+def refreshed(text: str) -> str:
+    """The README with every output as it is now."""
+    return BLOCK.sub(lambda m: m.group(1) + printed(m["command"]) + m.group(4), text)
+
+
+def differences(text: str) -> str:
+    """What has changed apart from times, as a diff; empty if nothing has."""
+    old, new = (SECONDS.sub("# s", version).splitlines() for version in (text, refreshed(text)))
+    return "\n".join(difflib.unified_diff(old, new, "README.md", "as it should be", lineterm=""))
+
+
+def main() -> None:
+    """Rewrite the README, or only compare it."""
+    text = README.read_text()
+    if "--check" in sys.argv[1:]:
+        if found := differences(text):
+            raise SystemExit(f"{found}\n\nRun: python ci/readme.py")
+    else:
+        README.write_text(refreshed(text))
+
+
+if __name__ == "__main__":
+    main()
