@@ -279,9 +279,8 @@ class Boosting(Iterator[Round]):
     def _vote(self, sums: SignedWeights, wrong: int) -> float:
         if wrong:
             return vote_of(wrong, sums.mass, self._learning_rate)
-        masses = self._xp.abs(sums.values)
-        lightest = int(self._xp.min(masses))
-        return vote_of(max(lightest, 1), 2 * sums.mass, self._learning_rate)
+        lightest = int(self._xp.min(self._xp.abs(sums.values)))
+        return vote_of(lightest, 2 * sums.mass, self._learning_rate)
 
     def _advance(self, predicted: Array, vote: float, wrong: int, mass: int) -> float:
         """Add a stump's votes to the decision and reweight the samples; returns the normaliser."""
@@ -308,10 +307,15 @@ class Boosting(Iterator[Round]):
 
 
 def vote_of(wrong: int, mass: int, learning_rate: float) -> float:
-    """The vote, a multiple of `VOTE_UNIT`, of a stump that gets `wrong` of `mass` wrong, not 0."""
+    """The vote of a stump that gets `wrong` of `mass` wrong, and not 0: see `Round`.
+
+    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`.
+    """
     with decimal.localcontext(_EXACT):
         log_odds = (Decimal(mass - wrong) / Decimal(wrong)).ln()
         units = log_odds / 2 * Decimal(learning_rate) / Decimal(VOTE_UNIT)
+        if abs(units) > VOTES_LIMIT / VOTE_UNIT:
+            return math.inf
         return int(units.to_integral_value()) * VOTE_UNIT
 
 

@@ -85,6 +85,11 @@ class StumpEnsemble:
                 f"members must be {wanted} for {len(self.classes)} classes; "
                 f"got {len(self.members)}."
             )
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(
+                f"feature_names must name {self.n_features} features; got "
+                f"{len(self.feature_names)}."
+            )
         features = [stump.feature for member in self.members for stump in member.stumps]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(

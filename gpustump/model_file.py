@@ -61,6 +61,9 @@ def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
         "details": dict(model.details),
         "model": model_part(model),
     }
+    document = json.loads(
+        json.dumps(document, allow_nan=False)
+    )  # as a reader will see it: keys are text
     document["checksum"] = _checksum(document)
     with whole_file(path) as file:
         file.write(_readable(document).encode())
@@ -101,6 +104,8 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
                 f"column {error.colno} ({error.msg}). Copy or train it again."
             ) from error
         raise ModelFileError(f"{name} is not a gpustump model: it is not JSON.") from error
+    except (RecursionError, ValueError) as error:  # absurdly deep, or an endless number
+        raise ModelFileError(f"{name} is not a gpustump model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a gpustump model: it does not say '{FORMAT}'.")
     if document.get("version") != VERSION:
@@ -127,14 +132,30 @@ def _checksum(document: dict[str, Any]) -> str:
 
 def _readable(document: dict[str, Any]) -> str:
     """The document as indented JSON with one stump a line."""
-    model = dict(document["model"])
-    rows = [
-        ",\n".join("        " + json.dumps(row) for row in member) for member in model["members"]
+    members = [
+        _listed([json.dumps(row) for row in member]) for member in document["model"]["members"]
     ]
-    members = ",\n".join(f"      [\n{row}\n      ]" if row else "      []" for row in rows)
-    model["members"] = "@members"
-    text = json.dumps({**document, "model": model}, indent=2, allow_nan=False)
-    return text.replace('"@members"', f"[\n{members}\n    ]") + "\n"
+    model = {**document["model"], "members": None}
+    parts = {key: json.dumps(value, indent=2, allow_nan=False) for key, value in document.items()}
+    inner = {key: json.dumps(value, indent=2) for key, value in model.items()}
+    parts["model"] = _object({**inner, "members": _listed(members)})
+    return _object(parts) + "\n"
+
+
+def _object(parts: dict[str, str]) -> str:
+    """An indented JSON object of values that are JSON text already."""
+    lines = [f"{json.dumps(key)}: {text}" for key, text in parts.items()]
+    return "{\n" + _indented(lines) + "\n}"
+
+
+def _listed(parts: list[str]) -> str:
+    """An indented JSON array of values that are JSON text already."""
+    return "[\n" + _indented(parts) + "\n]" if parts else "[]"
+
+
+def _indented(parts: list[str]) -> str:
+    # In JSON text a line break is never part of a string.
+    return ",\n".join("  " + part.replace("\n", "\n  ") for part in parts)
 
 
 def _number(value: float) -> float | str:

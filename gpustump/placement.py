@@ -161,13 +161,31 @@ def brought_to(x: Array, place: str) -> Array:
         return x
     if place == "cpu":
         return x.cpu() if arrays.library_name(x) == "torch" else arrays.to_host(x)
+    cupy, index = _cupy_device(place)
+    with cupy.cuda.Device(index), explained_errors(f"cuda:{index}"):
+        return cupy.asarray(x if arrays.library_name(x) == "cupy" else arrays.to_host(x))
+
+
+def check_usable(device: str) -> None:
+    """Refuse a device that cannot be had, before any data is read.
+
+    Raises
+    ------
+    DeviceError
+        That says why.
+    """
+    if device.startswith("cuda"):
+        _tried(*_cupy_device(device))
+
+
+def _cupy_device(place: str) -> tuple[Any, int]:
+    """CuPy and the number of a device: the one named, or CuPy's current one for plain "cuda"."""
     cupy = _working_cupy()
     count = cupy.cuda.runtime.getDeviceCount()
     index = int(place.partition(":")[2] or cupy.cuda.Device().id)
     if index >= count:
         raise DeviceError(f"device 'cuda:{index}' is not there: CuPy finds {count}, from cuda:0.")
-    with cupy.cuda.Device(index), explained_errors(f"cuda:{index}"):
-        return cupy.asarray(x if arrays.library_name(x) == "cupy" else arrays.to_host(x))
+    return cupy, index
 
 
 @contextlib.contextmanager

@@ -1,8 +1,10 @@
 """Sample weights, and the signed integers that the scan adds up instead of them.
 
 A floating-point sum depends on the order of its terms, an integer sum does not. So every round's
-weights are rounded to integers, and every sum in the scan is a sum of those: the same on any
-library, device, block size and number of threads.
+weights are rounded up to integers, and every sum in the scan is a sum of those: the same on any
+library, device, block size and number of threads. Rounded up, because then every sample counts at
+least 1: a stump whose integer error is 0 gets every sample right, and an error is never taken for
+smaller than it is, however far the weights have drifted apart.
 
 The weights themselves are float64 and live in the unit of these integers, so that rounding is all
 there is to do. Between rounds each is multiplied once, by one of two factors that the host works
@@ -25,7 +27,7 @@ TOP = 2**62
 
 FLOOR = 2.0**-900
 """Least weight, in units of the integers. Where subnormal numbers are flushed to zero (XLA), a
-smaller one would vanish and elsewhere not; at 2**-962 of the whole it counts for nothing anyway."""
+smaller one would vanish and elsewhere not; its integer is 1 in any case."""
 
 SMALLEST = 2.0**-1022
 """Sample weights below the smallest normal float64 count as zero, for the same reason."""
@@ -50,9 +52,9 @@ class SignedWeights:
 
 
 def signed(weights: Array, y: Array) -> SignedWeights:
-    """Round weights (n_samples,) to integers, and give each the sign of its label (-1.0 or 1.0)."""
+    """Weights (n_samples,) as integers, each with the sign of its label (-1.0 or 1.0)."""
     xp = arrays.namespace_of(weights)
-    values = xp.astype(xp.round(weights) * y, xp.int64)
+    values = xp.astype(xp.ceil(weights) * y, xp.int64)
     sums = arrays.integers(xp.stack([xp.sum(values), xp.sum(xp.abs(values))]))
     return SignedWeights(values, *sums)
 
@@ -69,9 +71,9 @@ def in_units(sample_weight: Array) -> Array:
     n_samples = sample_weight.shape[0]
     exponent = math.frexp(float(xp.max(sample_weight)))[1]
     safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
-    first = xp.round(_times_power_of_two(sample_weight, safe))
+    first = xp.ceil(_times_power_of_two(sample_weight, safe))
     mass = int(xp.sum(xp.astype(first, xp.int64)))
-    free = -_halvings(Fraction(mass + n_samples), n_samples)
+    free = -_halvings(Fraction(mass), n_samples)
     return xp.maximum(_times_power_of_two(sample_weight, safe + free), _scalar(FLOOR, first))
 
 
@@ -93,11 +95,13 @@ def reweighted(
     correct_mass, wrong_mass : int
         The integer weights of the two parts in the round that just ended.
     """
+    if wrong_mass == 0:  # only a common factor would change
+        return weights
     xp = arrays.namespace_of(weights)
     n_samples = weights.shape[0]
     growth = Fraction(odds)
-    # Each weight is within 1/2 of its integer, and each product within a factor 1 + 2**-52.
-    bound = (correct_mass + n_samples) + growth * (wrong_mass + n_samples)
+    # No weight is above its integer, and each product is within a factor 1 + 2**-52.
+    bound = correct_mass + growth * wrong_mass
     halvings = _halvings(bound * (1 + Fraction(1, 2**52)), n_samples)
     unit = Fraction(1, 2**halvings) if halvings >= 0 else Fraction(2**-halvings)
     scaled = xp.where(wrong, weights * float(growth * unit), weights * float(unit))
@@ -105,8 +109,8 @@ def reweighted(
 
 
 def _halvings(bound: Fraction, n_samples: int) -> int:
-    """The least k: weights of this sum, over 2**k, round to integers of a sum below 2**62."""
-    limit = TOP - 2 * n_samples  # rounding adds at most 1/2 to each
+    """The least k: weights of this sum, over 2**k, round up to integers of a sum below 2**62."""
+    limit = TOP - 2 * n_samples  # rounding adds less than 1 to each, the floor far less
     halvings = int(bound).bit_length() - limit.bit_length()
     while bound > limit * Fraction(2) ** halvings:
         halvings += 1

@@ -1,0 +1,229 @@
+"""The commands and their options, as argparse knows them.
+
+A wrong option is refused in one line that points to the command's --help. Only numbers that mean
+something come through, so that no hour of training ends in a complaint about --test-size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from gpustump import __version__
+from gpustump.cli.errors import InputError, quoted, suggestion
+
+DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
+
+TRAIN_TEXT = """\
+Train boosted decision stumps (AdaBoost) on a table, report on held-out rows, and write the model.
+Without DATA, scikit-learn's breast-cancer data is used, so this works at once:
+
+  gpustump train
+"""
+
+TABLES_TEXT = """\
+tables:
+  .csv .tsv .parquet  read through polars (pip install 'gpustump[cli]'). In text files, the words
+                      NA, N/A, NaN, null and None and empty fields are missing values.
+  .npy                one two-dimensional array, memory-mapped. Columns are named by their index
+                      from 0; --target -1 is the last one (several: --drop=-1,-2).
+  .npz                --target is the array that holds the labels. The table is the array X, or
+                      the only two-dimensional one; an array 'names' or 'feature_names' gives
+                      column names. Uncompressed arrays are memory-mapped.
+"""
+
+COLUMNS_TEXT = """\
+columns that are not numbers:
+  boolean             0 and 1
+  date, datetime      days, or seconds, since 1970-01-01
+  time, duration      seconds
+  text, categories    up to {limit} distinct values: one feature a value, named column=value, 1
+                      where it is equal, 0 elsewhere. With more values, or of any other type,
+                      the column is refused by name: --drop it.
+  missing values      NaN. A stump sends them to a side of their own.
+
+the target:
+  text, booleans, integers, or floats with whole values. Rows without a target are refused, unless
+  --drop-missing-target leaves them out.
+"""
+
+PREDICT_TEXT = """\
+Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name,
+or by position where there are no names; others, such as the target, are ignored. The columns of
+OUT are `prediction` and, for each class, `P(label)`.
+"""
+
+INSPECT_TEXT = """\
+Show a model's stumps as rules, in the order of boosting, and which features have the votes.
+"""
+
+CATEGORY_LIMIT = 64
+"""Most distinct values of a text column that are turned into features."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The options of one command, checked.
+
+    Raises
+    ------
+    InputError
+        If they are wrong.
+    SystemExit
+        After --help and --version.
+    """
+    parser, commands = _parsers()
+    if not argv:
+        parser.print_help()
+        parser.exit()
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        command: argparse.ArgumentParser = commands[arguments.command]
+        options = [text for action in command._actions for text in action.option_strings]
+        name = unknown[0].partition("=")[0]
+        hint = suggestion(name, options) if name.startswith("-") else ""
+        command.error(f"unexpected argument {quoted(unknown[0])}{hint and '.' + hint}")
+    return arguments
+
+
+def _parsers() -> tuple[Parser, dict[str, Parser]]:
+    parser = Parser(
+        prog="gpustump",
+        description="Boosted decision stumps: exact, fast, and the same model on every machine.",
+        epilog="Every command has its own --help. Start with: gpustump train",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"gpustump {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    texts = {
+        "train": ("train a model on a table", TRAIN_TEXT, TABLES_TEXT + "\n" + COLUMNS_TEXT),
+        "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
+        "inspect": ("show a model as rules", INSPECT_TEXT, None),
+        "devices": ("what can be used here, and why the rest cannot", None, None),
+    }
+    parsers = {
+        name: commands.add_parser(
+            name,
+            help=short,
+            description=text or short[0].upper() + short[1:] + ".",
+            epilog=more and more.format(limit=CATEGORY_LIMIT),
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        for name, (short, text, more) in texts.items()
+    }
+    _add_train(parsers["train"])
+    _add_predict(parsers["predict"])
+    _add_inspect(parsers["inspect"])
+    return parser, parsers
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", nargs="?", help=DATA_HELP)
+    add("--target", metavar="COLUMN", help="the column that holds the labels")
+    add("--weight", metavar="COLUMN", help="a column of sample weights; not used as a feature")
+    add(
+        "--drop",
+        metavar="COL[,COL]",
+        action="append",
+        default=[],
+        help="columns to leave out; may be given several times",
+    )
+    add("--drop-missing-target", action="store_true", help="leave out rows without a target")
+    add("--rounds", metavar="N", type=_whole(1), default=100, help="stumps at most (100)")
+    add("--learning-rate", metavar="R", type=_positive, default=1.0, help="shrinks votes (1.0)")
+    add(
+        "--test-size",
+        metavar="SHARE",
+        type=_share,
+        default=0.2,
+        help="share of the rows held out to judge the model, stratified; 0 for none (0.2)",
+    )
+    add("--seed", metavar="N", type=_whole(0, 2**32 - 1), default=0, help="of that choice (0)")
+    add("--device", type=_device, default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    add("--quiet", action="store_true", help="print nothing, unless something is wrong")
+    add("--force", action="store_true", help="replace OUT even if it is not a model")
+    add("-o", "--output", metavar="OUT", default="model.json", help="model file (model.json)")
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model file")
+    add("data", metavar="DATA", help=DATA_HELP)
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        required=True,
+        help=".csv, .parquet or .npz; - for CSV on standard output",
+    )
+    add(
+        "--proba",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="with or without the probabilities",
+    )
+
+
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model file")
+    parser.add_argument(
+        "--rounds", metavar="N", type=_whole(0), default=20, help="rules to show, at most (20)"
+    )
+
+
+def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            upto = "" if most == math.inf else f" and at most {most}"
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {least}{upto}; got {quoted(text)}"
+            )
+        return value
+
+    return parsed
+
+
+def _real(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _positive(text: str) -> float:
+    value = _real(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number above 0; got {quoted(text)}")
+    return value
+
+
+def _share(text: str) -> float:
+    value = _real(text)
+    if not 0.0 <= value < 1.0:
+        raise argparse.ArgumentTypeError(
+            f"must be a share of the rows, at least 0 and below 1; got {quoted(text)}"
+        )
+    return value
+
+
+def _device(text: str) -> str:
+    from gpustump.placement import check_device
+
+    try:
+        return check_device(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error

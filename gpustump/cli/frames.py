@@ -1,0 +1,238 @@
+"""CSV and Parquet files, through polars.
+
+polars guesses a text column's type from all its values. Two things are mended here: blanks around
+a field, which would turn numbers into text, and a header that names two columns alike.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import gzip
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpustump.cli.errors import InputError, MissingLibraryError, one_line, quoted
+from gpustump.cli.tables import Column, Table
+
+MISSING_WORDS = ["NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+HEAD = 2**16
+"""Bytes looked at to tell text from something else."""
+
+
+@dataclass(frozen=True)
+class FrameColumn:
+    """A column that is a polars Series."""
+
+    series: Any
+
+    @property
+    def name(self) -> str:
+        return str(self.series.name)
+
+    @cached_property
+    def kind(self) -> str:
+        dtype = self.series.dtype
+        if self.series.null_count() == len(self.series):
+            return "empty"
+        if dtype.is_numeric():
+            return "number"
+        word = str(dtype).partition("(")[0].lower()
+        return {"string": "text", "categorical": "text", "enum": "text"}.get(word, word)
+
+    @property
+    def dtype(self) -> str:
+        import polars as pl
+
+        narrow = (pl.Boolean, pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Float32)
+        return "float32" if self.kind == "empty" or self.series.dtype in narrow else "float64"
+
+    def numbers(self) -> np.ndarray:
+        import polars as pl
+
+        series, kind = self.series, self.kind
+        if kind == "empty":
+            return np.full(len(series), np.nan, dtype=np.float32)
+        if kind == "date":
+            series = series.cast(pl.Int32)
+        elif kind in ("datetime", "duration"):
+            in_microseconds = (
+                series.dt.epoch if kind == "datetime" else series.dt.total_microseconds
+            )
+            series = in_microseconds() / 1e6
+        elif kind == "time":
+            series = series.cast(pl.Int64) / 1e9
+        wanted = pl.Float32 if self.dtype == "float32" else pl.Float64
+        return np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+
+    def missing(self) -> np.ndarray:
+        missing = self.series.is_null()
+        if self.series.dtype.is_float():
+            missing |= self.series.is_nan().fill_null(True)
+        return np.asarray(missing.to_numpy())
+
+    def equals(self, value: str) -> np.ndarray:
+        import polars as pl
+
+        return np.asarray((self.series.cast(pl.String) == value).fill_null(False).to_numpy())
+
+    def distinct(self) -> list[Any]:
+        import polars as pl
+
+        series = self.series.cast(pl.String) if self.kind == "text" else self.series
+        return sorted(series.drop_nulls().unique().to_list())
+
+    def labels(self) -> np.ndarray:
+        import polars as pl
+
+        if self.kind == "text":
+            return np.asarray(self.series.cast(pl.String).to_list())
+        if self.series.dtype.is_decimal():
+            return np.asarray(self.series.cast(pl.Float64).to_numpy())
+        return np.asarray(self.series.to_numpy())
+
+    def kept(self, rows: np.ndarray) -> Column:
+        import polars as pl
+
+        return FrameColumn(self.series.filter(pl.Series(rows)))
+
+
+def read_parquet(path: str, text_columns: Collection[str] = ()) -> Table:
+    """Read a Parquet file; see `tables.read_table`."""
+    pl = _polars(path)
+    with _explained(path, "Parquet"), _silent_stderr():
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+    return _table(path, frame)
+
+
+def read_csv(path: str, text_columns: Collection[str] = ()) -> Table:
+    """Read a CSV file, or one with semicolons or tabs; see `tables.read_table`."""
+    pl = _polars(path)
+    separator = _separator(path)
+    options = {"separator": separator, "glob": False, "null_values": MISSING_WORDS}
+    with _explained(path, "CSV", separator):
+        header = pl.read_csv(path, n_rows=0, **options).columns
+        _check_names(path, header)
+        frame = pl.read_csv(
+            path,
+            infer_schema_length=None,
+            try_parse_dates=True,
+            schema_overrides={n: pl.String for n in header if n.strip() in text_columns},
+            **options,
+        )
+    frame = frame.rename({name: name.strip() for name in header if name != name.strip()})
+    return _table(path, frame.with_columns(_mended(s, text_columns) for s in frame))
+
+
+def _table(path: str, frame: Any) -> Table:
+    return Table(path, tuple(FrameColumn(series) for series in frame), frame.height)
+
+
+def _polars(path: str) -> Any:
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingLibraryError(f"reading {path}", "polars") from error
+    return polars
+
+
+@contextlib.contextmanager
+def _explained(path: str, wanted: str, separator: str = ",") -> Iterator[None]:
+    """Turn polars's complaints about a file into one line."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        said = str(error)
+        if "invalid utf-8" in said:
+            raise InputError(f"{path} is not UTF-8 text; save it as UTF-8.") from error
+        if "found more fields" in said:
+            line = _first_long_line(path, separator)
+            raise InputError(f"{path} {line}; is a field with a comma quoted?") from error
+        reason = one_line(said.strip().partition("\n")[0])[:200]
+        raise InputError(f"{path} cannot be read as {wanted}: {reason}") from error
+
+
+@contextlib.contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Drop what polars itself prints when it panics over a damaged file: a page of Rust."""
+    try:
+        saved = os.dup(2)
+    except OSError:  # there is no stderr
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def _open(path: str) -> Any:
+    return gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb")
+
+
+def _separator(path: str) -> str:
+    """Tab in a .tsv; else the comma, unless the header has none but tabs or semicolons."""
+    try:
+        with _open(path) as file:
+            head = file.read(HEAD)
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise InputError(f"{path} is not an intact gzip file: {error}.") from error
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{path} is UTF-16 text; save it as UTF-8.")
+    if b"\0" in head:
+        raise InputError(f"{path} is not text: it holds zero bytes, as binary files do.")
+    try:  # polars takes any bytes in a header
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text; save it as UTF-8.") from error
+    if re.search(r"\.tsv(\.gz)?$", path.lower()):
+        return "\t"
+    header = head.partition(b"\n")[0]
+    others = [mark for mark in ("\t", ";") if mark.encode() in header]
+    return others[0] if others and b"," not in header else ","
+
+
+def _first_long_line(path: str, separator: str) -> str:
+    with _open(path) as file:
+        lines = (line.decode(errors="replace") for line in file)
+        reader = csv.reader(lines, delimiter=separator)
+        n_columns = len(next(reader))
+        for row in reader:
+            if len(row) > n_columns:
+                return f"has {len(row)} fields in line {reader.line_num}, but {n_columns} names"
+    return "has lines with more fields than names"
+
+
+def _check_names(path: str, header: list[str]) -> None:
+    """Refuse a name given twice: the copy of a target would be a feature that tells all."""
+    names = [re.sub(r"_duplicated_\d+$", "", name).strip() for name in header]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"{path} has two columns named {quoted(twice[0])}; rename one of them.")
+
+
+def _mended(series: Any, text_columns: Collection[str]) -> Any:
+    """A text column without blanks around its fields, as numbers if that is what they are."""
+    import polars as pl
+
+    if series.dtype != pl.String:
+        return series
+    series = series.str.strip_chars()
+    series = series.set(series.is_in(["", *MISSING_WORDS]).fill_null(False), None)
+    if series.name in text_columns:
+        return series
+    numbers = series.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == series.null_count() else series

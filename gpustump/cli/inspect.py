@@ -1,0 +1,132 @@
+"""`gpustump inspect`: a model's stumps as rules, and which features have the votes."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from gpustump.cli import report
+from gpustump.cli.encoding import Encoding, Input, from_details
+from gpustump.cli.errors import counted, printable
+from gpustump.ensemble import Member, StumpEnsemble
+from gpustump.stump import Stump
+
+LABEL = 24
+"""Labels of more characters are shortened in rules."""
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the model."""
+    model = StumpEnsemble.load(arguments.model)
+    encoding = from_details(model.details, model.n_features, model.feature_names)
+    blocks = [
+        report.pairs(_header(model, arguments.model)),
+        *(
+            "\n".join(_rules(model, encoding, k, arguments.rounds))
+            for k in range(len(model.members))
+        ),
+        "\n".join(_features(model, encoding)),
+    ]
+    print("\n\n".join(block for block in blocks if block))
+
+
+def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
+    rounds = " + ".join(report.thousands(len(member)) for member in model.members)
+    used = {s.feature for m in model.members for s in m.stumps if not s.is_constant}
+    target = model.details.get("target")
+    rows = [("model", report.shortened(path))]
+    if isinstance(target, str):
+        rows.append(("target", report.shortened(target)))
+    return [
+        *rows,
+        ("classes", ", ".join(_label(label) for label in model.classes)),
+        ("features", f"{report.thousands(model.n_features)}, {len(used)} of them used"),
+        ("rounds", rounds),
+        ("digest", model.digest()),
+    ]
+
+
+def _rules(model: StumpEnsemble, encoding: Encoding, number: int, limit: int) -> list[str]:
+    """The stumps of one member, a line each."""
+    member = model.members[number]
+    if model.is_binary:
+        sides = {-1: _label(model.classes[0]), 1: _label(model.classes[1])}
+        title = []
+    else:
+        label = _label(model.classes[number])
+        sides = {-1: f"not {label}", 1: label}
+        title = [f"{label} against the rest"]
+    if not len(member):
+        return [*title, "no stump is better than chance"]
+    if not limit:
+        return []
+    rows = [("", "rule", "missing", "vote", "error")]
+    for k, (stump, vote) in enumerate(zip(member.stumps[:limit], member.votes, strict=False)):
+        rule, missing = _rule(stump, encoding, sides), sides[stump.missing]
+        rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
+    lines = report.grid(rows, right=(0, 3, 4))
+    return [*title, *lines, *_left_out(member, limit)]
+
+
+def _left_out(member: Member, limit: int) -> list[str]:
+    more = len(member) - limit
+    return [f"and {counted(more, 'rule')} more: --rounds {len(member)}"] if more > 0 else []
+
+
+def _rule(stump: Stump, encoding: Encoding, sides: dict[int, str]) -> str:
+    wanted, value = encoding.input_of(stump.feature)
+    name = report.shortened(wanted.name if encoding.named else f"column {wanted.name}")
+    left, right = sides[stump.polarity], sides[-stump.polarity]
+    if stump.threshold == math.inf:
+        return f"always {left}" if stump.is_constant else f"{name} is there -> {left}"
+    return f"{_condition(stump.threshold, wanted, name, value)} -> {left}, else {right}"
+
+
+def _condition(threshold: float, wanted: Input, name: str, value: str | None) -> str:
+    """What holds on the left side of a threshold."""
+    is_flag = 0.0 <= threshold < 1.0
+    if value is not None and is_flag:
+        return f"{name} is not {report.shortened(value, LABEL)}"
+    if wanted.kind == "boolean" and is_flag:
+        return f"{name} is false"
+    return f"{name} <= {_threshold(threshold, wanted.kind)}"
+
+
+def _threshold(threshold: float, kind: str) -> str:
+    """A threshold in the units that the column was written in."""
+    import datetime
+
+    try:
+        start = datetime.datetime(1970, 1, 1)
+        if kind == "date":  # the last day that is on the left
+            return (start + datetime.timedelta(days=math.floor(threshold))).date().isoformat()
+        if kind == "datetime":
+            return (start + datetime.timedelta(seconds=threshold)).isoformat(" ", "seconds")
+        if kind == "time":
+            return (start + datetime.timedelta(seconds=threshold)).time().isoformat("seconds")
+        if kind == "duration":
+            return str(datetime.timedelta(seconds=threshold))
+    except (OverflowError, ValueError):
+        pass
+    return report.number(threshold)
+
+
+def _features(model: StumpEnsemble, encoding: Encoding) -> list[str]:
+    shares = model.feature_importances()
+    names = model.feature_names or [f"column {wanted.name}" for wanted in encoding.inputs]
+    counts = [0] * model.n_features
+    for member in model.members:
+        for stump in member.stumps:
+            counts[stump.feature] += not stump.is_constant
+    order = sorted((j for j in range(model.n_features) if counts[j]), key=lambda j: -shares[j])
+    if not order:
+        return []
+    rows = [("feature", "votes", "stumps")]
+    for j in order:
+        row = (report.shortened(names[j]), report.percent(shares[j]), report.thousands(counts[j]))
+        rows.append(row)
+    return report.grid(rows, right=(1, 2))
+
+
+def _label(label: object) -> str:
+    return report.shortened(printable(str(label)), LABEL)

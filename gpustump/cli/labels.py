@@ -1,0 +1,57 @@
+"""The target column as labels: which values count as classes, and which refuse to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.cli.errors import InputError, quoted
+from gpustump.cli.tables import Column
+
+WHOLE_UP_TO = 2**53
+"""Whole numbers beyond this are not all floats, so a float there may not be what was written."""
+
+
+def labels_of(column: Column, source: str) -> np.ndarray:
+    """The labels (n_rows,) in a column without missing values: text, bool or int64.
+
+    Whole floats become integers, so that a model does not depend on how a file writes its labels.
+
+    Raises
+    ------
+    InputError
+        If the values are no labels, or all the same.
+    """
+    where = f"{source}: the target {quoted(column.name)}"
+    if column.kind not in ("text", "boolean", "number"):
+        kind = "dates or times" if column.kind in ("date", "datetime", "time") else column.kind
+        raise InputError(f"{where} holds {kind}; labels are text, booleans or whole numbers.")
+    labels = column.labels()
+    if column.kind == "number":
+        labels = _whole(labels, where)
+    distinct = np.unique(labels)
+    if len(distinct) < 2:
+        raise InputError(
+            f"{where} is {quoted(distinct[0].item())} in every row; two classes or more are needed."
+        )
+    if len(distinct) > max(2, len(labels) / 2):
+        raise InputError(
+            f"{where} has {len(distinct)} distinct values in {len(labels)} rows; is it a column of "
+            "labels?"
+        )
+    return labels
+
+
+def _whole(values: np.ndarray, where: str) -> np.ndarray:
+    if values.dtype.kind == "u" and np.max(values) < 2**63:
+        return values.astype(np.int64)
+    if values.dtype.kind == "i":
+        return values.astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        whole = (np.abs(values) <= WHOLE_UP_TO) & (np.trunc(values) == values)
+    if not whole.all():
+        example = values[np.argmin(whole)].item()
+        raise InputError(
+            f"{where} is a number that varies continuously: {len(np.unique(values))} distinct "
+            f"values, such as {example}. This is a classifier; cut the target into classes first."
+        )
+    return values.astype(np.int64)

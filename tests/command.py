@@ -1,0 +1,109 @@
+"""Running the command line: in this process, for speed, or as users run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gpustump.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    def row(self, name: str) -> str:
+        """What a report says behind a name."""
+        (found,) = (line for line in self.out.splitlines() if line.startswith(f"{name}  "))
+        return found.removeprefix(name).strip()
+
+
+class Command:
+    """`gpustump` in a folder of its own."""
+
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capture = capture
+
+    def __call__(self, *arguments: object) -> Outcome:
+        self._capture.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Outcome(code, *self._capture.readouterr())
+
+    def succeeds(self, *arguments: object) -> Outcome:
+        outcome = self(*arguments)
+        assert (outcome.code, outcome.err) == (0, "")
+        return outcome
+
+    def refuses(self, *arguments: object) -> str:
+        """The one line that it says; nothing may have been printed or written."""
+        before = self.files()
+        outcome = self(*arguments)
+        assert self.files() == before
+        return refusal(outcome)
+
+    def files(self) -> dict[str, bytes]:
+        return {p.name: p.read_bytes() for p in self.folder.iterdir() if p.is_file()}
+
+
+def refusal(outcome: Outcome) -> str:
+    """The message of a refusal, which is one line on stderr and nothing else."""
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("gpustump: error: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("\n")
+    assert outcome.err.rstrip("\n").isprintable()
+    return outcome.err.removeprefix("gpustump: error: ").rstrip("\n")
+
+
+def process(
+    *arguments: object,
+    folder: Path,
+    without: tuple[str, ...] = (),
+    before: str = "",
+    **options: object,
+) -> subprocess.Popen[str]:
+    """The command as a process of its own, as if some modules were not installed.
+
+    `before` is Python code to run first.
+    """
+    program = (
+        "import sys\n"
+        "from importlib.machinery import PathFinder\n"
+        "find = PathFinder.find_spec\n"
+        "def find_others(name, *rest):\n"
+        f"    return None if name.partition('.')[0] in {without!r} else find(name, *rest)\n"
+        "PathFinder.find_spec = find_others\n"
+        f"{before}\n"
+        "from gpustump.cli import main\n"
+        "sys.exit(main())\n"
+    )
+    streams: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=folder,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        **{**streams, **options},  # type: ignore[call-overload]
+    )
+
+
+def run_process(*arguments: object, folder: Path, **options: object) -> Outcome:
+    with process(*arguments, folder=folder, **options) as running:
+        out, err = running.communicate(timeout=120)
+    return Outcome(running.returncode, out or "", err or "")
+
+
+@pytest.fixture(name="command")
+def command_fixture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path, capsys)

@@ -1,0 +1,317 @@
+"""Wrong input gives one clear line, exit code 2, and no file; a bug keeps its traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import command_fixture, process, refusal, run_process  # noqa: F401
+
+import gpustump
+from gpustump.cli import main
+
+
+def write_arrays() -> None:
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(size=(60, 3)), random.integers(0, 2, 60)])
+    np.save("table.npy", X)
+    np.save("vector.npy", X[:, 0])
+    np.save("objects.npy", np.asarray([[1, "a"]], dtype=object))
+    np.save("no_rows.npy", X[:0])
+    np.save("complex.npy", X + 1j)
+    np.save("constant.npy", np.ones((20, 3)))
+    np.savez("table.npz", X=X[:, :3], y=X[:, 3], short=X[:5, 3], negative=-np.ones(60))
+    np.savez("two.npz", A=X, B=X, y=X[:, 3])
+    np.savez("objects.npz", X=X, y=np.full(60, None))
+    np.savez("names.npz", X=X, y=X[:, 3], names=["a"])
+    whole = Path("table.npy").read_bytes()
+    Path("cut.npy").write_bytes(whole[:500])
+    Path("head.npy").write_bytes(whole[:20])
+    Path("syntax.npy").write_bytes(whole.replace(b"}", b"("))
+    Path("cut.npz").write_bytes(Path("table.npz").read_bytes()[:900])
+    Path("text.npz").write_text("hello")
+
+
+ARRAY_REFUSALS = {
+    ("absent.npy", "0"): "absent.npy: No such file or directory",
+    ("absent", "0"): "absent: no such file.",
+    (".", "0"): ". is a folder",
+    ("table.npy", "label"): "has no column 'label'; its 4 columns are named by their index",
+    ("table.npy", "4"): "has no column 4; its 4 columns are named by their index, 0 to 3 or -1",
+    ("table.npy", "-5"): "has no column -5",
+    ("table.npy", "0"): "varies continuously: 60 distinct values",
+    ("constant.npy", "0"): "the target '0' is 1 in every row; two classes or more are needed",
+    ("vector.npy", "0"): "shape is (60,); a table has two dimensions",
+    ("objects.npy", "0"): "holds Python objects, which are not read",
+    ("no_rows.npy", "0"): "no_rows.npy has columns but no rows",
+    ("complex.npy", "0"): "dtype is complex128",
+    ("cut.npy", "0"): "cut.npy is not an intact NumPy file",
+    ("head.npy", "0"): "head.npy is not an intact NumPy file",
+    ("syntax.npy", "0"): "syntax.npy is not an intact NumPy file",
+    ("table.npz", "Y"): "no array 'Y' beside its table; it has 'y', 'short', 'negative'. Did you",
+    ("table.npz", "short"): "array 'short' of table.npz has 5 values, but the table has 60 rows",
+    ("two.npz", "y"): "which array is the table? Of 'A', 'B', 'y', 2 have two dimensions",
+    ("objects.npz", "y"): "holds Python objects, which are not read",
+    ("names.npz", "y"): "the array 'names' has shape (1,)",
+    ("cut.npz", "y"): "cut.npz is not an intact NumPy file",
+    ("text.npz", "y"): "text.npz is not an intact NumPy file",
+}
+
+
+@pytest.mark.parametrize(("data", "target"), ARRAY_REFUSALS)
+def test_arrays_that_are_no_table_are_refused(command, data, target):
+    write_arrays()
+    message = command.refuses("train", data, "--target", target)
+    assert ARRAY_REFUSALS[data, target] in message
+
+
+TEXTS = {
+    "empty.csv": b"",
+    "header.csv": b"x,label\n",
+    "binary.csv": bytes(range(256)) * 20,
+    "high.csv": bytes(range(128, 256)) * 20,
+    "utf16.csv": "x,label\n1,2\n".encode("utf-16"),
+    "latin.csv": "x,label\n1,ä\n2,b\n".encode("latin-1"),
+    "ragged.csv": b"x,label\n1,a\n2,b,c\n",
+    "twice.csv": b"x,label,label\n1,0,0\n2,1,1\n",
+    "table.txt": b"x,label\n1,0\n",
+    "plain.parquet": b"x,label\n1,0\n",
+    "plain.csv.gz": b"x,label\n1,0\n",
+    "table.csv": b"x,label,same,part\n" + b"".join(b"%d,%d,k,\n" % (i, i % 2) for i in range(20)),
+    "words.csv": b"x,w,label\n" + b"".join(b"%d,w%d,%d\n" % (i, i, i % 2) for i in range(99)),
+    "mostly.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(99)) + b"?,1\n",
+    "rare.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i > 0) for i in range(9)),
+    "gaps.csv": b"x,label\n"
+    + b"".join(b"%d,%s\n" % (i, b"ab\n"[i % 3 : i % 3 + 1].strip()) for i in range(30)),
+}
+TEXT_REFUSALS = {
+    ("empty.csv", "label"): "empty.csv is empty.",
+    ("header.csv", "label"): "header.csv has columns but no rows.",
+    ("binary.csv", "label"): "binary.csv is not text: it holds zero bytes",
+    ("high.csv", "label"): "high.csv is not UTF-8 text",
+    ("utf16.csv", "label"): "utf16.csv is UTF-16 text; save it as UTF-8.",
+    ("latin.csv", "label"): "latin.csv is not UTF-8 text",
+    ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
+    ("twice.csv", "label"): "two columns named 'label'; rename one of them",
+    ("table.txt", "label"): "the format is told by the ending, one of .csv",
+    ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
+    ("plain.csv.gz", "label"): "plain.csv.gz is not an intact gzip file",
+    ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
+    "'label'?",
+    ("table.csv", "1"): "no column '1'",
+    ("table.csv", "x"): "the target 'x' has 20 distinct values in 20 rows",
+    ("table.csv", "same"): "the target 'same' is 'k' in every row",
+    ("table.csv", "part"): "the target 'part' is empty",
+    ("words.csv", "label"): "column 'w' cannot be used: it is text with 99 distinct values, more "
+    "than 64, such as 'w0', 'w1'. Leave out what is no feature with --drop w",
+    ("mostly.csv", "label"): "all are numbers but '?'",
+    ("rare.csv", "label"): "0 occurs only once",
+    ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
+}
+
+
+@pytest.mark.parametrize(("data", "target"), TEXT_REFUSALS)
+def test_text_that_is_no_table_is_refused(command, data, target):
+    pytest.importorskip("polars")
+    Path(data).write_bytes(TEXTS[data])
+    assert TEXT_REFUSALS[data, target] in command.refuses("train", data, "--target", target)
+
+
+OPTION_REFUSALS = {
+    ("--rounds", "0"): "--rounds: must be a whole number of at least 1; got '0'",
+    ("--rounds", "-1"): "--rounds: must be a whole number of at least 1; got '-1'",
+    ("--rounds", "abc"): "--rounds: must be a whole number of at least 1; got 'abc'",
+    ("--rounds", "1.5"): "--rounds: must be a whole number",
+    ("--rounds",): "--rounds: expected one argument",
+    ("--learning-rate", "0"): "--learning-rate: must be a number above 0; got '0'",
+    ("--learning-rate", "inf"): "--learning-rate: must be a number above 0; got 'inf'",
+    ("--learning-rate", "x"): "--learning-rate: must be a number above 0; got 'x'",
+    ("--test-size", "1.5"): "--test-size: must be a share of the rows, at least 0 and below 1",
+    ("--test-size", "-0.5"): "--test-size: must be a share",
+    ("--test-size", "nan"): "--test-size: must be a share",
+    ("--test-size", "0.999"): "--test-size 0.999 of 569 rows holds out 569, but each part needs",
+    ("--seed", "-1"): "--seed: must be a whole number of at least 0",
+    ("--device", "gpu"): "device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got 'gpu'",
+    ("--lerning-rate", "1"): "'--lerning-rate'. Did you mean '--learning-rate'?",
+    ("--target", "y"): "--target needs DATA",
+    ("--weight", "w"): "--weight needs DATA",
+    ("--drop", "mean radus"): "no column 'mean radus'",
+    ("-o", ""): "--output needs the name of a file",
+    ("-o", "."): ". is a folder",
+    ("-o", "absent/model.json"): "does not exist; make it first",
+    ("-o", "notes.txt"): "not a gpustump model; give another name, or --force",
+}
+
+
+@pytest.mark.parametrize("options", OPTION_REFUSALS)
+def test_options_that_make_no_sense_are_refused(command, options):
+    Path("notes.txt").write_text("mine")
+    assert OPTION_REFUSALS[options] in command.refuses("train", *options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["trian"], "invalid choice: 'trian'"),
+        (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
+        (["train", "a.npy", "b.npy"], "unexpected argument 'b.npy' (see gpustump train --help)"),
+        (["train", "table.npy"], "--target COLUMN is needed"),
+        (["train", "table.npz"], "--target COLUMN is needed: which column holds the labels? "),
+        (["train", "table.npz", "--target", "y", "--weight", "y"], "both name 'y'"),
+        (["train", "table.npz", "--target", "y", "--weight", "negative"], "not negative"),
+        (["train", "table.npz", "--target", "y", "--drop", "0,1,2"], "no column is left"),
+        (["train", "table.npz", "--target", "y", "-o", "table.npz"], "would replace the file"),
+        (["predict"], "required: MODEL, DATA, -o/--output (see gpustump predict --help)"),
+        (["predict", "absent.json", "table.npy", "-o", "o.csv"], "absent.json: No such file"),
+        (["predict", "table.npy", "table.npy", "-o", "o.csv"], "is not a gpustump model"),
+        (["predict", "absent.json", "table.npy", "-o", "o.xlsx"], "must end in .csv, .parquet"),
+        (["inspect", "cut.npz"], "is not a gpustump model"),
+        (["inspect", "."], "Is a directory"),
+        (["inspect", "absent.json", "--rounds", "-1"], "--rounds: must be a whole number"),
+    ],
+)
+def test_commands_that_make_no_sense_are_refused(command, arguments, said):
+    write_arrays()
+    assert said in command.refuses(*arguments)
+
+
+def test_an_edited_model_is_refused(command):
+    command.succeeds("train", "--rounds", 2, "--quiet")
+    path = command.folder / "model.json"
+    text = path.read_text()
+    path.write_text(text.replace('"benign"', '"fine"'))
+    assert "was changed after it was written" in command.refuses("inspect", "model.json")
+    path.write_text(text[: len(text) // 2])
+    assert "damaged or truncated" in command.refuses("inspect", "model.json")
+
+
+@pytest.mark.skipif(
+    any(d.usable and d.name.startswith("cuda") for d in gpustump.devices()), reason="has a GPU"
+)
+def test_a_gpu_that_cannot_be_had_is_refused_before_the_data_are_read(command):
+    message = command.refuses("train", "absent.csv", "--target", "y", "--device", "cuda")
+    assert message.startswith("--device cuda: CuPy ")
+
+
+def test_without_polars_the_message_says_how_to_install_it(command):
+    Path("table.csv").write_text("x,label\n1,0\n2,1\n")
+    outcome = run_process(
+        *("train", "table.csv", "--target", "label"), folder=command.folder, without=("polars",)
+    )
+    said = "reading table.csv needs polars; pip install 'gpustump[cli]'"
+    assert refusal(outcome) == said
+
+
+def test_the_bundled_data_need_neither_polars_nor_tqdm(command):
+    outcome = run_process("train", folder=command.folder, without=("polars", "tqdm", "pandas"))
+    assert (outcome.code, outcome.err) == (0, "")
+    assert Path("model.json").exists()
+
+
+def test_help_loads_no_numpy(command):
+    program = (
+        "import sys, gpustump.cli as cli; code = cli.main(['train', '--help']); "
+        "sys.exit(code or 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "column=value" in done.stdout
+
+
+def test_version_and_bare_command(command):
+    assert command.succeeds("--version").out == f"gpustump {gpustump.__version__}\n"
+    assert "COMMAND" in command.succeeds().out
+
+
+def test_python_dash_m_is_the_command(command):
+    done = subprocess.run(
+        [sys.executable, "-m", "gpustump", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"gpustump {gpustump.__version__}\n")
+
+
+def test_a_reader_that_leaves_is_no_error(command):
+    random = np.random.default_rng(0)
+    np.savez("table.npz", X=random.normal(size=(50_000, 2)), y=random.integers(0, 2, 50_000))
+    command.succeeds("train", "table.npz", "--target", "y", "--rounds", 2, "--quiet")
+    running = process("predict", "model.json", "table.npz", "-o", "-", folder=command.folder)
+    with running:
+        assert running.stdout.readline() == "prediction,P(0),P(1)\n"
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(60) == 141
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(command):
+    with open("/dev/full", "w") as full:
+        outcome = run_process("train", "--rounds", 1, folder=command.folder, stdout=full)
+    assert refusal(outcome) == "No space left on device; make room, or write elsewhere"
+
+
+TELL_OF_ROUNDS = """
+from gpustump.boosting import Boosting
+step = Boosting.__next__
+def told(self):
+    open("started", "w").close()
+    return step(self)
+Boosting.__next__ = told
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_ctrl_c_is_one_line_and_leaves_no_file(command):
+    random = np.random.default_rng(0)
+    np.savez("table.npz", X=random.normal(size=(20_000, 20)), y=random.integers(0, 2, 20_000))
+    running = process(
+        *("train", "table.npz", "--target", "y", "--rounds", 100_000),
+        folder=command.folder,
+        before=TELL_OF_ROUNDS,
+    )
+    with running:
+        while not Path("started").exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, "", "gpustump: interrupted\n")
+    assert command.files().keys() == {"table.npz", "started"}
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to_is_found_before_training(command):
+    folder = command.folder / "closed"
+    folder.mkdir(mode=0o500)
+    message = command.refuses("train", "-o", folder / "model.json")
+    assert "no file can be made in" in message
+
+
+def test_out_of_memory_is_one_line(command, monkeypatch):
+    def starving(*arguments, **options):
+        raise MemoryError("Unable to allocate 3.2 TiB")
+
+    monkeypatch.setattr("gpustump.cli.train.learn", starving)
+    message = command.refuses("train")
+    assert message.startswith("not enough memory. Unable to allocate 3.2 TiB")
+
+
+def test_a_bug_keeps_its_traceback(command, monkeypatch):
+    def broken(*arguments, **options):
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr("gpustump.cli.train.learn", broken)
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        main(["train"])
+
+
+def test_names_from_a_file_cannot_break_the_line(command):
+    write_arrays()
+    np.savez("names.npz", X=np.eye(3), y=[0, 1, 1], names=["a\nb", "\x1b[2J", "c"])
+    message = command.refuses("train", "names.npz", "--target", "y", "--drop", "a\nc")
+    assert r"'a\nb', '\x1b[2J', 'c'" in message

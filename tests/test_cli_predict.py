@@ -1,0 +1,228 @@
+"""`gpustump predict`: what the library predicts, from any table that holds the model's columns."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from command import command_fixture, run_process  # noqa: F401
+from sklearn.datasets import load_breast_cancer
+
+from gpustump import AdaBoostClassifier, StumpEnsemble
+
+
+@pytest.fixture
+def table(command):
+    """Numbers, text and booleans with missing values, as CSV and Parquet; and a model of them."""
+    polars = pytest.importorskip("polars")
+    random = np.random.default_rng(4)
+    n_rows = 120
+    colour = [[None, "red", "green", "blue"][k] for k in random.integers(0, 4, n_rows)]
+    frame = polars.DataFrame(
+        {
+            "x": [None if k % 9 == 0 else k / 8 for k in random.integers(0, 80, n_rows)],
+            "code": [["1", "2", "b"][k] for k in random.integers(0, 3, n_rows)],
+            "colour": colour,
+            "flag": random.random(n_rows) < 0.5,
+            "label": [["no", "yes", "maybe"][k] for k in random.integers(0, 3, n_rows)],
+        }
+    )
+    frame.write_csv("table.csv")
+    frame.write_parquet("table.parquet")
+    command.succeeds("train", "table.csv", "--target", "label", "--rounds", 20, "--quiet")
+    return frame
+
+
+def features(frame) -> np.ndarray:
+    """The features of that table, worked out here."""
+
+    def indicator(name: str, value: str) -> list[float]:
+        return [np.nan if v is None else float(v == value) for v in frame[name]]
+
+    return np.column_stack(
+        [
+            [np.nan if v is None else v for v in frame["x"]],
+            *(indicator("code", value) for value in ("1", "2", "b")),
+            *(indicator("colour", value) for value in ("blue", "green", "red")),
+            [float(v) for v in frame["flag"]],
+        ]
+    )
+
+
+def read_csv(text: str) -> tuple[list[str], list[list[str]]]:
+    header, *rows = csv.reader(io.StringIO(text))
+    return header, rows
+
+
+def test_predictions_are_those_of_the_library(command, table):
+    model = StumpEnsemble.load("model.json")
+    X = features(table)
+    for name in ("table.csv", "table.parquet"):
+        command.succeeds("predict", "model.json", name, "-o", "out.csv")
+        header, rows = read_csv((command.folder / "out.csv").read_text())
+        assert header == ["prediction", "P(maybe)", "P(no)", "P(yes)"]
+        assert [row[0] for row in rows] == model.predict(X).tolist()
+        assert np.array_equal(np.asarray(rows)[:, 1:].astype(float), model.predict_proba(X))
+
+
+def test_every_output_format_holds_the_same(command, table):
+    import polars
+
+    for name in ("out.csv", "out.parquet", "out.npz"):
+        command.succeeds("predict", "model.json", "table.csv", "-o", name)
+    header, rows = read_csv((command.folder / "out.csv").read_text())
+    frame = polars.read_parquet("out.parquet")
+    assert frame.columns == header
+    assert [list(map(str, row)) for row in frame.rows()] == rows
+    with np.load("out.npz") as arrays:
+        assert arrays["prediction"].tolist() == frame["prediction"].to_list()
+        assert arrays["classes"].tolist() == ["maybe", "no", "yes"]
+        assert np.array_equal(arrays["probability"], frame[:, 1:].to_numpy())
+    outcome = command.succeeds("predict", "model.json", "table.csv", "-o", "-")
+    assert outcome.out == (command.folder / "out.csv").read_text()
+
+
+def test_probabilities_can_be_left_out(command, table):
+    import polars
+
+    for name in ("out.csv", "out.parquet", "out.npz"):
+        command.succeeds("predict", "model.json", "table.csv", "-o", name, "--no-proba")
+    header, rows = read_csv((command.folder / "out.csv").read_text())
+    assert header == ["prediction"]
+    assert len(rows) == len(table)
+    assert polars.read_parquet("out.parquet").columns == ["prediction"]
+    with np.load("out.npz") as arrays:
+        assert sorted(arrays) == ["classes", "prediction"]
+
+
+def test_columns_are_found_by_name_in_any_order_and_others_ignored(command, table):
+    command.succeeds("predict", "model.json", "table.csv", "-o", "expected.csv")
+    shuffled = table.select("flag", "colour", "x", "code").with_columns(other=1)
+    shuffled.write_csv("table.csv")
+    command.succeeds("predict", "model.json", "table.csv", "-o", "out.csv")
+    assert command.files()["out.csv"] == command.files()["expected.csv"]
+
+
+def test_missing_columns_are_named(command, table):
+    table.drop("x").rename({"colour": "color"}).write_csv("other.csv")
+    message = command.refuses("predict", "model.json", "other.csv", "-o", "out.csv")
+    assert message == "other.csv lacks 2 columns that the model needs: 'x', 'colour'."
+    table.rename({"colour": "color"}).write_csv("other.csv")
+    message = command.refuses("predict", "model.json", "other.csv", "-o", "out.csv")
+    assert message.endswith("'colour'. Did you mean 'color'?")
+
+
+def test_text_that_looks_like_numbers_in_new_data_is_still_text(command, table):
+    import polars
+
+    part = table.filter(polars.col("code") != "b")
+    part.write_csv("numbers.csv")
+    command.succeeds("predict", "model.json", "numbers.csv", "-o", "out.csv")
+    model = StumpEnsemble.load("model.json")
+    _, rows = read_csv((command.folder / "out.csv").read_text())
+    assert [row[0] for row in rows] == model.predict(features(part)).tolist()
+
+
+def test_values_never_seen_count_as_none_of_the_known_and_are_reported(command, table):
+    import polars
+
+    new = table.with_columns(
+        colour=polars.when(polars.col("colour") == "red")
+        .then(polars.lit("pink"))
+        .otherwise(polars.col("colour"))
+    )
+    new.write_csv("new.csv")
+    n_new = new["colour"].to_list().count("pink")
+    outcome = command("predict", "model.json", "new.csv", "-o", "out.csv")
+    assert outcome.code == 0
+    assert outcome.err == (
+        f"gpustump: 'colour' has values that were not in training in {n_new} rows; none of its "
+        "features is 1 there\n"
+    )
+    _, rows = read_csv((command.folder / "out.csv").read_text())
+    assert [row[0] for row in rows] == (
+        StumpEnsemble.load("model.json").predict(features(new)).tolist()
+    )
+
+
+def test_an_empty_column_counts_as_missing(command, table):
+    import polars
+
+    new = table.with_columns(
+        x=polars.lit(None, dtype=polars.Float64), colour=polars.lit(None, dtype=polars.String)
+    )
+    new.write_csv("new.csv")
+    command.succeeds("predict", "model.json", "new.csv", "-o", "out.csv")
+    _, rows = read_csv((command.folder / "out.csv").read_text())
+    expected = StumpEnsemble.load("model.json").predict(features(new)).tolist()
+    assert [row[0] for row in rows] == expected
+
+
+def test_a_column_of_another_kind_is_refused(command, table):
+    import polars
+
+    table.with_columns(x=polars.lit("tall")).write_csv("new.csv")
+    message = command.refuses("predict", "model.json", "new.csv", "-o", "out.csv")
+    assert message == (
+        "new.csv: column 'x' held numbers in training, but here it holds text, for example 'tall'."
+    )
+
+
+def test_arrays_without_names_are_taken_by_position(command):
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(90, 4)), random.integers(0, 2, 90)
+    wanted = X[:, [0, 3]]
+    np.save("table.npy", np.column_stack([X[:, :2], y, X[:, 2:]]))
+    np.savez("features.npz", X=wanted)
+    np.save("other.npy", X[:, :3])
+    command.succeeds("train", "table.npy", "--target", 2, "--drop", "1,3", "--quiet")
+    model = StumpEnsemble.load("model.json")
+    for name in ("table.npy", "features.npz"):
+        command.succeeds("predict", "model.json", name, "-o", "out.npz")
+        with np.load("out.npz") as arrays:
+            assert np.array_equal(arrays["prediction"], model.predict(wanted))
+    message = command.refuses("predict", "model.json", "other.npy", "-o", "new.npz")
+    assert message.startswith(
+        "other.npy has 3 columns, but the model wants its 2, or all 5 of the training table"
+    )
+
+
+def test_models_saved_by_the_library_predict_too(command):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = AdaBoostClassifier(n_estimators=5, device="cpu").fit(X, y).model_
+    names = tuple(f"f{j}" for j in range(30))
+    model.save("plain.json")
+    dataclasses.replace(model, feature_names=names).save("named.json")
+    np.save("table.npy", X)
+    np.savez("named.npz", X=X[:, ::-1], names=names[::-1])
+    for file, data in (
+        ("plain.json", "table.npy"),
+        ("named.json", "table.npy"),
+        ("named.json", "named.npz"),
+    ):
+        command.succeeds("predict", file, data, "-o", "out.npz")
+        with np.load("out.npz") as arrays:
+            assert np.array_equal(arrays["prediction"], model.predict(X))
+
+
+def test_no_output_is_written_over_an_input(command, table):
+    for name in ("table.csv", "table.parquet"):
+        message = command.refuses("predict", "model.json", name, "-o", name)
+        assert message.endswith(f"{name} would replace the file that is read.")
+
+
+def test_arrays_are_predicted_without_polars_scikit_learn_or_tqdm(command):
+    X, y = load_breast_cancer(return_X_y=True)
+    np.savez("table.npz", X=X, y=y)
+    command.succeeds("train", "table.npz", "--target", "y", "--rounds", 5, "--quiet")
+    command.succeeds("predict", "model.json", "table.npz", "-o", "expected.csv")
+    outcome = run_process(
+        *("predict", "model.json", "table.npz", "-o", "-"),
+        folder=command.folder,
+        without=("polars", "sklearn", "scipy", "tqdm", "pandas"),
+    )
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.encode() == command.files()["expected.csv"]

@@ -1,0 +1,339 @@
+"""`gpustump train`: the same model from every format, and a report whose figures are right."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+
+from gpustump import AdaBoostClassifier, StumpEnsemble
+
+
+def samples(n_rows: int = 200, n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A table of numbers that decimal text holds exactly, with labels 0, 1, ..."""
+    random = np.random.default_rng(seed)
+    X = np.round(random.normal(size=(n_rows, 4)) * 16) / 16
+    score = X[:, 0] + X[:, 1] + random.normal(scale=0.5, size=n_rows)
+    return X, np.digitize(score, np.linspace(-1, 1, n_classes + 1)[1:-1])
+
+
+def library_model(X, y, share: float = 0.2, weights=None, **options) -> StumpEnsemble:
+    """The model that the library trains on the rows that the command trains on."""
+    rows = np.arange(len(y))
+    if share:
+        rows = np.sort(train_test_split(rows, test_size=share, random_state=0, stratify=y)[0])
+    classifier = AdaBoostClassifier(**{"n_estimators": 100, "device": "cpu"} | options)
+    return classifier.fit(X[rows], y[rows], None if weights is None else weights[rows]).model_
+
+
+def test_without_data_it_trains_on_the_breast_cancer_data(command):
+    outcome = command.succeeds("train")
+    data = load_breast_cancer()
+    model = StumpEnsemble.load("model.json")
+    labels = data.target_names[data.target].astype(str)
+    assert model.digest() == library_model(data.data, labels).digest() == outcome.row("digest")
+    assert model.classes == ("benign", "malignant")
+    assert model.feature_names == tuple(data.feature_names)
+    assert outcome.row("rows") == "569: 455 to train on, 114 held out"
+    assert outcome.row("classes") == "2: benign 62.7%, malignant 37.3%"
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_every_format_of_the_same_numbers_gives_the_librarys_model(command, n_classes):
+    polars = pytest.importorskip("polars")
+    X, y = samples(n_classes=n_classes)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = polars.DataFrame(X, schema=names).with_columns(label=y)
+    frame.write_csv("table.csv")
+    frame.write_csv("table.tsv", separator="\t")
+    frame.write_csv("semicolons.csv", separator=";")
+    frame.write_parquet("table.parquet")
+    with gzip.open("table.csv.gz", "wb") as file:
+        frame.write_csv(file)
+    np.save("table.npy", np.column_stack([X, y]))
+    np.savez("table.npz", X=X, label=y, names=names)
+    np.savez_compressed("packed.npz", table=X, label=y.astype(np.uint8).reshape(-1, 1))
+    targets = {"table.npy": "-1"}
+    digests = {}
+    for name in (
+        *("table.csv", "table.tsv", "semicolons.csv", "table.csv.gz", "table.parquet"),
+        *("table.npy", "table.npz", "packed.npz"),
+    ):
+        target = targets.get(name, "label")
+        command.succeeds("train", name, "--target", target, "--quiet", "-o", "model.json")
+        digests[name] = StumpEnsemble.load("model.json").digest()
+    assert set(digests.values()) == {library_model(X, y).digest()}, digests
+
+
+def test_float32_is_kept_and_gives_the_librarys_model(command):
+    polars = pytest.importorskip("polars")
+    X = np.random.default_rng(1).normal(size=(150, 3)).astype(np.float32)
+    y = (X[:, 0] > 0.1).astype(int)
+    y[:20] = 1
+    frame = polars.DataFrame(X, schema=["a", "b", "c"]).with_columns(label=y)
+    assert frame.schema["a"] == polars.Float32
+    frame.write_parquet("table.parquet")
+    np.savez("table.npz", X=X, label=y)
+    expected = library_model(X, y).digest()
+    for name in ("table.parquet", "table.npz"):
+        assert command.succeeds("train", name, "--target", "label").row("digest") == expected
+
+
+def test_report_states_what_scikit_learn_finds_on_the_held_out_rows(command):
+    X, y = load_iris(return_X_y=True)
+    np.savez("iris.npz", X=X, y=y)
+    outcome = command.succeeds(
+        *("train", "iris.npz", "--target", "y", "--rounds", 5, "--learning-rate", 0.5),
+        *("--test-size", 0.3, "--seed", 7),
+    )
+    rows, held_out = train_test_split(np.arange(len(y)), test_size=0.3, random_state=7, stratify=y)
+    rows, held_out = np.sort(rows), np.sort(held_out)
+    classifier = AdaBoostClassifier(n_estimators=5, learning_rate=0.5, device="cpu")
+    classifier.fit(X[rows], y[rows])
+    accuracy = accuracy_score(y[held_out], classifier.predict(X[held_out]))
+    area = roc_auc_score(y[held_out], classifier.predict_proba(X[held_out]), multi_class="ovr")
+    error = np.mean(classifier.predict(X[rows]) != y[rows])
+    assert outcome.row("digest") == classifier.model_.digest()
+    assert outcome.row("held-out accuracy") == f"{accuracy:.4f}"
+    assert outcome.row("held-out ROC AUC").startswith(f"{area:.4f}, ")
+    assert outcome.row("training error").startswith(f"{error:.4f}")
+    assert outcome.row("rounds").startswith(str(sum(map(len, classifier.model_.members))))
+
+
+def test_training_error_is_given_with_its_bound(command):
+    outcome = command.succeeds("train", "--rounds", 3)
+    data = load_breast_cancer()
+    labels = data.target_names[data.target]
+    rows = np.sort(
+        train_test_split(np.arange(569), test_size=0.2, random_state=0, stratify=labels)[0]
+    )
+    classifier = AdaBoostClassifier(n_estimators=3, device="cpu")
+    last = classifier.fit(data.data[rows], labels[rows]).rounds_[0][-1]
+    assert outcome.row("training error") == (
+        f"{last.training_error:.4f}, at most {last.training_bound:.4f} by AdaBoost's bound"
+    )
+
+
+def test_report_says_why_there_are_fewer_rounds(command):
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    np.savez("perfect.npz", X=X, y=X[:, 0].astype(int))
+    outcome = command.succeeds("train", "perfect.npz", "--target", "y")
+    assert outcome.row("rounds") == "1 of 100: a stump without error ended it"
+    np.savez("chance.npz", X=np.zeros((40, 1)), y=X[:, 0].astype(int))
+    outcome = command.succeeds("train", "chance.npz", "--target", "y")
+    assert outcome.row("rounds") == "0 of 100: no further stump is better than chance"
+    assert outcome.row("most votes") == "none: no stump is better than chance"
+
+
+def test_all_rows_are_trained_on_if_none_are_held_out(command):
+    X, y = samples()
+    np.savez("table.npz", X=X, y=y)
+    outcome = command.succeeds("train", "table.npz", "--target", "y", "--test-size", 0)
+    assert outcome.row("digest") == library_model(X, y, share=0).digest()
+    assert outcome.row("rows") == "200"
+    assert "held-out" not in outcome.out
+
+
+def test_quiet_prints_nothing(command):
+    assert command.succeeds("train", "--quiet").out == ""
+
+
+def test_model_file_is_the_same_in_every_run(command):
+    command.succeeds("train", "-o", "first.json")
+    command.succeeds("train", "-o", "second.json")
+    assert command.files()["first.json"] == command.files()["second.json"]
+
+
+def test_weights_are_used_and_are_no_feature(command):
+    X, y = samples()
+    weights = np.random.default_rng(2).integers(0, 4, size=len(y)).astype(float)
+    np.savez("table.npz", X=X, y=y, w=weights)
+    np.save("table.npy", np.column_stack([weights, X, y]))
+    expected = library_model(X, y, weights=weights).digest()
+    assert expected != library_model(X, y).digest()
+    for options in (
+        ("table.npz", "--target", "y", "--weight", "w"),
+        ("table.npy", "--target", "-1", "--weight", "0"),
+    ):
+        outcome = command.succeeds("train", *options)
+        assert outcome.row("digest") == expected
+        assert outcome.row("features") == "4"
+        assert outcome.row("held-out accuracy").endswith(", weighted")
+
+
+def test_dropped_columns_are_left_out(command):
+    X, y = samples()
+    np.save("table.npy", np.column_stack([X, y]))
+    np.savez("named.npz", X=X, y=y, names=["a", "b,c", "d", "e"])
+    expected = library_model(X[:, [0, 3]], y).digest()
+    for options in (
+        ("table.npy", "--target", "-1", "--drop", "1,2"),
+        ("table.npy", "--target", "4", "--drop=-4", "--drop=-3"),
+        ("named.npz", "--target", "y", "--drop", "b,c", "--drop", "d"),
+    ):
+        assert command.succeeds("train", *options).row("digest") == expected
+    assert StumpEnsemble.load("model.json").feature_names == ("a", "e")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["no", "yes"], ("no", "yes")),
+        ([False, True], (False, True)),
+        ([3, 8], (3, 8)),
+        ([3.0, 8.0], (3, 8)),
+        (np.asarray([3, 8], dtype=np.uint8), (3, 8)),
+    ],
+)
+def test_labels_keep_their_kind_and_whole_floats_become_integers(command, labels, classes):
+    X, y = samples()
+    np.savez("table.npz", X=X, y=np.asarray(labels)[y])
+    command.succeeds("train", "table.npz", "--target", "y", "--rounds", 3)
+    found = StumpEnsemble.load("model.json").classes
+    assert found == classes
+    assert list(map(type, found)) == list(map(type, classes))
+
+
+def test_text_becomes_one_feature_a_value_and_the_report_names_it(command):
+    polars = pytest.importorskip("polars")
+    colours = [None, "red", "blue", "red", "green"] * 8
+    labels = ["b", "a", "b", "a", "b"] * 8
+    frame = polars.DataFrame({"colour": colours, "n": list(range(40)), "label": labels})
+    digests = set()
+    for dtype in (polars.String, polars.Categorical, polars.Enum(["red", "green", "blue"])):
+        frame.with_columns(polars.col("colour").cast(dtype)).write_parquet("table.parquet")
+        outcome = command.succeeds("train", "table.parquet", "--target", "label")
+        digests.add(outcome.row("digest"))
+        assert outcome.row("encoded") == "colour: text, 3 features: blue, green, red"
+    model = StumpEnsemble.load("model.json")
+    assert model.feature_names == ("colour=blue", "colour=green", "colour=red", "n")
+    columns = [
+        [np.nan if c is None else float(c == v) for c in colours] for v in ("blue", "green", "red")
+    ]
+    X = np.column_stack([*columns, np.arange(40.0)])
+    assert digests == {library_model(X, np.asarray(labels)).digest()}
+
+
+def test_times_and_decimals_become_numbers(command):
+    polars = pytest.importorskip("polars")
+    start = datetime.datetime(2021, 5, 1, 12, 30, 15, 250_000)
+    days = [start + datetime.timedelta(days=k, seconds=7 * k) for k in range(30)]
+    labels = [int(k % 10 < 4) for k in range(30)]
+    epoch = datetime.datetime(1970, 1, 1)
+    frame = polars.DataFrame(
+        {
+            "date": [day.date() for day in days],
+            "datetime": days,
+            "zoned": polars.Series(days).dt.replace_time_zone("UTC"),
+            "time": [day.time() for day in days],
+            "duration": [day - start for day in days],
+            "decimal": [Decimal(k) / 4 for k in range(30)],
+            "flag": [k % 3 == 0 for k in range(30)],
+            "wide": polars.Series(range(30), dtype=polars.Int128),
+            "label": labels,
+        }
+    )
+    frame.write_parquet("table.parquet")
+    outcome = command.succeeds("train", "table.parquet", "--target", "label", "--test-size", 0)
+    seconds = [(day - epoch).total_seconds() for day in days]
+    midnight = datetime.time()
+    X = np.column_stack(
+        [
+            [(day.date() - epoch.date()).days for day in days],
+            seconds,
+            seconds,
+            [
+                (
+                    datetime.datetime.combine(day, day.time())
+                    - datetime.datetime.combine(day, midnight)
+                ).total_seconds()
+                for day in days
+            ],
+            [(day - start).total_seconds() for day in days],
+            [k / 4 for k in range(30)],
+            [k % 3 == 0 for k in range(30)],
+            range(30),
+        ]
+    )
+    assert outcome.row("digest") == library_model(X, np.asarray(labels), share=0).digest()
+    assert outcome.row("encoded") == "date: date, in days since 1970-01-01"
+
+
+def test_missing_words_blanks_and_infinities_in_text_files(command):
+    pytest.importorskip("polars")
+    lines = ["x, y ,label", "NaN, 1,a", " 2 ,NA,b", ",-inf ,a", "4,inf,b", "null, 1e2,a", "6, 7,b"]
+    (command.folder / "table.csv").write_text("\r\n".join(lines) + "\r\n")
+    outcome = command.succeeds("train", "table.csv", "--target", "label", "--test-size", 0)
+    X = np.asarray(
+        [[np.nan, 1], [2, np.nan], [np.nan, -np.inf], [4, np.inf], [np.nan, 100], [6, 7]]
+    )
+    assert outcome.row("digest") == library_model(X, np.asarray(list("ababab")), share=0).digest()
+    assert StumpEnsemble.load("model.json").feature_names == ("x", "y")
+
+
+def test_rows_without_a_target_are_left_out_if_asked(command):
+    polars = pytest.importorskip("polars")
+    X, y = samples()
+    gone = np.arange(len(y)) % 10 == 3
+    labels = [None if g else int(label) for g, label in zip(gone, y, strict=True)]
+    polars.DataFrame(X, schema=list("abcd")).with_columns(label=polars.Series(labels)).write_csv(
+        "table.csv"
+    )
+    np.save("table.npy", np.column_stack([X, np.where(gone, np.nan, y)]))
+    np.savez("table.npz", X=X, label=np.where(gone, np.nan, y))
+    expected = library_model(X[~gone], y[~gone]).digest()
+    for name, target in (("table.csv", "label"), ("table.npy", "-1"), ("table.npz", "label")):
+        message = command.refuses("train", name, "--target", target, "-o", "new.json")
+        assert "missing in 20 rows of 200" in message
+        assert "--drop-missing-target" in message
+        outcome = command.succeeds("train", name, "--target", target, "--drop-missing-target")
+        assert outcome.row("digest") == expected
+        assert outcome.row("rows").endswith("20 without target left out")
+
+
+def test_uncompressed_arrays_are_mapped_not_loaded(command):
+    from gpustump.cli.tables import read_table
+
+    X, y = samples()
+    np.save("table.npy", X)
+    np.savez("table.npz", X=np.asfortranarray(X), y=y)
+    np.savez_compressed("packed.npz", X=X, y=y)
+    for name, mapped in (("table.npy", True), ("table.npz", True), ("packed.npz", False)):
+        matrix = read_table(name).matrix
+        assert np.array_equal(matrix, X)
+        base, is_mapped = matrix, False
+        while base is not None:
+            is_mapped |= isinstance(base, np.memmap)
+            base = getattr(base, "base", None)
+        assert is_mapped == mapped
+
+
+def test_details_hold_what_predict_needs_and_no_machine(command):
+    command.succeeds("train", "--rounds", 3, "--seed", 5)
+    details = json.loads((command.folder / "model.json").read_text())["details"]
+    assert details["target"] == "diagnosis"
+    assert details["training"] == {
+        "rounds": 3,
+        "learning_rate": 1.0,
+        "test_size": 0.2,
+        "seed": 5,
+    }
+    assert len(details["encoding"]["columns"]) == 30
+
+
+def test_a_model_is_replaced_but_no_other_file_unless_forced(command):
+    command.succeeds("train", "--rounds", 1)
+    command.succeeds("train", "--rounds", 2)
+    assert StumpEnsemble.load("model.json").n_rounds == 2
+    (command.folder / "notes.txt").write_text("mine")
+    assert "--force" in command.refuses("train", "-o", "notes.txt")
+    command.succeeds("train", "--rounds", 1, "-o", "notes.txt", "--force")
+    assert StumpEnsemble.load("notes.txt").n_rounds == 1

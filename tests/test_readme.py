@@ -1,0 +1,81 @@
+"""The README tells the truth: its commands work, its examples run, its outputs are today's."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpustump
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "README.md").read_text()
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.S)
+
+
+def commands() -> list[str]:
+    lines = "".join(blocks("bash")).splitlines()
+    return [line.partition("   #")[0].strip() for line in lines]
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, shell=True, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True
+    )
+
+
+def test_the_python_examples_run_in_order(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+    assert float(capsys.readouterr().out.split()[0]) > 0.9
+
+
+@pytest.mark.slow
+def test_the_commands_run_in_order(tmp_path):
+    seen = 0
+    for command in commands():
+        if command.startswith(("bash ci/", "pip install")):
+            continue
+        done = run(command, tmp_path)
+        seen += 1
+        if "--device cuda" in command and not any(
+            device.usable for device in gpustump.devices() if device.name.startswith("cuda")
+        ):
+            assert done.returncode == 2
+            assert done.stderr.count("\n") == 1
+        else:
+            assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert seen >= 6
+    lines = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert len(lines) == 179
+    assert lines[0] == "prediction,P(0),P(1),P(2)"
+
+
+def test_ci_runs_the_two_commands_that_set_everything_up():
+    ci = (ROOT / ".ci" / "run").read_text()
+    set_up = [command for command in commands() if command.startswith("bash ci/")]
+    assert set_up == ["bash ci/train", "bash ci/test"]
+    assert all(command in ci for command in set_up)
+
+
+def test_the_extras_it_names_exist():
+    named = set(re.findall(r"\.\[(\w+)\]", TEXT))
+    assert named
+    assert named <= set(importlib.metadata.metadata("gpustump").get_all("Provides-Extra"))
+
+
+@pytest.mark.slow
+def test_the_outputs_shown_are_what_the_commands_print():
+    done = run(f"{sys.executable} ci/readme.py --check", ROOT)
+    assert done.returncode == 0, done.stderr
