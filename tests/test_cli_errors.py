@@ -296,7 +296,7 @@ def test_out_of_memory_is_one_line(command, monkeypatch):
     def starving(*arguments, **options):
         raise MemoryError("Unable to allocate 3.2 TiB")
 
-    monkeypatch.setattr("gpustump.cli.train.learn", starving)
+    monkeypatch.setattr("gpustump.cli.task.learn", starving)
     message = command.refuses("train")
     assert message.startswith("not enough memory. Unable to allocate 3.2 TiB")
 
@@ -305,7 +305,7 @@ def test_a_bug_keeps_its_traceback(command, monkeypatch):
     def broken(*arguments, **options):
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr("gpustump.cli.train.learn", broken)
+    monkeypatch.setattr("gpustump.cli.task.learn", broken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         main(["train"])
 
