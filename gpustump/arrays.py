@@ -43,16 +43,16 @@ def host_namespace() -> Namespace:
 def computing_on(x: Array) -> Iterator[None]:
     """What an array's library needs before one computes with it.
 
-    JAX has its 64-bit types only where they are switched on, and CuPy computes on the current
-    device only; both are put back at the end of the `with`. Other libraries need nothing.
+    JAX has its 64-bit types only where they are switched on, CuPy computes on the current device
+    only, and NumPy may have been told to raise at an overflow or underflow, both of which are meant
+    where they happen here. All is put back at the end of the `with`.
     """
-    if array_api_compat.is_jax_array(x):
-        with sys.modules["jax"].enable_x64(True):
-            yield
-    elif array_api_compat.is_cupy_array(x):
-        with x.device:
-            yield
-    else:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(np.errstate(all="ignore"))
+        if array_api_compat.is_jax_array(x):
+            stack.enter_context(sys.modules["jax"].enable_x64(True))
+        elif array_api_compat.is_cupy_array(x):
+            stack.enter_context(x.device)
         yield
 
 
@@ -93,6 +93,15 @@ def to_host(x: Array) -> np.ndarray:
 def dtype_name(x: Array) -> str:
     """The dtype's bare name: "float32", "int64", "bool"."""
     return str(x.dtype).rpartition(".")[2]
+
+
+def plain(x: Array) -> Array:
+    """The same values without what only their library knows: gradients, a foreign byte order."""
+    if array_api_compat.is_torch_array(x) and x.requires_grad:
+        return x.detach()
+    if array_api_compat.is_numpy_array(x) and not x.dtype.isnative:
+        return x.astype(x.dtype.newbyteorder("="))
+    return x
 
 
 def integers(x: Array) -> list[int]:

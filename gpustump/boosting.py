@@ -160,16 +160,11 @@ def boost(
     0.5 -1 0.5
     """
     X = check_table(X)
+    rate = check_real(learning_rate, "learning_rate", above=0.0)
+    limit = None if n_rounds is None else check_count(n_rounds, "n_rounds")
     with arrays.computing_on(X):
         columns, y, weights = _prepared(X, y, sample_weight, block_bytes)
-    return Boosting(
-        columns,
-        y,
-        weights,
-        learning_rate=check_real(learning_rate, "learning_rate", above=0.0),
-        n_rounds=None if n_rounds is None else check_count(n_rounds, "n_rounds"),
-        callback=callback,
-    )
+    return Boosting(columns, y, weights, learning_rate=rate, n_rounds=limit, callback=callback)
 
 
 class Boosting(Iterator[Round]):
@@ -284,7 +279,7 @@ class Boosting(Iterator[Round]):
 
     def _advance(self, predicted: Array, vote: float, wrong: int, mass: int) -> float:
         """Add a stump's votes to the decision and reweight the samples; returns the normaliser."""
-        odds = _EXACT.exp(Decimal(vote) * 2)
+        odds = _EXACT.exp(_EXACT.multiply(Decimal(vote), 2))
         normaliser = normaliser_of(wrong, mass, vote)
         self._number += 1
         self._training_bound *= normaliser

@@ -76,7 +76,7 @@ class Columns:
 
     def values(self, feature: int) -> Array:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
-        return arrays.as_working(_pick(self.X[:, feature], self.rows))
+        return _pick(arrays.as_working(self.X[:, feature]), self.rows)
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold of the cut after a position: below the next value, not below this one.
@@ -90,10 +90,8 @@ class Columns:
         if position + 1 >= self.blocks[block].n_present[row]:
             return math.inf
         samples = self.blocks[block].order[row, position : position + 2]
-        if self.rows is not None:
-            samples = _pick(self.rows, samples)
-        low, high = arrays.to_host(arrays.as_working(_pick(self.X[:, feature], samples)))
-        with np.errstate(over="ignore", invalid="ignore"):
+        low, high = arrays.to_host(_pick(self.values(feature), samples))
+        with np.errstate(all="ignore"):
             middle = (low + high) / low.dtype.type(2)
         return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
 
@@ -122,7 +120,7 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
         X=X,
         rows=rows,
         blocks=tuple(
-            _sorted_block(arrays.as_working(_pick(X[:, features], rows)))
+            _sorted_block(_pick(arrays.as_working(X[:, features]), rows))
             for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes)
         ),
         n_samples=n_samples,

@@ -86,7 +86,7 @@ def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:
     A value of that dtype is at most the rounded threshold exactly if it is at most the original,
     so data need not be widened to be compared.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         nearest = thresholds.astype(dtype)
-    below = np.nextafter(nearest, np.asarray(-np.inf, dtype=dtype))
+        below = np.nextafter(nearest, np.asarray(-np.inf, dtype=dtype))
     return np.where(nearest.astype(np.float64) > thresholds, below, nearest)

@@ -124,7 +124,7 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
     for problem, where in (
         ("NaN", xp.isnan(weights)),
         ("infinite weights", xp.isinf(weights)),
-        ("negative weights", weights < 0),
+        ("negative weights", weights <= -SMALLEST),
     ):
         if bool(xp.any(where)):
             at = int(xp.argmax(xp.astype(where, xp.int8)))
@@ -187,9 +187,20 @@ def brought_beside(values: Array, X: Array) -> Array:
 
 
 def as_array(values: Any, name: str) -> Array:
-    """An array as it is; anything else through NumPy."""
+    """An array as it is, without gradients or a foreign byte order; anything else through NumPy.
+
+    Raises
+    ------
+    TypeError
+        For NumPy's masked arrays, whose hidden values would be taken for values.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, and masks are not read here; pass {name}.filled(numpy.nan) "
+            "to make the masked values missing."
+        )
     if arrays.is_array(values):
-        return values
+        return arrays.plain(values)
     try:
         return np.asarray(values)
     except ValueError as error:

@@ -72,6 +72,7 @@ def in_units(sample_weight: Array) -> Array:
     exponent = math.frexp(float(xp.max(sample_weight)))[1]
     safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
     first = xp.ceil(_times_power_of_two(sample_weight, safe))
+    first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
     mass = int(xp.sum(xp.astype(first, xp.int64)))
     free = -_halvings(Fraction(mass), n_samples)
     return xp.maximum(_times_power_of_two(sample_weight, safe + free), _scalar(FLOOR, first))

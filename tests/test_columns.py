@@ -1,0 +1,116 @@
+"""Prepared columns: sorted orders, cuts, counts and thresholds, against NumPy's sort and Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import threshold_between
+
+from gpustump import arrays
+from gpustump.columns import ELEMENT_BYTES, prepare, spans
+
+X = np.asarray(
+    [
+        [3.0, np.nan, 1.0, np.nan],
+        [1.0, 2.0, 1.0, np.nan],
+        [2.0, np.nan, 1.0, np.nan],
+        [1.0, -np.inf, 1.0, np.nan],
+        [-0.0, np.inf, 1.0, np.nan],
+        [0.0, 2.0, 1.0, np.nan],
+    ]
+)
+
+
+@pytest.mark.parametrize("block_bytes", [None, 1, 6 * 3 * ELEMENT_BYTES])
+def test_samples_are_in_order_of_their_values(backend: Backend, block_bytes):
+    x = backend.asarray(X)
+    with arrays.computing_on(x):
+        columns = prepare(x, block_bytes=block_bytes)
+    order = np.concatenate([backend.to_numpy(block.order) for block in columns.blocks])
+    assert order.shape == (4, 6)
+    for j, samples in enumerate(order):
+        assert sorted(samples.tolist()) == list(range(6))
+        values = X[samples, j]
+        present = int((~np.isnan(X[:, j])).sum())
+        assert np.isnan(values[present:]).all()
+        assert values[:present].tolist() == sorted(values[:present].tolist())
+
+
+@pytest.mark.parametrize("block_bytes", [None, 1])
+def test_cuts_are_where_two_values_differ(backend: Backend, block_bytes):
+    x = backend.asarray(X)
+    with arrays.computing_on(x):
+        columns = prepare(x, block_bytes=block_bytes)
+    cuts = []
+    for block in columns.blocks:
+        flags = np.ones((len(block.n_cuts), 5), dtype=bool)
+        cuts += (flags if block.cuts is None else backend.to_numpy(block.cuts)).tolist()
+    yes, no = True, False
+    assert cuts == [
+        [no, yes, no, yes, yes],  # -0 0 1 1 2 3
+        [yes, no, yes, no, no],  # -inf 2 2 inf nan nan
+        [no] * 5,
+        [no] * 5,
+    ]
+    assert np.concatenate([block.n_cuts for block in columns.blocks]).tolist() == [3, 2, 0, 0]
+    assert np.concatenate([block.n_present for block in columns.blocks]).tolist() == [6, 4, 6, 0]
+
+
+def test_thresholds_are_midpoints_and_infinite_at_the_end(backend: Backend):
+    x = backend.asarray(X)
+    with arrays.computing_on(x):
+        columns = prepare(x)
+        assert [columns.threshold(0, k) for k in (1, 3, 4, 5)] == [0.5, 1.5, 2.5, math.inf]
+        assert [columns.threshold(1, k) for k in (0, 2, 3)] == [-math.inf, 2.0, math.inf]
+        assert columns.threshold(2, 5) == math.inf
+
+
+@settings(max_examples=500)
+@given(st.data(), st.sampled_from(["float16", "float32", "float64"]))
+def test_threshold_of_any_two_values_parts_them(data, dtype):
+    value = st.floats(allow_nan=False, width=int(dtype[5:]))
+    low, high = sorted((data.draw(value), data.draw(value)))
+    if low == high:
+        return
+    threshold = prepare(np.asarray([[high], [low]], dtype=dtype)).threshold(0, 0)
+    assert low <= threshold < high
+    assert threshold == threshold_between(low, high, dtype)
+    assert math.copysign(1.0, threshold) == 1.0 or threshold != 0.0
+
+
+def test_only_the_given_rows_take_part(backend: Backend):
+    rows = np.asarray([5, 1, 3], dtype=np.int64)
+    x, index = backend.asarray(X), backend.asarray(rows)
+    with arrays.computing_on(x):
+        columns = prepare(x, rows=index)
+        values = columns.values(1)
+        threshold = columns.threshold(1, 0)
+    assert columns.n_samples == 3
+    assert backend.to_numpy(values).tolist() == X[rows, 1].tolist()
+    assert threshold == -math.inf
+    order = backend.to_numpy(columns.blocks[0].order)
+    assert X[rows[order[1]], 1].tolist() == [-math.inf, 2.0, 2.0]
+
+
+def test_a_table_without_ties_needs_no_record_of_its_cuts():
+    columns = prepare(np.random.default_rng(0).permutation(50).reshape(10, 5))
+    assert [block.cuts for block in columns.blocks] == [None]
+
+
+def test_the_table_is_not_changed():
+    before = X.copy()
+    prepare(X)
+    assert X.tobytes() == before.tobytes()
+
+
+@given(st.integers(1, 200), st.integers(1, 100), st.integers(1, 5000))
+def test_spans_cover_everything_once_within_the_budget(total, bytes_each, budget):
+    slices = list(spans(total, bytes_each, budget))
+    assert [i for s in slices for i in range(s.start, s.stop)] == list(range(total))
+    longest = max(s.stop - s.start for s in slices)
+    assert longest == 1 or longest * bytes_each <= budget

@@ -1,0 +1,181 @@
+"""The scan finds the stump of least error: proved against brute force in rational arithmetic.
+
+The data are drawn to be awkward: few distinct values, so that ties abound; missing values,
+infinities, subnormal numbers, neighbours among the floats, values whose sum overflows; every dtype.
+The weights are small integers times powers of two, which the package's integers hold exactly, so
+the two must agree exactly: feature, threshold, both signs, error and predictions.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from backends import NUMPY, Backend
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle import best_stump
+
+from gpustump import Stump, boost, fit_stump
+
+FLOATS = ("float16", "float32", "float64")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+WORKING = {"int32": "float64", "uint32": "float64", "int64": "float64", "uint64": "float64"}
+WORKING |= dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "float32")
+EXAMPLES = {"numpy": 1500, "array-api-strict": 500, "torch": 700, "jax": 300, "cupy": 300}
+
+
+def awkward_floats(dtype: str) -> st.SearchStrategy[float]:
+    """Values of a float dtype that are likely to meet again, to be neighbours, or to overflow."""
+    info = np.finfo(dtype)
+    tiny, top, one = float(info.smallest_subnormal), float(info.max), float(info.eps)
+    pool = [0.0, -0.0, 1.0, 1 + one, 1 + 2 * one, 1 - one / 2, -1.0, 2.0, 3.0, math.nan]
+    pool += [tiny, 2 * tiny, 3 * tiny, -tiny, float(info.smallest_normal), -2 * tiny]
+    pool += [top, float(np.nextafter(info.max, info.dtype.type(0))), -top, math.inf, -math.inf]
+    return st.sampled_from(pool) | st.floats(width=int(dtype.removeprefix("float")))
+
+
+def awkward_values(dtype: str) -> st.SearchStrategy[float | int | bool]:
+    if dtype == "bool":
+        return st.booleans()
+    if dtype in FLOATS:
+        return awkward_floats(dtype)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    few = st.integers(0, 3)
+    ends = st.sampled_from([low, low + 1, high - 1, high])
+    wide = st.integers(low, high)
+    if high > 2**53:
+        few |= st.integers(2**53 - 2, 2**53 + 5)
+    return few | ends | wide
+
+
+@st.composite
+def weights(draw: st.DrawFn, n_samples: int) -> list[float] | None:
+    """None, or small integers times powers of two within 2**40 of each other, in any unit."""
+    kind = draw(st.sampled_from(["none", "ones", "few", "dyadic"]))
+    if kind == "none":
+        return None
+    if kind == "ones":
+        return [1.0] * n_samples
+    if kind == "few":
+        return draw(
+            st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=n_samples, max_size=n_samples)
+        )
+    unit = draw(st.sampled_from([2.0**-1000, 2.0**-300, 1.0, 2.0**960]))
+    one = st.builds(math.ldexp, st.integers(0, 1023), st.integers(-15, 15)).map(lambda w: w * unit)
+    return draw(st.lists(one, min_size=n_samples, max_size=n_samples))
+
+
+@st.composite
+def problems(draw: st.DrawFn, dtypes: tuple[str, ...], shape: tuple[int, int] | None = None):
+    """A table, labels of both signs among the samples that weigh anything, and weights."""
+    n_samples, n_features = shape or (draw(st.integers(2, 9)), draw(st.integers(1, 4)))
+    dtype = draw(st.sampled_from(dtypes))
+    pool = draw(st.lists(awkward_values(dtype), min_size=1, max_size=5))
+    value = st.sampled_from(pool) if draw(st.booleans()) else awkward_values(dtype)
+    flat = draw(st.lists(value, min_size=n_samples * n_features, max_size=n_samples * n_features))
+    X = np.asarray(flat, dtype=dtype).reshape(n_samples, n_features)
+    y = draw(st.lists(st.sampled_from([-1, 1]), min_size=n_samples, max_size=n_samples))
+    w = draw(weights(n_samples))
+    for at, label in ((0, 1), (1, -1)):
+        y[at] = label
+        if w is not None and w[at] == 0.0:
+            w[at] = max(w) or 1.0
+    return X, y, w
+
+
+def as_floats(X: np.ndarray) -> list[list[float]]:
+    """The rows as Python floats: what each value stands for when it is compared."""
+    return [[float(value) for value in row] for row in X.tolist()]
+
+
+def check(backend: Backend, X: np.ndarray, y: list[int], w: list[float] | None, **how) -> None:
+    expected = best_stump(as_floats(X), y, w, dtype=WORKING.get(X.dtype.name, X.dtype.name))
+    table = backend.asarray(X)
+    given_weights = None if w is None else backend.asarray(np.asarray(w))
+    found = fit_stump(table, backend.asarray(np.asarray(y)), given_weights, **how)
+    assert found == Stump(
+        expected.feature,
+        expected.threshold,
+        expected.polarity,
+        expected.missing,
+        float(expected.error),
+    )
+    assert math.copysign(1.0, found.threshold) == math.copysign(1.0, expected.threshold)
+    predicted = backend.to_numpy(found.predict(table)).tolist()
+    assert predicted == [expected.predict(row) for row in as_floats(X)]
+
+
+@pytest.mark.slow
+@settings(max_examples=EXAMPLES["numpy"])
+@given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
+@example((np.asarray([[5e-324], [0.0]]), [1, -1], None), None)
+@example((np.asarray([[-5e-324], [0.0], [-0.0]]), [1, -1, -1], None), 1)
+@example((np.asarray([[1.7e308], [1.6e308]]), [1, -1], None), None)
+@example((np.asarray([[-np.inf], [np.inf], [np.nan]]), [1, -1, 1], None), None)
+@example((np.asarray([[np.nan], [1.0], [np.nan]]), [1, -1, 1], None), None)
+@example((np.asarray([[np.nan], [np.nan], [np.nan]]), [1, -1, 1], None), None)
+def test_stump_on_floats_is_the_oracles(problem, block_bytes):
+    check(NUMPY, *problem, block_bytes=block_bytes)
+
+
+@settings(max_examples=700)
+@given(problems((*INTEGERS, "bool")), st.sampled_from([None, 1, 200, 1000]))
+@example((np.asarray([[2**53], [2**53 + 1]]), [1, -1], None), None)  # one float, so no split
+@example((np.asarray([[2**64 - 1], [2**63]], dtype=np.uint64), [1, -1], None), None)
+def test_stump_on_integers_is_the_oracles(problem, block_bytes):
+    check(NUMPY, *problem, block_bytes=block_bytes)
+
+
+def check_on(backend: Backend, dtypes: tuple[str, ...]) -> None:
+    """Draw problems of one shape (JAX compiles anew for every shape) and check them."""
+
+    @settings(max_examples=EXAMPLES[backend.name])
+    @given(problems(tuple(d for d in dtypes if d not in backend.lacks), shape=(7, 3)))
+    def stump_is_the_oracles(problem):
+        check(backend, *problem)
+
+    stump_is_the_oracles()
+
+
+@pytest.mark.slow
+def test_stump_on_floats_is_the_oracles_in_every_library(backend: Backend):
+    check_on(backend, FLOATS)
+
+
+@pytest.mark.slow
+def test_stump_on_integers_is_the_oracles_in_every_library(backend: Backend):
+    check_on(backend, ("bool", "int8", "uint8", "int16", "int32", "int64"))
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_wide_unsigned_integers_are_accepted_by_every_library(backend: Backend, dtype: str):
+    top = int(np.iinfo(dtype).max)
+    X = np.asarray([[0, 3], [1, top], [2, top - 1], [top, 0]], dtype=dtype)
+    for w in ([1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 1.0, 4.0]):
+        check(backend, X, [1, -1, 1, -1], w)
+
+
+@settings(max_examples=200)
+@given(problems(("float64", "int8"), shape=(8, 2)), st.sampled_from([1.0, 0.5]))
+def test_every_round_takes_the_oracles_stump_under_its_own_integer_weights(problem, learning_rate):
+    X, y, w = problem
+    run = boost(X, y, w, learning_rate=learning_rate, n_rounds=6)
+    kept = range(len(y)) if w is None else [i for i, one in enumerate(w) if one > 0]
+    rows = [as_floats(X)[i] for i in kept]
+    labels = [y[i] for i in kept]
+    while True:
+        integers = [math.ceil(Fraction(one)) for one in run._weights.tolist()]
+        record = next(run, None)
+        if record is None:
+            return
+        expected = best_stump(rows, labels, integers, dtype=WORKING.get(X.dtype.name, X.dtype.name))
+        assert record.stump == Stump(
+            expected.feature,
+            expected.threshold,
+            expected.polarity,
+            expected.missing,
+            float(expected.error),
+        )

@@ -1,0 +1,240 @@
+"""Which devices can be used, and why the others cannot, in every state that CuPy may be in.
+
+CuPy itself is played by a module of the same name, so that all of it can be proved without a GPU:
+not installed, broken, without a driver, without a device, out of memory, computing wrongly, well.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpustump import Device, DeviceError, devices, placement
+
+
+class CUDARuntimeError(RuntimeError):
+    """As CuPy's own of that name."""
+
+
+class OutOfMemoryError(MemoryError):
+    """As CuPy's own of that name."""
+
+
+class FakeDevice:
+    current = 0
+
+    def __init__(self, index: int | None = None) -> None:
+        self.id = FakeDevice.current if index is None else index
+
+    def __enter__(self) -> FakeDevice:
+        self._before, FakeDevice.current = FakeDevice.current, self.id
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        FakeDevice.current = self._before
+
+
+def fake_cupy(count: int | Exception = 1, total: int | Exception = 3) -> Any:
+    """A CuPy with so many devices, on which 0 + 1 + 2 is `total`; or which fails there."""
+
+    def answered(value: Any) -> Any:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    cupy: Any = types.ModuleType("cupy")
+    cupy.__spec__ = importlib.machinery.ModuleSpec("cupy", loader=None)
+    cupy.arange = lambda n: types.SimpleNamespace(sum=lambda: answered(total))
+    cupy.asarray = lambda x: ("on", FakeDevice.current, answered(total) and x)
+    cupy.cuda = types.SimpleNamespace(
+        Device=FakeDevice,
+        runtime=types.SimpleNamespace(
+            getDeviceCount=lambda: answered(count),
+            getDeviceProperties=lambda index: {"name": f"Card {index}".encode()},
+            memGetInfo=lambda: (3 * 2**30, 8 * 2**30),
+        ),
+    )
+    return cupy
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
+    """Put a module in CuPy's place, or nothing at all."""
+    real = importlib.util.find_spec
+
+    def put(module: Any) -> None:
+        monkeypatch.setattr(
+            importlib.util,
+            "find_spec",
+            lambda name, *rest: (
+                getattr(module, "__spec__", None) if name == "cupy" else real(name, *rest)
+            ),
+        )
+        monkeypatch.setitem(sys.modules, "cupy", module)
+        placement._has_cuda.cache_clear()
+
+    FakeDevice.current = 0
+    yield put
+    placement._has_cuda.cache_clear()
+
+
+def cuda() -> list[Device]:
+    return [device for device in devices() if device.library == "cupy"]
+
+
+def test_the_cpu_is_always_usable():
+    first = devices()[0]
+    assert (first.name, first.library, first.usable) == ("cpu", "numpy", True)
+    assert first.version == np.__version__
+
+
+def test_libraries_that_are_not_installed_are_named_as_such(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None)
+    found = {device.library: device for device in devices()}
+    for library in ("torch", "jax", "array_api_strict"):
+        assert not found[library].usable
+        assert found[library].version is None
+        assert "not installed" in found[library].detail
+    assert "CuPy is not installed: pip install" in found["cupy"].detail
+
+
+def test_without_cupy_the_message_says_how_to_install_it(install):
+    install(None)
+    (device,) = cuda()
+    assert (device.name, device.usable, device.version) == ("cuda", False, None)
+    assert device.detail.startswith("CuPy is not installed: pip install 'gpustump[cuda13]'")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("raise ImportError('libcudart.so.12: cannot open shared object file')", "libcudart.so.12"),
+        ("raise RuntimeError('built for another NumPy\\nand more')", "built for another NumPy"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_cupy_that_does_not_load_is_quoted(tmp_path, monkeypatch, line, said):
+    (tmp_path / "cupy").mkdir()
+    (tmp_path / "cupy" / "__init__.py").write_text(line + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    (device,) = cuda()
+    assert not device.usable
+    assert device.detail.startswith("CuPy is installed but does not load: ")
+    assert said in device.detail
+    assert "\n" not in device.detail
+
+
+def test_without_a_driver_the_reason_is_cudas(install):
+    install(fake_cupy(count=CUDARuntimeError("cudaErrorInsufficientDriver: too old\nmore")))
+    (device,) = cuda()
+    assert (device.name, device.usable) == ("cuda", False)
+    assert device.detail == (
+        "CuPy finds no working CUDA driver: CUDARuntimeError: cudaErrorInsufficientDriver: too old"
+    )
+
+
+def test_an_error_without_words_is_named(install):
+    install(fake_cupy(count=CUDARuntimeError()))
+    assert "CUDARuntimeError" in cuda()[0].detail
+
+
+def test_a_driver_without_a_device_is_said(install):
+    install(fake_cupy(count=0))
+    (device,) = cuda()
+    assert (device.usable, device.detail) == (False, "CuPy finds a CUDA driver, but no device.")
+
+
+def test_a_device_without_memory_is_not_usable(install):
+    install(fake_cupy(total=OutOfMemoryError("Out of memory allocating 512 bytes")))
+    (device,) = cuda()
+    assert (device.name, device.usable) == ("cuda:0", False)
+    assert device.detail == (
+        "cuda:0 does not compute: OutOfMemoryError: Out of memory allocating 512 bytes"
+    )
+
+
+def test_a_device_that_computes_wrongly_is_not_usable(install):
+    install(fake_cupy(total=4))
+    (device,) = cuda()
+    assert (device.usable, device.detail) == (False, "cuda:0 computes wrongly: 0 + 1 + 2 gave 4.")
+
+
+def test_devices_that_work_say_what_they_are(install):
+    install(fake_cupy(count=2))
+    first, second = cuda()
+    assert (first.name, second.name) == ("cuda:0", "cuda:1")
+    assert first.usable
+    assert second.usable
+    assert second.detail == "Card 1, 3.0 of 8.0 GiB free"
+    assert FakeDevice.current == 0
+
+
+X = np.ones((2, 2))
+
+
+def test_data_on_the_cpu_go_to_a_gpu_only_where_one_works(install):
+    install(fake_cupy())
+    assert placement.places_to_train(X, "auto") == ("cuda", "cpu")
+    assert placement.places_to_train(X, "cpu") == ("cpu",)
+    assert placement.places_to_train(X, "cuda") == ("cuda",)
+    assert placement.places_to_train(X, "cuda:1") == ("cuda:1",)
+    install(None)
+    assert placement.places_to_train(X, "auto") == ("cpu",)
+    assert placement.places_to_train(X, "cuda") == ("cuda",)
+
+
+def test_data_are_brought_to_the_device_that_was_asked_for(install):
+    install(fake_cupy(count=2))
+    assert placement.brought_to(X, "cpu") is X
+    assert placement.brought_to(X, "cuda")[:2] == ("on", 0)
+    assert placement.brought_to(X, "cuda:1")[:2] == ("on", 1)
+    assert FakeDevice.current == 0
+
+
+def test_a_device_that_cannot_be_had_is_an_error_with_the_reason(install):
+    install(None)
+    with pytest.raises(DeviceError, match="CuPy is not installed"):
+        placement.brought_to(X, "cuda")
+    install(fake_cupy(count=0))
+    with pytest.raises(DeviceError, match="no device"):
+        placement.brought_to(X, "cuda:0")
+    install(fake_cupy(count=1))
+    with pytest.raises(DeviceError, match=r"'cuda:3' is not there: CuPy finds 1"):
+        placement.brought_to(X, "cuda:3")
+    install(fake_cupy(total=OutOfMemoryError("allocating 9 bytes")))
+    with pytest.raises(DeviceError, match=r"cuda:0 is out of memory: .*allocating 9 bytes"):
+        placement.brought_to(X, "cuda")
+
+
+def test_errors_of_a_gpu_library_are_explained_and_others_left_alone():
+    failed = pytest.raises(DeviceError, match=r"cuda:0 failed: CUDARuntimeError: lost")
+    with failed, placement.explained_errors("cuda:0"):
+        raise CUDARuntimeError("lost")
+    with pytest.raises(ZeroDivisionError), placement.explained_errors("cuda:0"):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])
+def test_names_of_devices_are_accepted(name):
+    assert placement.check_device(name) == name
+
+
+@pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:-1", "cuda:x", "", "cpu "])
+def test_other_names_are_refused(name):
+    with pytest.raises(ValueError, match=r"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'") as e:
+        placement.check_device(name)
+    assert repr(name) in str(e.value)
+
+
+@pytest.mark.parametrize("value", [None, 0, b"cpu"])
+def test_things_that_are_no_names_are_refused(value):
+    with pytest.raises(TypeError, match=r"device must be .* got"):
+        placement.check_device(value)

@@ -1,0 +1,236 @@
+"""The sources' own procedures, written from their definitions, find the same stumps and rounds.
+
+* Understanding Machine Learning [Shalev-Shwartz and Ben-David 2014], 10.1.1: the objective (10.1),
+  O(n_features * n_samples**2), and the recursion that makes it linear in the samples.
+* MATLAB's build_stump in its own names: ind, x0, s, werr, score_left, score_right, Idec.
+* AdaBoost [Freund and Schapire 1997; COS 511, lecture 11]: the distribution D_t kept explicitly and
+  normalised in float64, edges, Z_t, the bound on the training error, the final sign.
+
+Weights of the first two are integers whose sum is a power of two, so that shares of the weight are
+exact in float64 and the procedures' answers can be compared with `==`, ties included.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from backends import NUMPY, Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpustump import Member, StumpEnsemble, boost, fit_stump
+
+
+@st.composite
+def samples(draw: st.DrawFn):
+    """Integer-valued X with ties, y of both signs, and D: a distribution exact in float64."""
+    n_samples, n_features = draw(st.integers(2, 12)), draw(st.integers(1, 4))
+    top = draw(st.sampled_from([0, 1, 3, 20]))
+    values = st.integers(0, top).map(float)
+    X = draw(st.lists(values, min_size=n_samples * n_features, max_size=n_samples * n_features))
+    y = draw(st.lists(st.sampled_from([-1, 1]), min_size=n_samples, max_size=n_samples))
+    y[:2] = [1, -1]
+    counts = draw(st.lists(st.integers(1, 9), min_size=n_samples, max_size=n_samples))
+    counts[0] += 2 ** math.ceil(math.log2(sum(counts))) - sum(counts)
+    D = np.asarray(counts) / sum(counts)
+    return np.asarray(X).reshape(n_samples, n_features), np.asarray(y), D
+
+
+def extended(values: np.ndarray) -> list[float]:
+    """Thresholds that stand for all: below, between and above the distinct values."""
+    distinct = np.unique(values)
+    between = (distinct[:-1] + distinct[1:]) / 2
+    return [float(distinct[0]) - 1, *between.tolist(), float(distinct[-1]) + 1]
+
+
+def objective(X, y, D, j: int, theta: float, b: int) -> float:
+    """The sum of D_i over the samples with y_i != sign(theta - x_ij) * b."""
+    h = np.where(theta - X[:, j] >= 0, 1, -1) * b
+    return float(np.sum(D[y != h]))
+
+
+@settings(max_examples=400)
+@given(samples())
+def test_no_stump_has_a_lower_objective_10_1(sample):
+    X, y, D = sample
+    least = min(
+        objective(X, y, D, j, theta, b)
+        for j in range(X.shape[1])
+        for theta in extended(X[:, j])
+        for b in (1, -1)
+    )
+    stump = fit_stump(X, y, D)
+    assert stump.error == least
+    assert stump.error == objective(X, y, D, stump.feature, stump.threshold, stump.polarity)
+
+
+def erm_by_recursion(X, y, p) -> tuple[float, int, float, int]:
+    """(F*, j*, b*, theta*): F(b') = F(b) - theta * y_k * p_k as the threshold b passes sample k.
+
+    theta is the sign, b the threshold, p the distribution. The smallest F over the real splits
+    comes first, then that of the constants, whose threshold is infinite.
+    """
+    best = (math.inf, 0, math.inf, 1)
+    constant = (math.inf, 0, math.inf, 1)
+    for j in range(X.shape[1]):
+        order = np.argsort(X[:, j], kind="stable")
+        x = X[order, j]
+        here = (math.inf, 0, math.inf, 1)
+        for theta in (1, -1):
+            F = float(np.sum(p[y == theta]))  # b below all values: everything gets -theta
+            for k, i in enumerate(order):
+                F = F - theta * y[i] * p[i]
+                if k == len(order) - 1:
+                    if constant[0] > F:
+                        constant = (F, 0, math.inf, theta)
+                elif x[k] != x[k + 1]:
+                    b = float((x[k] + x[k + 1]) / 2)
+                    if here[0] > F or (here[0] == F and b < here[2]):
+                        here = (F, j, b, theta)
+        best = min(best, here, key=lambda found: found[0])
+    return constant if constant[0] < best[0] else best
+
+
+@settings(max_examples=400)
+@given(samples())
+def test_recursion_over_sorted_samples_finds_the_same_stump(sample):
+    X, y, D = sample
+    F, j, b, theta = erm_by_recursion(X, y, D)
+    stump = fit_stump(X, y, D)
+    assert (stump.error, stump.feature, stump.threshold, stump.polarity) == (F, j, b, theta)
+
+
+@dataclass
+class MatlabStump:
+    """ind counts from 1; s = +1 says that the label changes from -1 to +1 at x0."""
+
+    ind: int
+    x0: float
+    s: float
+    werr: float
+
+
+def build_stump(X: np.ndarray, y: np.ndarray, w: np.ndarray) -> MatlabStump:
+    w = w / np.sum(w)
+    stumps = [build_onedim_stump(X[:, i], y, w, i + 1) for i in range(X.shape[1])]
+    return stumps[int(np.argmin([stump.werr for stump in stumps]))]
+
+
+def build_onedim_stump(x: np.ndarray, y: np.ndarray, w: np.ndarray, ind: int) -> MatlabStump:
+    I = np.argsort(x, kind="stable")  # noqa: E741
+    Ir = I[::-1]
+    xsorted = x[I]
+    score_left = np.cumsum(w[I] * y[I])  # from the left up to and including each point
+    score_right = np.cumsum(w[Ir] * y[Ir])  # from the right
+    score = score_left[:-1] - score_right[-2::-1]
+    Idec = np.flatnonzero(xsorted[:-1] < xsorted[1:])  # distinguishable points
+    if len(Idec) == 0:
+        return MatlabStump(ind, 0.0, 1.0, 0.5)  # no two values differ: give up
+    at = Idec[np.argmax(np.abs(score[Idec]))]
+    maxscore = abs(score[at])
+    x0 = float((xsorted[at] + xsorted[at + 1]) / 2)
+    return MatlabStump(ind, x0, float(np.sign(-score[at])), float(0.5 - 0.5 * maxscore))
+
+
+@settings(max_examples=400)
+@given(samples())
+def test_build_stump_finds_the_same_split_unless_a_constant_is_better(sample):
+    X, y, D = sample
+    theirs, ours = build_stump(X, y, D), fit_stump(X, y, D)
+    if np.ptp(X[:, theirs.ind - 1]) == 0:  # it gave up on a feature, and no split beats that
+        assert ours.error <= theirs.werr == 0.5
+        return
+    if ours.is_constant:
+        assert ours.error < theirs.werr  # build_stump has no constant stump
+        return
+    assert (ours.feature + 1, ours.threshold, ours.error) == (theirs.ind, theirs.x0, theirs.werr)
+    assert theirs.s == (0.0 if ours.error == 0.5 else -ours.polarity)
+
+
+def test_where_build_stump_gives_up_there_is_a_constant_stump():
+    """It answers werr = 0.5, x0 = 0, s = 1, whatever the labels; the best constant is no worse."""
+    X = np.full((4, 2), 7.0)
+    gave_up = MatlabStump(ind=1, x0=0.0, s=1.0, werr=0.5)
+    balanced, heavier = np.asarray([1, -1, 1, -1]), np.asarray([-1, -1, 1, -1])
+    even = np.full(4, 0.25)
+    assert build_stump(X, balanced, even) == build_stump(X, heavier, even) == gave_up
+    ours = fit_stump(X, balanced, even)
+    assert (ours.is_constant, ours.error, ours.feature, ours.polarity) == (True, 0.5, 0, 1)
+    ours = fit_stump(X, heavier, even)
+    assert (ours.is_constant, ours.error, ours.feature, ours.polarity) == (True, 0.25, 0, -1)
+
+
+def noisy_data(seed: int, n_samples: int = 200, weighted: bool = False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 4))
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(scale=0.5, size=n_samples) > 0, 1, -1)
+    return X, y, rng.uniform(0.1, 3.0, size=n_samples) if weighted else np.ones(n_samples)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("learning_rate", [1.0, 0.5])
+def test_rounds_are_those_of_adaboost_with_an_explicit_distribution(
+    backend: Backend, learning_rate: float, weighted: bool
+):
+    X, y, w = noisy_data(3, weighted=weighted)
+    n_rounds = 10 if backend.name == "jax" else 40
+    records = list(
+        boost(
+            backend.asarray(X),
+            backend.asarray(y),
+            backend.asarray(w),
+            learning_rate=learning_rate,
+            n_rounds=n_rounds,
+        )
+    )
+    assert len(records) == n_rounds
+    D = w / w.sum()
+    D_1, F, product = D, np.zeros(len(y)), 1.0
+    for record in records:
+        h = NUMPY.to_numpy(record.stump.predict(X))
+        e = D[h != y].sum()
+        alpha = learning_rate * 0.5 * math.log((1 - e) / e)
+        Z = (D * np.exp(-alpha * y * h)).sum()
+        assert record.error == pytest.approx(e, rel=1e-9)
+        assert record.stump.error == record.error
+        assert record.edge == pytest.approx(0.5 - e, rel=1e-9, abs=1e-12)
+        assert record.vote == pytest.approx(alpha, rel=1e-9, abs=2.0**-36)
+        assert record.normaliser == pytest.approx(Z, rel=1e-9)
+        if learning_rate == 1.0:
+            assert record.normaliser == pytest.approx(2 * math.sqrt(e * (1 - e)), rel=1e-9)
+        # No stump does better under D_t: the round's is the minimiser under float weights too.
+        assert e <= fit_stump(X, y, D).error + 1e-12
+        D = D * np.exp(-alpha * y * h) / Z
+        F = F + alpha * h
+        product *= Z
+        training_error = D_1[np.where(F > 0, 1, -1) != y].sum()
+        assert record.training_error == pytest.approx(training_error, rel=1e-9)
+        assert record.training_bound == pytest.approx(product, rel=1e-8)
+        assert record.training_error <= record.training_bound
+        # After normalising, the last stump is no better than chance (at a learning rate of 1).
+        if learning_rate == 1.0:
+            assert D[h != y].sum() == pytest.approx(0.5, rel=1e-9)
+
+
+def test_final_classifier_is_the_sign_of_the_sum_of_votes(backend: Backend):
+    X, y, _ = noisy_data(5)
+    records = list(boost(X, y, n_rounds=25))
+    member = Member(tuple(r.stump for r in records), tuple(r.vote for r in records))
+    model = StumpEnsemble((member,), X.shape[1])
+    F = sum(r.vote * r.stump.predict(X) for r in records)
+    predicted = model.predict(backend.asarray(X))
+    assert backend.owns(predicted)
+    assert backend.to_numpy(predicted).tolist() == np.sign(F).tolist()
+    assert np.mean(np.sign(F) != y) == records[-1].training_error
+
+
+def test_one_minus_twice_the_error_is_the_agreement_of_build_stump():
+    """werr = (1 - agreement) / 2, with agreement = |score_left - score_right|."""
+    X, y, w = noisy_data(7, weighted=True)
+    stump = fit_stump(X, y, w)
+    left = X[:, stump.feature] <= stump.threshold
+    agreement = abs((w * y)[left].sum() - (w * y)[~left].sum()) / w.sum()
+    assert stump.error == pytest.approx((1 - agreement) / 2, rel=1e-12)

@@ -1,0 +1,295 @@
+"""Every bad input is refused, in every library; the message names the argument and the find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backends import Backend
+
+from gpustump import Member, Stump, StumpEnsemble, boost, fit_stump
+
+X = np.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
+y = np.asarray([1.0, -1.0, 1.0, -1.0])
+STUMP = Stump(1, 3.0, 1, -1, 0.25)
+MODEL = StumpEnsemble((Member((STUMP,), (1.0,)),), 2)
+TRAINING = pytest.mark.parametrize("train", [fit_stump, boost], ids=["fit_stump", "boost"])
+PREDICTING = pytest.mark.parametrize(
+    "predict",
+    [
+        STUMP.predict,
+        MODEL.predict,
+        MODEL.decision_function,
+        MODEL.predict_proba,
+        lambda X: list(MODEL.staged_decision_function(X)),
+    ],
+    ids=["stump", "predict", "decision_function", "predict_proba", "staged"],
+)
+nan, inf = np.nan, np.inf
+
+
+def refusal(error: type[Exception], call, *arguments) -> str:
+    with pytest.raises(error) as caught:
+        call(*arguments)
+    message = str(caught.value)
+    assert type(caught.value) is error
+    assert message.endswith((".", "input")), message
+    return message
+
+
+BAD_TABLES = {
+    "1-D": (X[:, 0], ValueError, ["X must have two dimensions", "(4,)", "Reshape your data"]),
+    "3-D": (X[np.newaxis], ValueError, ["X must have two dimensions", "(1, 4, 2)"]),
+    "0-D": (np.asarray(1.0), ValueError, ["X must have two dimensions", "()"]),
+    "no samples": (X[:0], ValueError, ["X has 0 sample(s)", "(0, 2)"]),
+    "no features": (X[:, :0], ValueError, ["X has 0 feature(s)", "(4, 0)"]),
+    "complex": (X + 1j, ValueError, ["Complex data not supported", "X", "complex128"]),
+}
+BAD_HOST_TABLES = {
+    "object": (X.astype(object), TypeError, ["X has dtype object"]),
+    "text": (X.astype(str), TypeError, ["X has dtype <U32", "Encode text"]),
+    "list of text": ([["a", "b"]] * 4, TypeError, ["X has dtype <U1"]),
+    "bytes": (X.astype("S3"), TypeError, ["X has dtype |S3"]),
+    "dates": (X.astype("datetime64[s]"), TypeError, ["X has dtype datetime64"]),
+    "ragged": ([[1.0, 2.0], [3.0]], ValueError, ["X cannot be made into an array"]),
+    "None": (None, TypeError, ["X has dtype object"]),
+    "a number": (3.0, ValueError, ["X must have two dimensions", "()"]),
+    "a dict": ({}, TypeError, ["X has dtype object"]),
+}
+
+
+@TRAINING
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_bad_tables_are_refused_in_training(backend: Backend, train, kind: str):
+    bad, error, phrases = BAD_TABLES[kind]
+    message = refusal(error, train, backend.asarray(bad), backend.asarray(y))
+    assert all(phrase in message for phrase in phrases), message
+
+
+@PREDICTING
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_bad_tables_are_refused_in_predicting(backend: Backend, predict, kind: str):
+    bad, error, phrases = BAD_TABLES[kind]
+    message = refusal(error, predict, backend.asarray(bad))
+    assert all(phrase in message for phrase in phrases), message
+
+
+@TRAINING
+@pytest.mark.parametrize("kind", BAD_HOST_TABLES)
+def test_bad_host_tables_are_refused_in_training(train, kind: str):
+    bad, error, phrases = BAD_HOST_TABLES[kind]
+    message = refusal(error, train, bad, y)
+    assert all(phrase in message for phrase in phrases), message
+
+
+@PREDICTING
+@pytest.mark.parametrize("kind", BAD_HOST_TABLES)
+def test_bad_host_tables_are_refused_in_predicting(predict, kind: str):
+    bad, error, phrases = BAD_HOST_TABLES[kind]
+    message = refusal(error, predict, bad)
+    assert all(phrase in message for phrase in phrases), message
+
+
+BAD_LABELS = {
+    "too few": (y[:3], ValueError, ["X and y", "4 and 3"]),
+    "too many": (np.append(y, 1.0), ValueError, ["X and y", "4 and 5"]),
+    "none": (y[:0], ValueError, ["X and y", "4 and 0"]),
+    "only +1": (np.abs(y), ValueError, ["y holds the label +1 only"]),
+    "only -1": (-np.abs(y), ValueError, ["y holds the label -1 only"]),
+    "0 and 1": (np.asarray([0, 1, 0, 1]), ValueError, ["y must hold the labels -1 and +1", "0."]),
+    "1 and 2": (np.asarray([1, 2, 1, 2]), ValueError, ["y must hold the labels -1 and +1", "2."]),
+    "a third": (np.asarray([1, -1, 7, 1]), ValueError, ["y must hold", "also holds 7"]),
+    "fraction": (np.asarray([1, -1, 0.5, 1]), ValueError, ["y must hold", "0.5"]),
+    "booleans": (y > 0, ValueError, ["y must hold the labels -1 and +1", "0."]),
+    "NaN": (np.asarray([1, -1, nan, 1]), ValueError, ["y contains NaN"]),
+    "infinite": (np.asarray([1, -1, inf, 1]), ValueError, ["y must hold", "inf"]),
+    "2-D": (y[:, np.newaxis], ValueError, ["y must have one dimension", "(4, 1)", "reshape(-1)"]),
+    "0-D": (np.asarray(1.0), ValueError, ["y must have one dimension", "()"]),
+    "complex": (y + 0j, TypeError, ["y has dtype complex128"]),
+}
+BAD_HOST_LABELS = {
+    "text": (["+", "-", "+", "-"], TypeError, ["y has dtype <U1"]),
+    "object": (y.astype(object), TypeError, ["y has dtype object"]),
+    "None": (None, TypeError, ["y has dtype object"]),
+    "ragged": ([[1], [1, -1], [1], [1]], ValueError, ["y cannot be made into an array"]),
+    "a number": (1, ValueError, ["y must have one dimension", "()"]),
+}
+
+
+@TRAINING
+@pytest.mark.parametrize("kind", BAD_LABELS)
+def test_bad_labels_are_refused(backend: Backend, train, kind: str):
+    bad, error, phrases = BAD_LABELS[kind]
+    message = refusal(error, train, backend.asarray(X), backend.asarray(bad))
+    assert all(phrase in message for phrase in phrases), message
+
+
+@pytest.mark.parametrize("kind", BAD_HOST_LABELS)
+def test_bad_host_labels_are_refused_beside_any_table(backend: Backend, kind: str):
+    bad, error, phrases = BAD_HOST_LABELS[kind]
+    if backend.name == "cupy" and isinstance(bad, np.ndarray):
+        pytest.skip("arrays on the host are refused for being there")
+    message = refusal(error, fit_stump, backend.asarray(X), bad)
+    assert all(phrase in message for phrase in phrases), message
+
+
+BAD_WEIGHTS = {
+    "too few": (np.ones(3), ValueError, ["X and sample_weight", "4 and 3"]),
+    "too many": (np.ones(5), ValueError, ["X and sample_weight", "4 and 5"]),
+    "2-D": (np.ones((4, 1)), ValueError, ["sample_weight must have one dimension", "(4, 1)"]),
+    "0-D": (np.asarray(2.0), ValueError, ["sample_weight must have one dimension", "()"]),
+    "NaN": (np.asarray([1, 2, nan, nan]), ValueError, ["sample_weight contains NaN", "index 2"]),
+    "inf": (np.asarray([1, inf, 1, 1]), ValueError, ["sample_weight", "infinite", "index 1"]),
+    "-inf": (np.asarray([-inf, 1, 1, 1]), ValueError, ["sample_weight", "infinite", "index 0"]),
+    "negative": (np.asarray([1, 1, 1, -0.5]), ValueError, ["sample_weight", "negative", "index 3"]),
+    "zeros": (np.zeros(4), ValueError, ["sample_weight is zero for every sample"]),
+    "integer zeros": (np.zeros(4, dtype=int), ValueError, ["sample_weight is zero"]),
+    "all false": (np.zeros(4, dtype=bool), ValueError, ["sample_weight is zero"]),
+    "one class": (np.asarray([1, 0, 1, 0]), ValueError, ["y, where sample_weight is not zero,"]),
+    "complex": (np.ones(4) * 1j, TypeError, ["sample_weight has dtype complex128"]),
+}
+
+
+@TRAINING
+@pytest.mark.parametrize("kind", BAD_WEIGHTS)
+def test_bad_weights_are_refused(backend: Backend, train, kind: str):
+    bad, error, phrases = BAD_WEIGHTS[kind]
+    arguments = [backend.asarray(a) for a in (X, y, bad)]
+    message = refusal(error, train, *arguments)
+    assert all(phrase in message for phrase in phrases), message
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "phrase"),
+    [
+        (["a"] * 4, TypeError, "sample_weight has dtype <U1"),
+        (np.ones(4, dtype=object), TypeError, "sample_weight has dtype object"),
+        ("heavy", TypeError, "sample_weight has dtype <U5"),
+        (nan, ValueError, "sample_weight contains NaN"),
+        (inf, ValueError, "sample_weight contains infinite"),
+        (-1, ValueError, "sample_weight contains negative"),
+        (0.0, ValueError, "sample_weight is zero for every sample"),
+    ],
+)
+def test_bad_host_weights_are_refused(bad, error, phrase):
+    assert phrase in refusal(error, fit_stump, X, y, bad)
+
+
+def test_a_single_number_weighs_every_sample_alike(backend: Backend):
+    arguments = backend.asarray(X), backend.asarray(y)
+    assert fit_stump(*arguments, 2) == fit_stump(*arguments) == fit_stump(*arguments, [4] * 4)
+
+
+def test_lists_are_taken_beside_any_table(backend: Backend):
+    table = backend.asarray(X)
+    assert fit_stump(table, y.tolist(), [1, 2, 3, 4]) == fit_stump(X, y, np.arange(1.0, 5.0))
+
+
+def test_a_numpy_array_is_taken_beside_any_table_on_the_host(backend: Backend):
+    if backend.name == "cupy":
+        pytest.skip("its tables are on a device")
+    table = backend.asarray(X)
+    assert fit_stump(table, y, np.arange(1.0, 5.0)) == fit_stump(X, y, np.arange(1.0, 5.0))
+    assert fit_stump(X, backend.asarray(y)) == fit_stump(X, y)
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_arrays_on_another_device_are_refused(name: str):
+    strict = pytest.importorskip("array_api_strict")
+    arrays = {"X": X, "y": y, "sample_weight": np.ones(4)}
+    on = {key: strict.asarray(value) for key, value in arrays.items()}
+    on[name] = strict.asarray(arrays[name], device=strict.Device("device1"))
+    message = refusal(ValueError, fit_stump, *on.values())
+    assert f"X is on cpu but {name} is on" in message
+    assert "device1" in message
+    there = {key: strict.asarray(v, device=strict.Device("device1")) for key, v in arrays.items()}
+    there[name] = arrays[name]  # a NumPy array is not moved to a device unasked either
+    message = refusal(ValueError, fit_stump, *there.values())
+    assert f"but {name} is on cpu" in message
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error"),
+    [
+        ("learning_rate", 0.0, ValueError),
+        ("learning_rate", -1.0, ValueError),
+        ("learning_rate", nan, ValueError),
+        ("learning_rate", inf, ValueError),
+        ("learning_rate", "1", TypeError),
+        ("learning_rate", None, TypeError),
+        ("learning_rate", True, TypeError),
+        ("learning_rate", 1j, TypeError),
+        ("n_rounds", 0, ValueError),
+        ("n_rounds", -3, ValueError),
+        ("n_rounds", 2.0, TypeError),
+        ("n_rounds", True, TypeError),
+        ("n_rounds", "5", TypeError),
+        ("block_bytes", 0, ValueError),
+        ("block_bytes", 1.5, TypeError),
+    ],
+)
+def test_bad_options_are_refused(option, value, error):
+    with pytest.raises(error) as caught:
+        boost(X, y, **{option: value})
+    assert option in str(caught.value)
+    assert repr(value) in str(caught.value)
+
+
+def test_numpy_scalars_are_good_options():
+    (record,) = boost(X, y, learning_rate=np.float32(0.5), n_rounds=np.int64(1))
+    (same,) = boost(X, y, learning_rate=0.5, n_rounds=1)
+    assert record == same
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_another_number_of_features_is_refused_by_the_model(backend: Backend, n_features: int):
+    table = backend.asarray(np.ones((4, n_features)))
+    for predict in (MODEL.predict, MODEL.decision_function, MODEL.predict_proba):
+        message = refusal(ValueError, predict, table)
+        assert message.startswith(f"X has {n_features} features, but")
+        assert "expecting 2 features" in message
+
+
+def test_a_stump_needs_the_table_to_hold_its_feature(backend: Backend):
+    message = refusal(ValueError, STUMP.predict, backend.asarray(np.ones((4, 1))))
+    assert message == "X has 1 features, but at least 2 are needed here."
+    assert STUMP.predict(backend.asarray(np.ones((4, 5)))).shape == (4,)
+
+
+def test_staged_predictions_of_a_bad_table_are_refused():
+    with pytest.raises(ValueError, match="X has 3 features"):
+        next(MODEL.staged_decision_function(np.ones((4, 3))))
+
+
+def test_nothing_given_is_changed(backend: Backend):
+    given = [backend.asarray(a) for a in (X, y, np.asarray([1.0, 0.0, 2.0, 3.0]))]
+    list(boost(*given, n_rounds=3))
+    assert [backend.to_numpy(a).tolist() for a in given] == [
+        X.tolist(),
+        y.tolist(),
+        [1.0, 0.0, 2.0, 3.0],
+    ]
+
+
+def test_a_tensor_that_takes_gradients_is_no_hindrance():
+    torch = pytest.importorskip("torch")
+    arguments = [torch.tensor(np.array(a), requires_grad=True) for a in (X, y, np.arange(1.0, 5.0))]
+    assert fit_stump(*arguments) == fit_stump(X, y, np.arange(1.0, 5.0))
+    assert MODEL.predict(arguments[0]).tolist() == MODEL.predict(X).tolist()
+
+
+def test_numbers_in_the_other_byte_order_are_numbers():
+    """As files from other machines hold them: the values are the same."""
+    swapped = X.astype(">f8"), y.astype(">i4"), np.arange(1.0, 5.0).astype(">f4")
+    assert fit_stump(*swapped) == fit_stump(X, y, np.arange(1.0, 5.0))
+
+
+def test_masked_values_are_not_taken_for_values():
+    """What a masked array hides must not decide the stump: refused, or treated as missing."""
+    hidden = np.ma.masked_array(X.copy(), mask=[[True, False]] + [[False, False]] * 3)
+    other = np.ma.masked_array(X.copy(), mask=hidden.mask)
+    other.data[0, 0] = 100.0
+    try:
+        first, second = fit_stump(hidden, y), fit_stump(other, y)
+    except (TypeError, ValueError):
+        return
+    assert first == second
