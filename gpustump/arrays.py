@@ -104,6 +104,11 @@ def plain(x: Array) -> Array:
     return x
 
 
+def scalar(value: float, like: Array) -> Array:
+    """A number as an array without dimensions, of the dtype and on the device of another array."""
+    return namespace_of(like).asarray(value, dtype=like.dtype, device=device_of(like))
+
+
 def integers(x: Array) -> list[int]:
     """A small one-dimensional integer array as Python ints."""
     return [int(value) for value in to_host(x)]
@@ -167,5 +172,4 @@ def order_keys(x: Array) -> Array:
     bits = _bits(x)
     keys = xp.where(bits < 0, _MINIMUM[dtype_name(bits)] - bits, bits)
     infinity = int(np.asarray(np.inf, dtype_name(x)).view(dtype_name(bits)))
-    unordered = (keys > infinity) | (keys < -infinity)
-    return xp.where(unordered, missing_key(dtype_name(x)), keys)
+    return xp.where(xp.abs(keys) > infinity, missing_key(dtype_name(x)), keys)

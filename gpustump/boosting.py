@@ -210,7 +210,8 @@ class Boosting(Iterator[Round]):
         self._sum_of_votes = 0.0
         with arrays.computing_on(self._y):
             self._weights = in_units(sample_weight)
-            self._first = signed(self._weights, y)
+            first = signed(self._weights, y)
+            self._masses, self._mass = self._xp.abs(first.values), first.mass
             self._decision = self._xp.zeros_like(y)
 
     @property
@@ -297,8 +298,7 @@ class Boosting(Iterator[Round]):
     def _training_error(self) -> float:
         xp = self._xp
         mistaken = (self._decision > 0) != (self._y > 0)
-        masses = xp.where(mistaken, xp.abs(self._first.values), 0)
-        return int(xp.sum(masses)) / self._first.mass
+        return int(xp.sum(xp.where(mistaken, self._masses, 0))) / self._mass
 
 
 def vote_of(wrong: int, mass: int, learning_rate: float) -> float:

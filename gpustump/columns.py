@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,11 +90,16 @@ class Columns:
         block, row = divmod(feature, self.blocks[0].order.shape[0])
         if position + 1 >= self.blocks[block].n_present[row]:
             return math.inf
-        samples = self.blocks[block].order[row, position : position + 2]
-        low, high = arrays.to_host(_pick(self.values(feature), samples))
+        samples = arrays.integers(self.blocks[block].order[row, position : position + 2])
+        low, high = (self._value(feature, sample) for sample in samples)
         with np.errstate(all="ignore"):
             middle = (low + high) / low.dtype.type(2)
         return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
+
+    def _value(self, feature: int, sample: int) -> Any:
+        """One value, as a NumPy scalar of the dtype in which values are compared."""
+        row = sample if self.rows is None else int(self.rows[sample])
+        return arrays.to_host(arrays.as_working(self.X[row : row + 1, feature]))[0]
 
 
 def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = None) -> Columns:

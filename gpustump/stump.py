@@ -75,9 +75,12 @@ class Stump:
         dtype = arrays.dtype_name(values)
         threshold = arrays.order_keys(rounded_down(np.asarray([self.threshold]), dtype))
         keys = arrays.order_keys(values)
-        goes_left = xp.astype(keys <= int(threshold[0]), xp.float64)
-        votes = (2.0 * goes_left - 1.0) * self.polarity
-        return xp.where(keys == arrays.missing_key(dtype), float(self.missing), votes)
+        device = arrays.device_of(values)
+        left, right, missing = xp.asarray(
+            [self.polarity, -self.polarity, self.missing], dtype=xp.float64, device=device
+        )
+        votes = xp.where(keys <= int(threshold[0]), left, right)
+        return xp.where(keys == arrays.missing_key(dtype), missing, votes)
 
 
 def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:

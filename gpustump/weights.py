@@ -75,7 +75,7 @@ def in_units(sample_weight: Array) -> Array:
     first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
     mass = int(xp.sum(xp.astype(first, xp.int64)))
     free = -_halvings(Fraction(mass), n_samples)
-    return xp.maximum(_times_power_of_two(sample_weight, safe + free), _scalar(FLOOR, first))
+    return xp.maximum(_times_power_of_two(sample_weight, safe + free), arrays.scalar(FLOOR, first))
 
 
 def reweighted(
@@ -105,8 +105,8 @@ def reweighted(
     bound = correct_mass + growth * wrong_mass
     halvings = _halvings(bound * (1 + Fraction(1, 2**52)), n_samples)
     unit = Fraction(1, 2**halvings) if halvings >= 0 else Fraction(2**-halvings)
-    scaled = xp.where(wrong, weights * float(growth * unit), weights * float(unit))
-    return xp.maximum(scaled, _scalar(FLOOR, weights))
+    grown, kept = (arrays.scalar(float(f), weights) for f in (growth * unit, unit))
+    return xp.maximum(weights * xp.where(wrong, grown, kept), arrays.scalar(FLOOR, weights))
 
 
 def _halvings(bound: Fraction, n_samples: int) -> int:
@@ -122,8 +122,3 @@ def _times_power_of_two(x: Array, power: int) -> Array:
     """x * 2**power in two steps, since 2**power alone may not be a float."""
     half = power // 2
     return x * math.ldexp(1.0, half) * math.ldexp(1.0, power - half)
-
-
-def _scalar(value: float, like: Array) -> Array:
-    xp = arrays.namespace_of(like)
-    return xp.asarray(value, dtype=like.dtype, device=arrays.device_of(like))
