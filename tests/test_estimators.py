@@ -445,3 +445,33 @@ def test_importing_the_package_stays_light():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_bar_shows_rounds_error_and_rate_on_a_terminal():
+    import os
+    import pty
+    import termios
+
+    program = (
+        "from gpustump import AdaBoostClassifier; from sklearn.datasets import load_breast_cancer;"
+        "AdaBoostClassifier(n_estimators=40, verbose=1).fit(*load_breast_cancer(return_X_y=True))"
+    )
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    done = subprocess.run([sys.executable, "-c", program], stderr=theirs, stdout=subprocess.PIPE)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    assert done.returncode == 0
+    assert done.stdout == b""
+    assert b"/40" in shown
+    assert b"round/s" in shown
