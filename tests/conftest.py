@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 
+# Read by SciPy when it is first imported: without it, scikit-learn leaves out some of its checks.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import pytest
 from backends import BACKENDS, Backend
 from hypothesis import HealthCheck, settings
