@@ -30,13 +30,7 @@ is_array = array_api_compat.is_array_api_obj
 namespace_of = array_api_compat.array_namespace
 device_of = array_api_compat.device
 
-_NUMPY = namespace_of(np.empty(0))
 _MINIMUM = {"int16": -(2**15), "int32": -(2**31), "int64": -(2**63)}
-
-
-def host_namespace() -> Namespace:
-    """NumPy, as array-api-compat wraps it."""
-    return _NUMPY
 
 
 @contextlib.contextmanager
@@ -64,7 +58,9 @@ def device_name(x: Array) -> str:
     if array_api_compat.is_torch_array(x):
         return "cuda:0" if str(device) == "cuda" else str(device)
     if array_api_compat.is_jax_array(x):
-        platform = getattr(device, "platform", "cpu")
+        if not hasattr(device, "platform"):  # an array in parts on several devices
+            device = min(device.device_set, key=lambda part: part.id)
+        platform = device.platform
         return f"cuda:{device.id}" if platform in ("gpu", "cuda") else platform
     return "cpu" if "cpu" in str(device).lower() else str(device)
 
@@ -112,11 +108,6 @@ def scalar(value: float, like: Array) -> Array:
 def integers(x: Array) -> list[int]:
     """A small one-dimensional integer array as Python ints."""
     return [int(value) for value in to_host(x)]
-
-
-def concat(parts: list[Array], axis: int = 0) -> Array:
-    """Join arrays; a single one is returned as it is."""
-    return parts[0] if len(parts) == 1 else namespace_of(parts[0]).concat(parts, axis=axis)
 
 
 _WORKING = {"bool": "float32", "int8": "float32", "uint8": "float32", "int16": "float32"}

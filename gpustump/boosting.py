@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -33,6 +34,9 @@ from gpustump.validation import (
     check_weights,
 )
 from gpustump.weights import SignedWeights, in_units, reweighted, signed
+
+if TYPE_CHECKING:
+    from gpustump.ensemble import StumpEnsemble
 
 VOTE_UNIT = 2.0**-36
 """Votes are whole multiples of this, about 1.5e-11."""
@@ -63,11 +67,12 @@ class Round:
         of Schapire and Singer 1999, 4.2].
     normaliser : float
         Z_t = e_t * exp(alpha_t) + (1 - e_t) * exp(-alpha_t), which is 2 * sqrt(e_t * (1 - e_t)) at
-        a learning rate of 1.
+        a learning rate of 1; exp(-alpha_t) for a perfect stump.
     training_error : float
         Share of the sample weight that the ensemble up to this round gets wrong.
     training_bound : float
-        Product of the normalisers so far, which the training error cannot exceed.
+        Product of the normalisers so far, which the training error cannot exceed (but for the
+        rounding of weights, a factor of 1 + 2**-50 or less a round).
     """
 
     number: int
@@ -149,6 +154,8 @@ def boost(
     Returns
     -------
     Boosting
+        Iterate it for the rounds. Its `model` is the ensemble so far, `stop_reason` says why there
+        are no more rounds, and `resume` goes on from rounds made earlier.
 
     Examples
     --------
@@ -156,8 +163,9 @@ def boost(
     >>> from gpustump import boost
     >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
     >>> for record in boost(X, [-1, 1, -1, -1], n_rounds=2):
-    ...     print(record.stump.threshold, record.stump.polarity, record.error)
-    0.5 -1 0.5
+    ...     print(record.stump.threshold, record.stump.polarity, round(record.error, 6))
+    1.5 1 0.25
+    inf -1 0.166667
     """
     X = check_table(X)
     rate = check_real(learning_rate, "learning_rate", above=0.0)
@@ -184,8 +192,9 @@ class Boosting(Iterator[Round]):
     ----------
     stop_reason : str or None
         Why there are no more rounds: "no edge" (the best stump is no better than chance),
-        "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done, or
-        `VOTES_LIMIT` is reached), "callback"; None while there may be more.
+        "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done),
+        "callback", "small vote" (the learning rate is so low that the vote rounds to zero),
+        "large votes" (their sum would exceed `VOTES_LIMIT`); None while there may be more.
     """
 
     def __init__(
@@ -205,7 +214,8 @@ class Boosting(Iterator[Round]):
         self._n_rounds = n_rounds
         self._callback = callback
         self._xp = arrays.namespace_of(y)
-        self._number = 0
+        self._stumps: list[Stump] = []
+        self._votes: list[float] = []
         self._training_bound = 1.0
         self._sum_of_votes = 0.0
         with arrays.computing_on(self._y):
@@ -217,10 +227,18 @@ class Boosting(Iterator[Round]):
     @property
     def n_done(self) -> int:
         """Rounds done so far, those of `resume` included."""
-        return self._number
+        return len(self._stumps)
+
+    @property
+    def model(self) -> StumpEnsemble:
+        """The model so far: predicts -1 or +1, can be saved and compared."""
+        from gpustump.ensemble import Member, StumpEnsemble
+
+        member = Member(tuple(self._stumps), tuple(self._votes))
+        return StumpEnsemble((member,), self._columns.n_features)
 
     def __next__(self) -> Round:
-        if self._n_rounds is not None and self._number >= self._n_rounds:
+        if self._n_rounds is not None and len(self._stumps) >= self._n_rounds:
             self.stop_reason = self.stop_reason or "limit"
         if self.stop_reason is not None:
             raise StopIteration
@@ -245,7 +263,7 @@ class Boosting(Iterator[Round]):
                 agreed = self._xp.where(predicted > 0, sums.values, -sums.values)
                 agreement = int(self._xp.sum(agreed))
                 wrong = (sums.mass - agreement) // 2
-                self._advance(predicted, vote, wrong, sums.mass)
+                self._advance(stump, predicted, vote, wrong, sums.mass)
                 self.stop_reason = "perfect" if wrong == 0 else self.stop_reason
 
     def _round(self) -> Round | None:
@@ -253,16 +271,19 @@ class Boosting(Iterator[Round]):
         cut = best_cut(self._columns, sums)
         wrong = (sums.mass - cut.agreement) // 2
         vote = self._vote(sums, wrong)
-        if vote == 0.0 or self._sum_of_votes + vote > VOTES_LIMIT:
-            self.stop_reason = "no edge" if vote == 0.0 else "limit"
+        if vote == 0.0:
+            self.stop_reason = "small vote" if self._has_edge(wrong, sums.mass) else "no edge"
+            return None
+        if self._sum_of_votes + vote > VOTES_LIMIT:
+            self.stop_reason = "large votes"
             return None
         stump = _stump(self._columns, cut, sums)
         predicted = stump.on_values(self._columns.values(stump.feature))
-        normaliser = self._advance(predicted, vote, wrong, sums.mass)
+        normaliser = self._advance(stump, predicted, vote, wrong, sums.mass)
         if wrong == 0:
             self.stop_reason = "perfect"
         return Round(
-            number=self._number,
+            number=len(self._stumps),
             stump=stump,
             error=stump.error,
             edge=cut.agreement / (2 * sums.mass),
@@ -272,17 +293,22 @@ class Boosting(Iterator[Round]):
             training_bound=self._training_bound,
         )
 
+    def _has_edge(self, wrong: int, mass: int) -> bool:
+        """Whether the stump is better than chance by more than what is rounded away."""
+        return vote_of(wrong, mass, 1.0) != 0.0
+
     def _vote(self, sums: SignedWeights, wrong: int) -> float:
         if wrong:
             return vote_of(wrong, sums.mass, self._learning_rate)
         lightest = int(self._xp.min(self._xp.abs(sums.values)))
         return vote_of(lightest, 2 * sums.mass, self._learning_rate)
 
-    def _advance(self, predicted: Array, vote: float, wrong: int, mass: int) -> float:
+    def _advance(self, stump: Stump, predicted: Array, vote: float, wrong: int, mass: int) -> float:
         """Add a stump's votes to the decision and reweight the samples; returns the normaliser."""
         odds = _EXACT.exp(_EXACT.multiply(Decimal(vote), 2))
         normaliser = normaliser_of(wrong, mass, vote)
-        self._number += 1
+        self._stumps.append(stump)
+        self._votes.append(vote)
         self._training_bound *= normaliser
         self._sum_of_votes += abs(vote)
         self._decision = self._decision + predicted * vote

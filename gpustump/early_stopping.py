@@ -34,7 +34,7 @@ class EarlyStopping:
     errors : list of float
         The held-out error after each round.
     best_round : int
-        The number of the first round of least error, 0 if none was better than no model at all.
+        The number of the first round of least error.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class EarlyStopping:
     def add(self, stump: Stump, vote: float) -> None:
         """Take over a round of an earlier run, which was kept then and is not judged again."""
         self._count(stump, vote)
-        self.best_round = self._n_rounds
+        self.best_round, self._best_error = self._n_rounds, self._error()
 
     def _count(self, stump: Stump, vote: float) -> None:
         with arrays.computing_on(self._X):

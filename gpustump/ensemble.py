@@ -19,7 +19,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.stump import Stump
 from gpustump.tables import StepTable, step_tables
-from gpustump.validation import check_table
+from gpustump.validation import check_count, check_table
 
 Label = bool | int | float | str
 
@@ -36,6 +36,15 @@ class Member:
 
     stumps: tuple[Stump, ...]
     votes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.stumps) != len(self.votes):
+            raise ValueError(
+                f"stumps and votes must be equally many; got {len(self.stumps)} and "
+                f"{len(self.votes)}."
+            )
+        object.__setattr__(self, "stumps", tuple(self.stumps))
+        object.__setattr__(self, "votes", tuple(map(float, self.votes)))
 
     def __len__(self) -> int:
         return len(self.stumps)
@@ -218,7 +227,14 @@ class StumpEnsemble:
         return weight / total if total else weight
 
     def truncated(self, n_rounds: int) -> StumpEnsemble:
-        """The model as it was after some rounds."""
+        """The model as it was after some rounds.
+
+        Raises
+        ------
+        ValueError
+            If n_rounds is negative.
+        """
+        check_count(n_rounds, "n_rounds", least=0)
         members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
         return StumpEnsemble(
             members, self.n_features, self.classes, self.feature_names, self.details
@@ -275,6 +291,8 @@ def labels_at(labels: np.ndarray, index: Array) -> Array:
     """labels[index], in the index's library and on its device where the labels are numbers."""
     if labels.dtype.kind not in "biuf":
         return labels[arrays.to_host(index)]
+    if labels.dtype.kind == "u" and arrays.library_name(index) == "torch":
+        labels = labels.astype(np.int64)  # PyTorch cannot pick from unsigned integers
     xp = arrays.namespace_of(index)
     with arrays.computing_on(index):
         labels = xp.asarray(labels, device=arrays.device_of(index))

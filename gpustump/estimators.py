@@ -14,21 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Callback, Round
 from gpustump.ensemble import StumpEnsemble, labels_at
-from gpustump.labels import check_labels, encode
-from gpustump.placement import (
-    DeviceError,
-    brought_to,
-    check_device,
-    explained_errors,
-    places_to_train,
-)
+from gpustump.labels import check_labels, encode, plain_labels
+from gpustump.placement import check_device
 from gpustump.stump import Stump
 from gpustump.training import Run, Samples, Settings, member_of, train
 from gpustump.validation import (
@@ -36,7 +30,6 @@ from gpustump.validation import (
     check_count,
     check_real,
     check_table,
-    check_vector,
     check_weights,
 )
 
@@ -125,15 +118,17 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return labels_at(self.classes_, self.model_.class_indices(scores))
 
     def _accuracy(self, predicted: Array, y: Array, sample_weight: Array | None) -> float:
-        y = check_labels(y, predicted)
-        if arrays.library_name(predicted) != arrays.library_name(y):
-            predicted, y = arrays.to_host(predicted), arrays.to_host(y)
-        xp = arrays.namespace_of(y)
-        with arrays.computing_on(y):
+        with arrays.computing_on(predicted):
+            y = check_labels(y, predicted)
+            if arrays.library_name(predicted) != arrays.library_name(y):  # text, or a list
+                predicted, y = arrays.to_host(predicted), arrays.to_host(y)
+                if arrays.is_array(sample_weight):
+                    sample_weight = arrays.to_host(sample_weight)
+            weights, rows = check_weights(sample_weight, y)
+            xp = arrays.namespace_of(y)
             right = xp.astype(predicted == y, xp.float64)
-            if sample_weight is None:
-                return float(xp.mean(right))
-            weights = xp.astype(check_vector(sample_weight, "sample_weight", y), xp.float64)
+            if rows is not None:
+                right = xp.take(right, rows, axis=0)
             return float(xp.sum(right * weights) / xp.sum(weights))
 
     def _table(self, X: Any, *, reset: bool) -> Array:
@@ -142,14 +137,25 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        _refuse_text_columns(X)
-        return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        try:
+            table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+            return check_table(table)
+        except (TypeError, ValueError):
+            _refuse_text_columns(X)
+            raise
 
     def _train(
-        self, X: Any, y: Any, sample_weight: Any, settings: Settings, device: str, **options: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        settings: Settings,
+        device: str,
+        *,
+        split: tuple[float, int] | None = None,
+        earlier: tuple[Run, ...] | None = None,
     ) -> tuple[Run, ...]:
         """Check the data, train where `device` says, and set all attributes but the runs' own."""
-        earlier: tuple[Run, ...] | None = options.get("earlier")
         X = self._table(X, reset=earlier is None)
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
@@ -163,10 +169,16 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
                     f"hold those of the earlier fit, {self.classes_.tolist()}."
                 )
             samples, held_out = Samples(rows, index, weights), None
-            if settings.patience is not None:
-                samples, held_out = _split(samples, **options["split"])
-        runs, place = _trained_somewhere(
-            X, samples, held_out, len(classes), settings, device, earlier
+            if split is not None:
+                samples, held_out = _split(samples, *split)
+        runs, place = train(
+            X,
+            samples,
+            len(classes),
+            settings,
+            device=device,
+            held_out=held_out,
+            earlier=earlier,
         )
         self.classes_ = classes
         self.n_classes_ = len(classes)
@@ -174,7 +186,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         self.model_ = StumpEnsemble(
             members=tuple(map(member_of, runs)),
             n_features=self.n_features_in_,
-            classes=tuple(classes.tolist()),
+            classes=plain_labels(classes),
             feature_names=_names(self),
         )
         return runs
@@ -212,8 +224,8 @@ class AdaBoostClassifier(_StumpClassifier):
     tol : float
         By how much a held-out error must be lower to count.
     warm_start : bool
-        Let the next `fit` go on from the rounds already made; on the same data it makes those that
-        an uninterrupted run would have made.
+        Let the next `fit` go on from the rounds already made; on the same data, and without early
+        stopping, it makes those that an uninterrupted run would have made.
     verbose : int
         1 shows a bar with rounds, training error and rate on stderr, if that is a terminal.
     callback : callable or None
@@ -305,9 +317,14 @@ class AdaBoostClassifier(_StumpClassifier):
                 f"n_estimators={self.n_estimators} is less than the rounds already made; with "
                 "warm_start=True it can only grow."
             )
-        split = {"fraction": self.validation_fraction, "random_state": self.random_state}
+        split = None
+        if settings.patience is not None:
+            if earlier is None or not hasattr(self, "_split_seed"):
+                # Kept, so that a warm start never trains on what it watched before.
+                self._split_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            split = (self.validation_fraction, self._split_seed)
         self._runs = self._train(
-            X, y, sample_weight, settings, device, earlier=earlier, split=split
+            X, y, sample_weight, settings, device, split=split, earlier=earlier
         )
         return self
 
@@ -429,37 +446,7 @@ class DecisionStumpClassifier(_StumpClassifier):
         return stumps[0]
 
 
-def _trained_somewhere(
-    X: Array,
-    samples: Samples,
-    held_out: Samples | None,
-    n_classes: int,
-    settings: Settings,
-    device: str,
-    earlier: tuple[Run, ...] | None,
-) -> tuple[tuple[Run, ...], str]:
-    """The runs, and the first device, of those that may be tried, that could make them."""
-    places = places_to_train(X, device)
-    for place in places:
-        try:
-            with explained_errors(place):
-                there = brought_to(X, place)
-                runs = train(
-                    there,
-                    samples.beside(there),
-                    n_classes,
-                    settings,
-                    held_out=None if held_out is None else held_out.beside(there),
-                    earlier=earlier,
-                )
-                return runs, arrays.device_name(there)
-        except DeviceError:
-            if place == places[-1]:
-                raise
-    raise AssertionError("there is always a place to try")
-
-
-def _split(samples: Samples, fraction: float, random_state: Any) -> tuple[Samples, Samples]:
+def _split(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples]:
     """Samples to train on and to watch, stratified, the same on every device."""
     classes = arrays.to_host(samples.classes)
     try:
@@ -467,7 +454,7 @@ def _split(samples: Samples, fraction: float, random_state: Any) -> tuple[Sample
             np.arange(len(classes)),
             test_size=fraction,
             stratify=classes,
-            random_state=random_state,
+            random_state=seed,
         )
     except ValueError as error:
         raise ValueError(

@@ -62,6 +62,13 @@ def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
         return classes, arrays.namespace_of(X).astype(index, arrays.namespace_of(X).int64)
 
 
+def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:
+    """Labels as a model holds them: whole numbers are ints, whatever their dtype was."""
+    if classes.dtype.kind == "f" and (np.abs(classes) < 2**53).all():
+        classes = classes.astype(np.int64)
+    return tuple(classes.tolist())
+
+
 def _host_labels(y: Any, X: Array) -> np.ndarray:
     from sklearn.utils import column_or_1d
 
@@ -83,7 +90,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
         )
-    if given_as_array:
+    if given_as_array and labels.dtype.kind not in "USO":  # there is no text on a device
         check_same_device(labels, "y", X)
     return labels
 

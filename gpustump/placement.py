@@ -197,7 +197,8 @@ def explained_errors(place: str) -> Iterator[None]:
         kind = type(error)
         if kind.__name__ == "OutOfMemoryError":
             raise DeviceError(f"{place} is out of memory: {_line(error)}") from error
-        if kind.__name__.startswith(("CUDA", "Cuda")) or kind.__name__ == "AcceleratorError":
+        names = ("CUDA", "Cuda", "NVRTC", "Compile", "Accelerator")
+        if kind.__name__.startswith(names) or str(error).startswith("CuPy failed to load"):
             raise DeviceError(f"{place} failed: {_line(error)}") from error
         raise
 
@@ -205,7 +206,7 @@ def explained_errors(place: str) -> Iterator[None]:
 @functools.cache
 def _has_cuda() -> bool:
     try:
-        _working_cupy()
+        check_usable("cuda")  # it may be found and yet lack a library it needs to compute
     except DeviceError:
         return False
     return True

@@ -21,8 +21,8 @@ written for one kind of device must return the same integers as this file, which
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,20 +57,19 @@ class Cut:
     agreement: int
 
 
-@dataclass(frozen=True)
-class Extremes:
-    """Each feature's largest and smallest `score_left` over its cuts, on the host.
+class Extremes(NamedTuple):
+    """Each feature's largest and smallest `score_left` over its cuts.
 
-    Every field is an ndarray (n_features,) of int64: the two values, the first sorted position at
-    which each occurs, and the sum of a over the samples that are present. Features without a cut
-    hold anything in the first four.
+    Every field is an int64 array (n_features,): the two values, the first sorted position at which
+    each occurs, and the sum of a over the samples that are present. Features without a cut hold
+    anything in the first four.
     """
 
-    high: np.ndarray
-    high_at: np.ndarray
-    low: np.ndarray
-    low_at: np.ndarray
-    present: np.ndarray
+    high: Array
+    high_at: Array
+    low: Array
+    low_at: Array
+    present: Array
 
 
 def best_cut(columns: Columns, signed: SignedWeights) -> Cut:
@@ -79,19 +78,22 @@ def best_cut(columns: Columns, signed: SignedWeights) -> Cut:
     Ties go to the lower feature, then to the lower threshold; a constant stump is returned only
     where it agrees strictly better than every real split.
     """
-    found = [extremes(block, signed, columns.block_bytes) for block in columns.blocks]
-    joined = Extremes(*(np.concatenate(parts) for parts in zip(*map(_fields, found), strict=True)))
-    n_cuts = np.concatenate([block.n_cuts for block in columns.blocks])
-    n_present = np.concatenate([block.n_present for block in columns.blocks])
-    return choose(joined, signed.total, n_cuts=n_cuts, n_present=n_present)
+    xp = arrays.namespace_of(signed.values)
+    found = [xp.stack(extremes(block, signed, columns.block_bytes)) for block in columns.blocks]
+    on_host = Extremes(*arrays.to_host(xp.concat(found, axis=1)))  # the round's one large transfer
+    return choose(on_host, signed.total, n_cuts=columns.n_cuts, n_present=columns.n_present)
 
 
 def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
     """Scan the features of a block, as many samples at a time as the budget allows."""
+    xp = arrays.namespace_of(signed.values)
     n_features, n_samples = block.order.shape
     best: list[Array] = []
     carry: Array | None = None
-    present = np.zeros(n_features, dtype=np.int64)
+    present = xp.full_like(signed.values[:1], signed.total)
+    if (block.n_present < n_samples).any():
+        everywhere = xp.asarray(block.n_present == n_samples, device=arrays.device_of(present))
+        present = xp.where(everywhere, present, 0)
     # The last position is never a cut: there is no next sample.
     for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
         score_left = _running_sums(signed.values, block.order[:, samples])
@@ -100,11 +102,9 @@ def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
         here = _extremes_here(score_left, block.cuts, samples)
         best = _merged(best, here) if best else here
         if (block.n_present < n_samples).any():
-            present += _at_last_present(score_left, block.n_present, samples)
-    present[block.n_present == n_samples] = signed.total
-    xp = arrays.namespace_of(signed.values)
-    high, high_at, low, low_at = arrays.to_host(xp.stack(best))
-    return Extremes(high, high_at, low, low_at, present)
+            present = present + _at_last_present(score_left, block.n_present, samples)
+    high, high_at, low, low_at = best
+    return Extremes(high, high_at, low, low_at, xp.broadcast_to(present, high.shape))
 
 
 def choose(found: Extremes, total: int, *, n_cuts: np.ndarray, n_present: np.ndarray) -> Cut:
@@ -164,21 +164,16 @@ def _merged(best: list[Array], here: list[Array]) -> list[Array]:
     return [xp.where(win, new, old) for win, new, old in zip(wins, here, best, strict=True)]
 
 
-def _at_last_present(score_left: Array, n_present: np.ndarray, samples: slice) -> np.ndarray:
+def _at_last_present(score_left: Array, n_present: np.ndarray, samples: slice) -> Array:
     """score_left at each feature's last present sample where this chunk holds it, otherwise 0."""
-    xp = arrays.namespace_of(score_left)
+    xp, device = arrays.namespace_of(score_left), arrays.device_of(score_left)
     at = n_present - 1 - samples.start
     inside = (at >= 0) & (at < score_left.shape[1])
-    at = np.where(inside, at, 0)[:, np.newaxis]
-    at = xp.asarray(at, device=arrays.device_of(score_left))
-    reached = arrays.to_host(xp.take_along_axis(score_left, at, axis=1))[:, 0]
-    return np.where(inside, reached, 0)
+    at = xp.asarray(np.where(inside, at, 0)[:, np.newaxis], device=device)
+    reached = xp.take_along_axis(score_left, at, axis=1)[:, 0]
+    return xp.where(xp.asarray(inside, device=device), reached, 0)
 
 
 def _sign(value: int) -> int:
     """+1 or -1; zero counts as positive."""
     return 1 if value >= 0 else -1
-
-
-def _fields(found: Extremes) -> Iterator[np.ndarray]:
-    return (getattr(found, name) for name in Extremes.__dataclass_fields__)

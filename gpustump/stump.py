@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+
+_FIELDS = {"feature": int, "threshold": float, "polarity": int, "missing": int, "error": float}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,16 @@ class Stump:
     polarity: int
     missing: int
     error: float
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold):
+            raise ValueError("threshold must be a number or infinite; got NaN.")
+        for name in ("polarity", "missing"):
+            if getattr(self, name) not in (-1, 1):
+                raise ValueError(f"{name} must be +1 or -1; got {getattr(self, name)!r}.")
+        # NumPy's numbers and whole floats would be written to a file in another way.
+        for name, kind in _FIELDS.items():
+            object.__setattr__(self, name, kind(getattr(self, name)))
 
     @property
     def is_constant(self) -> bool:

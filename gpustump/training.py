@@ -7,14 +7,15 @@ the command line see it; what a round is stays with `boosting`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Boosting, Callback, Round
-from gpustump.columns import prepare
+from gpustump.columns import Columns, prepare
 from gpustump.early_stopping import EarlyStopping
 from gpustump.ensemble import Member
+from gpustump.placement import DeviceError, brought_to, explained_errors, places_to_train
 from gpustump.progress import Bar
 from gpustump.validation import brought_beside
 
@@ -106,9 +107,10 @@ def train(
     n_classes: int,
     settings: Settings,
     *,
+    device: str = "auto",
     held_out: Samples | None = None,
     earlier: Sequence[Run] | None = None,
-) -> tuple[Run, ...]:
+) -> tuple[tuple[Run, ...], str]:
     """Boost one member for two classes, or one for each of more.
 
     Parameters
@@ -118,37 +120,99 @@ def train(
     samples : Samples
     n_classes : int
     settings : Settings
+    device : str
+        As `placement.check_device` allows. "auto" goes on to the CPU if a GPU turns out not to
+        work or to be too small, unless a round has been made there.
     held_out : Samples, optional
         Samples to watch, if settings.patience is given.
     earlier : sequence of Run, optional
         Runs on the same data to go on from.
+
+    Returns
+    -------
+    tuple of Run
+    str
+        The device that made them.
+
+    Raises
+    ------
+    DeviceError
+        If no device that may be tried could do it.
     """
-    with arrays.computing_on(X):
-        columns = prepare(X, rows=samples.rows, block_bytes=settings.block_bytes)
-    positives = [1] if n_classes == 2 else list(range(n_classes))
-    done = earlier or [Run((), (), "")] * len(positives)
-    total = sum(settings.n_rounds - len(run.rounds) for run in done)
-    with Bar(total, shown=settings.show_progress) as bar:
-        runs = []
-        for positive, before in zip(positives, done, strict=True):
-            with arrays.computing_on(X):
-                boosting = Boosting(
-                    columns,
-                    samples.signs(positive),
-                    samples.weights,
-                    learning_rate=settings.learning_rate,
-                    n_rounds=settings.n_rounds,
-                    callback=settings.callback,
-                )
-                watch = _watch(X, held_out, positive, settings)
-            runs.append(_run(boosting, watch, before, bar))
-            bar.skip(settings.n_rounds - boosting.n_done)
-    return tuple(runs)
+    *preferred, last = places_to_train(X, device)
+    for place in preferred:
+        has_begun = False
+
+        def noting(record: Round) -> bool | None:
+            nonlocal has_begun
+            has_begun = True
+            return settings.callback(record) if settings.callback else None
+
+        try:
+            noted = replace(settings, callback=noting)
+            return _train_on(place, X, samples, n_classes, noted, held_out, earlier)
+        except DeviceError:
+            if has_begun:
+                raise
+    return _train_on(last, X, samples, n_classes, settings, held_out, earlier)
 
 
 def member_of(run: Run) -> Member:
     """A run's rounds as a part of the finished model."""
     return Member(tuple(r.stump for r in run.rounds), tuple(r.vote for r in run.rounds))
+
+
+def _train_on(
+    place: str,
+    X: Array,
+    samples: Samples,
+    n_classes: int,
+    settings: Settings,
+    held_out: Samples | None,
+    earlier: Sequence[Run] | None,
+) -> tuple[tuple[Run, ...], str]:
+    with explained_errors(place):
+        X = brought_to(X, place)
+        with arrays.computing_on(X):
+            samples = samples.beside(X)
+            columns = prepare(X, rows=samples.rows, block_bytes=settings.block_bytes)
+        if held_out is not None:
+            held_out = held_out.beside(X)
+        positives = [1] if n_classes == 2 else list(range(n_classes))
+        done = earlier or [Run((), (), "")] * len(positives)
+        total = sum(settings.n_rounds - len(run.rounds) for run in done)
+        runs = []
+        with Bar(total, shown=settings.show_progress) as bar:
+            for positive, before in zip(positives, done, strict=True):
+                boosting, watch = _boosting(columns, samples, held_out, positive, settings)
+                runs.append(_run(boosting, watch, before, bar))
+                bar.skip(settings.n_rounds - boosting.n_done)
+        return tuple(runs), arrays.device_name(X)
+
+
+def _boosting(
+    columns: Columns, samples: Samples, held_out: Samples | None, positive: int, settings: Settings
+) -> tuple[Boosting, EarlyStopping | None]:
+    """One class against the rest, and what watches it."""
+    with arrays.computing_on(columns.X):
+        boosting = Boosting(
+            columns,
+            samples.signs(positive),
+            samples.weights,
+            learning_rate=settings.learning_rate,
+            n_rounds=settings.n_rounds,
+            callback=settings.callback,
+        )
+        if held_out is None or settings.patience is None:
+            return boosting, None
+        watch = EarlyStopping(
+            arrays.namespace_of(columns.X).take(columns.X, held_out.rows, axis=0),
+            held_out.signs(positive),
+            held_out.weights,
+            patience=settings.patience,
+            tol=settings.tol,
+        )
+        return boosting, watch
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
@@ -164,19 +228,5 @@ def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar)
             break
     if watch is None:
         return Run(tuple(rounds), (), boosting.stop_reason or "")
-    errors = before.held_out_errors + tuple(watch.errors)
+    errors = before.held_out_errors[: len(before.rounds)] + tuple(watch.errors)
     return Run(tuple(rounds[: watch.best_round]), errors, boosting.stop_reason or "early")
-
-
-def _watch(
-    X: Array, held_out: Samples | None, positive: int, settings: Settings
-) -> EarlyStopping | None:
-    if held_out is None or settings.patience is None:
-        return None
-    return EarlyStopping(
-        arrays.namespace_of(X).take(X, held_out.rows, axis=0),
-        held_out.signs(positive),
-        held_out.weights,
-        patience=settings.patience,
-        tol=settings.tol,
-    )

@@ -3,8 +3,8 @@
 A floating-point sum depends on the order of its terms, an integer sum does not. So every round's
 weights are rounded up to integers, and every sum in the scan is a sum of those: the same on any
 library, device, block size and number of threads. Rounded up, because then every sample counts at
-least 1: a stump whose integer error is 0 gets every sample right, and an error is never taken for
-smaller than it is, however far the weights have drifted apart.
+least 1: however far the weights have drifted apart, only a stump that gets every sample right has
+an integer error of 0.
 
 The weights themselves are float64 and live in the unit of these integers, so that rounding is all
 there is to do. Between rounds each is multiplied once, by one of two factors that the host works
@@ -60,12 +60,13 @@ def signed(weights: Array, y: Array) -> SignedWeights:
 
 
 def in_units(sample_weight: Array) -> Array:
-    """Bring positive float64 weights (n_samples,) to the unit in which their integers fill 62 bits.
+    """Positive float64 weights (n_samples,) as whole numbers whose sum fills 62 bits.
 
-    Only multiplied by powers of two, so their ratios stay as given. The largest weight and the
-    number of samples give a unit that is safe; the exact sum of the integers in that unit then
-    tells how many bits are still free. (With the first step alone, one heavy sample among 10**8
-    would leave 15 bits to the others.)
+    The unit is a power of two. The largest weight and the number of samples give one that is safe;
+    the exact sum of the integers in it then tells how many bits are still free. (With the first
+    step alone, one heavy sample among 10**8 would leave 15 bits to the others.) Boosting starts
+    from the rounded weights, so that the training error it counts in them is the one that its
+    bound bounds.
     """
     xp = arrays.namespace_of(sample_weight)
     n_samples = sample_weight.shape[0]
@@ -75,7 +76,8 @@ def in_units(sample_weight: Array) -> Array:
     first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
     mass = int(xp.sum(xp.astype(first, xp.int64)))
     free = -_halvings(Fraction(mass), n_samples)
-    return xp.maximum(_times_power_of_two(sample_weight, safe + free), arrays.scalar(FLOOR, first))
+    scaled = xp.ceil(_times_power_of_two(sample_weight, safe + free))
+    return xp.maximum(scaled, xp.ones_like(scaled))
 
 
 def reweighted(

@@ -27,7 +27,8 @@ class Backend:
 
     def owns(self, x: Any) -> bool:
         """Whether an array is this library's."""
-        return type(x) is type(self.asarray(np.zeros(1, dtype=np.float32)))
+        other = self.asarray(np.zeros(1, dtype=np.float32))
+        return type(x) is type(other) and getattr(x, "device", 0) == getattr(other, "device", 0)
 
     def dtype_of(self, x: Any) -> str:
         return str(x.dtype).rpartition(".")[2]
@@ -51,6 +52,12 @@ def _no_cupy() -> str | None:
     except Exception as error:
         return f"cupy does not work here: {type(error).__name__}: {error}"
     return None
+
+
+def _no_torch_cuda() -> str | None:
+    import torch
+
+    return None if torch.cuda.is_available() else "torch finds no CUDA device"
 
 
 def _to_strict(x: np.ndarray) -> Any:
@@ -88,6 +95,12 @@ BACKENDS = (
         lacks=frozenset({"float16"}),  # as the standard does
     ),
     Backend("torch", _to_torch, lambda x: x.numpy(), _missing("torch")),
+    Backend(
+        "torch-cuda",
+        lambda x: _to_torch(x).cuda(),
+        lambda x: x.cpu().numpy(),
+        _missing("torch") or _no_torch_cuda(),
+    ),
     Backend("jax", _to_jax, np.asarray, _missing("jax")),
     Backend("cupy", _to_cupy, lambda x: x.get(), _no_cupy()),
 )

@@ -191,7 +191,7 @@ def test_votes_never_sum_to_more_than_float64_can_add_exactly():
     run = boost(X, y, w, learning_rate=40_000.0)
     votes = [record.vote for record in run]
     assert 0 < sum(votes) <= VOTES_LIMIT
-    assert run.stop_reason in ("limit", "perfect")
+    assert run.stop_reason in ("large votes", "perfect")
     assert all((vote / VOTE_UNIT).is_integer() for vote in votes)
 
 
@@ -200,7 +200,7 @@ def test_a_vote_beyond_the_limit_ends_the_boosting(learning_rate):
     X, y, w = noisy()
     run = boost(X, y, w, learning_rate=learning_rate)
     assert list(run) == []
-    assert run.stop_reason == "limit"
+    assert run.stop_reason == "large votes"
 
 
 def test_learning_rate_scales_the_first_vote_and_nothing_else_of_it():

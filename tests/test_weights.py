@@ -44,7 +44,7 @@ def test_units_are_a_power_of_two_and_fill_62_bits(weights):
     assert power is not None
     for given_weight, weight in zip(weights, scaled, strict=True):
         exact = Fraction(given_weight) * Fraction(2) ** power
-        assert weight == (exact if exact >= FLOOR else FLOOR)
+        assert weight == max(math.ceil(exact), 1)
     mass = sum(math.ceil(Fraction(weight)) for weight in scaled)
     assert TOP // 4 < mass < TOP
 

@@ -22,6 +22,8 @@ CLASSES_SHOWN = 6
 STOP_REASONS = {
     "perfect": "a stump without error ended it",
     "no edge": "no further stump is better than chance",
+    "small vote": "at this learning rate votes round to zero",
+    "large votes": "at this learning rate votes grow beyond all bounds",
 }
 
 

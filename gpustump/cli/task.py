@@ -160,7 +160,7 @@ def split(task: Task, share: float, seed: int) -> tuple[Part, Part | None]:
     classes, counts = np.unique(task.y, return_counts=True)
     n_held_out = math.ceil(share * len(task.y))
     rarest = quoted(classes[np.argmin(counts)].item())
-    if counts.min() < 2:
+    if min(counts) < 2:
         raise InputError(
             f"the target {quoted(task.target)} has {len(classes)} distinct values, and {rarest} "
             "occurs only once, so it cannot be both trained on and held out. Is it a column of "
