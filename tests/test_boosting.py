@@ -360,3 +360,34 @@ def test_extreme_sums_of_signed_weights_do_not_overflow():
             wrong = sum(Fraction(w[i]) for i in np.flatnonzero(stump.predict(X) != y))
             assert 0.0 <= stump.error <= 0.5
             assert stump.error == pytest.approx(float(wrong / mass), abs=1e-18)
+
+
+def test_the_model_so_far_can_be_taken_at_any_round():
+    X, y, w = noisy()
+    run = boost(X, y, w, n_rounds=6)
+    for record in run:
+        model = run.model
+        assert len(model.members[0]) == record.number
+        wrong = model.predict(X) != y
+        assert w[wrong].sum() / w.sum() == pytest.approx(record.training_error, abs=1e-12)
+    resumed = boost(X, y, w, n_rounds=9)
+    resumed.resume(model.members[0].stumps, model.members[0].votes)
+    assert resumed.model == model
+
+
+def test_a_learning_rate_too_low_for_any_vote_is_told_from_having_no_edge():
+    X, y, w = noisy()
+    run = boost(X, y, w, learning_rate=1e-13)
+    assert list(run) == []
+    assert run.stop_reason == "small vote"
+
+
+def test_the_bound_holds_with_a_sample_that_weighs_next_to_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    y[:3] = -y[:3]
+    X, y = np.concatenate([X, X[10:11]]), np.append(y, -y[10])
+    w = np.append(np.ones(40), 1e-300)
+    for record in boost(X, y, w, n_rounds=400):
+        assert record.training_error <= record.training_bound

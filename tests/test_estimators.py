@@ -476,3 +476,79 @@ def test_the_bar_shows_rounds_error_and_rate_on_a_terminal():
     assert done.stdout == b""
     assert b"/40" in shown
     assert b"round/s" in shown
+
+
+def test_text_labels_may_go_with_a_table_on_a_device():
+    strict = pytest.importorskip("array_api_strict")
+    X, y = small()
+    names = np.asarray(["no", "yes"])[y]
+    there = strict.asarray(X, device=strict.Device("device1"))
+    classifier = AdaBoostClassifier(n_estimators=5).fit(there, names)
+    assert classifier.model_ == AdaBoostClassifier(n_estimators=5).fit(X, names).model_
+    assert classifier.predict(there).tolist() == classifier.predict(X).tolist()
+    assert classifier.score(there, names) == classifier.score(X, names)
+
+
+def test_unsigned_labels_are_answered_in_every_library(backend: Backend):
+    X, y = small(3)
+    for dtype in ("uint8", "uint16", "uint32"):
+        classifier = AdaBoostClassifier(n_estimators=3).fit(X, y.astype(dtype))
+        answer = backend.to_numpy(classifier.predict(backend.asarray(X)))
+        assert np.array_equal(answer, classifier.predict(X))
+
+
+def test_the_dtype_of_whole_labels_does_not_matter_to_the_model():
+    X, y = small()
+    digests = {
+        AdaBoostClassifier(n_estimators=3).fit(X, y.astype(dtype)).model_.digest()
+        for dtype in ("int8", "int64", "uint16", "float32", "float64")
+    }
+    assert len(digests) == 1
+
+
+def test_a_warm_start_with_early_stopping_watches_the_same_samples():
+    X, y = small(seed=9)
+    classifier = AdaBoostClassifier(
+        n_estimators=4, n_iter_no_change=3, validation_fraction=0.3, warm_start=True
+    ).fit(X, y)
+    for n_estimators in (8, 12, 30):
+        before = classifier.rounds_[0]
+        classifier.set_params(n_estimators=n_estimators).fit(X, y)
+        assert classifier.rounds_[0][: len(before)] == before
+        errors = classifier.held_out_errors_[0]
+        kept = len(classifier.rounds_[0])
+        assert kept == np.argmin(errors) + 1  # no round that is no better is kept
+        # Shares of the same 36 samples: whole multiples of 1/36 throughout.
+        np.testing.assert_allclose(np.asarray(errors) * 36 % 1, 0, atol=1e-9)
+
+
+def test_auto_leaves_a_gpu_that_fails_only_before_the_first_round(monkeypatch):
+    X, y = small()
+    tried = []
+
+    def brought(table, place):
+        tried.append(place)
+        if place == "cuda":
+            raise gpustump.DeviceError("out of memory")
+        return table
+
+    monkeypatch.setattr("gpustump.training.places_to_train", lambda *_: ("cuda", "cpu"))
+    monkeypatch.setattr("gpustump.training.brought_to", brought)
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    assert (tried, classifier.device_) == (["cuda", "cpu"], "cpu")
+
+    def fails_later(record):
+        raise gpustump.DeviceError("too hot")
+
+    monkeypatch.setattr("gpustump.training.brought_to", lambda table, place: table)
+    with pytest.raises(gpustump.DeviceError, match="too hot"):
+        AdaBoostClassifier(n_estimators=3, callback=fails_later).fit(X, y)
+
+
+def test_a_score_needs_a_weight():
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, Y)
+    with pytest.raises(ValueError, match="sample_weight is zero for every sample"):
+        classifier.score(X, Y, np.zeros(120))
+    weights = np.random.default_rng(0).integers(0, 3, 120)
+    expected = accuracy_score(Y, classifier.predict(X), sample_weight=weights)
+    assert classifier.score(X, Y, weights) == pytest.approx(expected, rel=1e-12)

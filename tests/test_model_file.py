@@ -323,3 +323,24 @@ def test_a_new_file_gets_the_usual_permissions(path):
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_model_built_of_other_numbers_is_saved_as_plain_ones(path):
+    stump = Stump(np.int64(0), 1, np.int8(1), -1.0, np.float32(0.25))
+    model = StumpEnsemble((Member([stump], [np.float64(0.5)]),), 1)
+    model.save(path)
+    assert StumpEnsemble.load(path) == model
+    assert (stump.feature, stump.threshold, stump.missing) == (0, 1.0, -1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ((0, float("nan"), 1, 1, 0.1), "threshold must be a number or infinite; got NaN"),
+        ((0, 0.0, 0, 1, 0.1), r"polarity must be \+1 or -1; got 0"),
+        ((0, 0.0, 1, 2, 0.1), r"missing must be \+1 or -1; got 2"),
+    ],
+)
+def test_a_stump_that_could_not_predict_cannot_be_made(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Stump(*fields)
