@@ -92,9 +92,9 @@ def dtype_name(x: Array) -> str:
 
 
 def plain(x: Array) -> Array:
-    """The same values without what only their library knows: gradients, a foreign byte order."""
-    if array_api_compat.is_torch_array(x) and x.requires_grad:
-        return x.detach()
+    """The same values without what only their library knows: gradients, lazy signs, byte order."""
+    if array_api_compat.is_torch_array(x):
+        return x.detach().resolve_neg()
     if array_api_compat.is_numpy_array(x) and not x.dtype.isnative:
         return x.astype(x.dtype.newbyteorder("="))
     return x

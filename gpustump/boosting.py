@@ -44,7 +44,14 @@ VOTE_UNIT = 2.0**-36
 VOTES_LIMIT = 2.0**17
 """Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
 
-_EXACT = decimal.Context(prec=50, rounding=decimal.ROUND_HALF_EVEN, Emax=10**9, Emin=-(10**9))
+_EXACT = decimal.Context(
+    prec=50,
+    rounding=decimal.ROUND_HALF_EVEN,
+    Emax=10**9,
+    Emin=-(10**9),
+    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
+)
+"""The arithmetic of votes, whatever the caller's own decimal context allows."""
 
 
 @dataclass(frozen=True)
@@ -246,9 +253,16 @@ class Boosting(Iterator[Round]):
             record = self._round()
         if record is None:
             raise StopIteration
-        if self._callback is not None and self._callback(record):
+        if self._callback is not None and self._asked_to_stop(record):
             self.stop_reason = self.stop_reason or "callback"
         return record
+
+    def _asked_to_stop(self, record: Round) -> bool:
+        assert self._callback is not None
+        try:
+            return bool(self._callback(record))
+        except StopIteration as error:  # would end the caller's loop without a word
+            raise RuntimeError("the callback raised StopIteration") from error
 
     def resume(self, stumps: Iterable[Stump], votes: Iterable[float]) -> None:
         """Bring the weights to where these rounds, done earlier, left them.
@@ -295,7 +309,7 @@ class Boosting(Iterator[Round]):
 
     def _has_edge(self, wrong: int, mass: int) -> bool:
         """Whether the stump is better than chance by more than what is rounded away."""
-        return vote_of(wrong, mass, 1.0) != 0.0
+        return wrong == 0 or vote_of(wrong, mass, 1.0) != 0.0
 
     def _vote(self, sums: SignedWeights, wrong: int) -> float:
         if wrong:
@@ -305,7 +319,8 @@ class Boosting(Iterator[Round]):
 
     def _advance(self, stump: Stump, predicted: Array, vote: float, wrong: int, mass: int) -> float:
         """Add a stump's votes to the decision and reweight the samples; returns the normaliser."""
-        odds = _EXACT.exp(_EXACT.multiply(Decimal(vote), 2))
+        with decimal.localcontext(_EXACT):
+            odds = (Decimal(vote) * 2).exp()
         normaliser = normaliser_of(wrong, mass, vote)
         self._stumps.append(stump)
         self._votes.append(vote)

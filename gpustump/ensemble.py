@@ -187,7 +187,7 @@ class StumpEnsemble:
         Where two classes tie, or the score of a binary model is 0, the first one is taken.
         """
         index = self.class_indices(scores)
-        return labels_at(np.asarray(self.classes), index)
+        return labels_at(_label_array(self.classes), index)
 
     def class_indices(self, scores: Array) -> Array:
         """The indices into `classes`, int64 (n_samples,), that decision values stand for."""
@@ -285,6 +285,13 @@ class StumpEnsemble:
         if self.is_binary:
             return scores[0]
         return arrays.namespace_of(scores[0]).stack(scores, axis=1)
+
+
+def _label_array(classes: tuple[Label, ...]) -> np.ndarray:
+    """Labels as an array that holds them exactly."""
+    if any(type(label) is int and label >= 2**63 for label in classes):
+        return np.asarray(classes, dtype=np.uint64)
+    return np.asarray(classes)
 
 
 def labels_at(labels: np.ndarray, index: Array) -> Array:

@@ -49,6 +49,9 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         # model answers in any library, and nothing is moved unasked.
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
     def decision_function(self, X: Array) -> Array:
         """The score of each sample, the sum of the votes; see `StumpEnsemble.decision_function`.
 
@@ -127,6 +130,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             weights, rows = check_weights(sample_weight, y)
             xp = arrays.namespace_of(y)
             right = xp.astype(predicted == y, xp.float64)
+            weights = weights / xp.max(weights)  # the sum of huge ones would be infinite
             if rows is not None:
                 right = xp.take(right, rows, axis=0)
             return float(xp.sum(right * weights) / xp.sum(weights))
@@ -156,7 +160,40 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         earlier: tuple[Run, ...] | None = None,
     ) -> tuple[Run, ...]:
         """Check the data, train where `device` says, and set all attributes but the runs' own."""
-        X = self._table(X, reset=earlier is None)
+        before = _learnt_from_table(self)
+        try:
+            X = self._table(X, reset=earlier is None)
+            runs, classes, place = self._runs_on(
+                X, y, sample_weight, settings, device, split, earlier
+            )
+        except BaseException:  # an interruption too: the earlier model stays whole
+            for name in _learnt_from_table(self):
+                delattr(self, name)
+            for name, value in before.items():
+                setattr(self, name, value)
+            raise
+        self.classes_ = classes
+        self.n_classes_ = len(classes)
+        self.device_ = place
+        self.model_ = StumpEnsemble(
+            members=tuple(map(member_of, runs)),
+            n_features=self.n_features_in_,
+            classes=plain_labels(classes),
+            feature_names=_names(self),
+        )
+        return runs
+
+    def _runs_on(
+        self,
+        X: Array,
+        y: Any,
+        sample_weight: Any,
+        settings: Settings,
+        device: str,
+        split: tuple[float, int] | None,
+        earlier: tuple[Run, ...] | None,
+    ) -> tuple[tuple[Run, ...], np.ndarray, str]:
+        """The runs, the classes, and the device that made them."""
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
             y = check_labels(y, X)
@@ -180,16 +217,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             held_out=held_out,
             earlier=earlier,
         )
-        self.classes_ = classes
-        self.n_classes_ = len(classes)
-        self.device_ = place
-        self.model_ = StumpEnsemble(
-            members=tuple(map(member_of, runs)),
-            n_features=self.n_features_in_,
-            classes=plain_labels(classes),
-            feature_names=_names(self),
-        )
-        return runs
+        return runs, classes, place
 
 
 class AdaBoostClassifier(_StumpClassifier):
@@ -463,6 +491,12 @@ def _split(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sampl
         ) from error
     kept, watched = (brought_beside(np.sort(part), samples.classes) for part in (kept, watched))
     return samples.taken(kept), samples.taken(watched)
+
+
+def _learnt_from_table(estimator: Any) -> dict[str, Any]:
+    """What scikit-learn's validation has noted of the table: number and names of features."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: value for name, value in vars(estimator).items() if name in names}
 
 
 def _names(estimator: Any) -> tuple[str, ...] | None:

@@ -23,15 +23,15 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     OSError
         If the folder is missing or cannot be written to, or the disk is full.
     """
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.is_dir():
+    if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the name of a file.")
-    if target.exists() and not target.is_file():  # a device or a pipe: nothing there to replace
-        with target.open("wb") as file:
+    if Path(path).exists() and not Path(path).is_file():  # a device or a pipe: nothing to replace
+        with Path(path).open("wb") as file:
             yield file
         return
+    target = Path(os.path.realpath(path))  # a link stays a link
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=".gpustump.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

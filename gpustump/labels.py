@@ -12,7 +12,13 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.validation import as_array, brought_beside, check_same_device, check_vector
+from gpustump.validation import (
+    as_array,
+    brought_beside,
+    check_same_device,
+    check_vector,
+    stands_for_nothing,
+)
 
 
 def check_labels(y: Any, X: Array) -> Array:
@@ -74,7 +80,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
 
     given_as_array = arrays.is_array(y)
     labels: np.ndarray = as_array(y, "y")
-    if labels.dtype.kind not in "biufUSO":
+    if labels.dtype.kind not in "biufUO":
         raise TypeError(
             f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
         )
@@ -90,7 +96,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
         )
-    if given_as_array and labels.dtype.kind not in "USO":  # there is no text on a device
+    if given_as_array and labels.dtype.kind not in "UO":  # there is no text on a device
         check_same_device(labels, "y", X)
     return labels
 
@@ -98,7 +104,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
 def _refuse_missing(y: Array) -> None:
     kind = arrays.dtype_name(y)
     if kind == "object":
-        lacking = [index for index, label in enumerate(y) if label is None or label != label]
+        lacking = [index for index, label in enumerate(y) if stands_for_nothing(label)]
         kinds = {type(label).__name__ for label in y}
         if lacking:
             raise ValueError(f"y contains NaN or None, the first at index {lacking[0]}.")

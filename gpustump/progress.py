@@ -28,7 +28,7 @@ class Bar:
     def __init__(self, total: int, *, shown: bool) -> None:
         self._total = total
         self._bar: Any = None
-        if shown and sys.stderr.isatty():
+        if shown and sys.stderr is not None and sys.stderr.isatty():
             try:
                 from tqdm import tqdm
             except ImportError:

@@ -7,6 +7,7 @@ phrases that scikit-learn's own estimator checks look for are kept word for word
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 from typing import Any
@@ -34,6 +35,8 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
     ValueError
         If X is not two-dimensional, empty, or has too few columns.
     """
+    if "sparse" in str(getattr(X, "layout", "")):
+        raise TypeError(f"{name} is a sparse tensor; only dense ones are taken: {name}.to_dense().")
     X = as_array(X, name)
     dtype = arrays.dtype_name(X)
     if "complex" in dtype:
@@ -202,24 +205,34 @@ def as_array(values: Any, name: str) -> Array:
     if arrays.is_array(values):
         return arrays.plain(values)
     try:
-        return np.asarray(values)
+        found = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} cannot be made into an array: {error}") from error
+    return _as_numbers(found) if found.dtype == object and found.ndim else found
 
 
-def check_real(
-    value: Any, name: str, *, above: float = -math.inf, up_to: float = math.inf
-) -> float:
-    """A finite real number, above < value <= up_to."""
-    wanted = f"a finite number above {above:g}" + (
-        "" if up_to == math.inf else f", at most {up_to:g}"
-    )
+def stands_for_nothing(value: Any) -> bool:
+    """None, NaN, or the missing value of pandas, which does not even compare with itself."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _as_numbers(objects: np.ndarray) -> np.ndarray:
+    """Objects as float64 if they are numbers or stand for nothing; otherwise as they are."""
+    with contextlib.suppress(TypeError, ValueError):
+        missing = np.vectorize(stands_for_nothing, otypes=[bool])(objects)
+        return np.where(missing, np.nan, objects).astype(np.float64)
+    return objects
+
+
+def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
+    """A finite real number above a bound."""
+    wanted = "a finite number" + ("" if above == -math.inf else f" above {above:g}")
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be {wanted}; got {value!r}.")
-    number = float(value)
-    if not (math.isfinite(number) and above < number <= up_to):
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
-    return number
+    with contextlib.suppress(OverflowError):  # a whole number beyond all floats
+        if math.isfinite(value) and float(value) > above:
+            return float(value)
+    raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
 def check_count(value: Any, name: str, *, least: int = 1) -> int:

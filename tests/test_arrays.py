@@ -200,4 +200,4 @@ def test_importing_the_package_imports_no_other_array_library():
 
 
 def test_names_of_the_backends_are_unlike():
-    assert len({backend.name for backend in BACKENDS}) == len(BACKENDS) == 5
+    assert len({backend.name for backend in BACKENDS}) == len(BACKENDS)

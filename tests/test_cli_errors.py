@@ -315,3 +315,49 @@ def test_names_from_a_file_cannot_break_the_line(command):
     np.savez("names.npz", X=np.eye(3), y=[0, 1, 1], names=["a\nb", "\x1b[2J", "c"])
     message = command.refuses("train", "names.npz", "--target", "y", "--drop", "a\nc")
     assert r"'a\nb', '\x1b[2J', 'c'" in message
+
+
+def test_two_columns_of_one_name_are_refused_in_arrays_too(command):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    np.savez("twice.npz", X=X, y=(X[:, 0] > 0).astype(int), names=["u", "u"])
+    assert "two columns named 'u'" in command.refuses("train", "twice.npz", "--target", "y")
+
+
+def test_a_damaged_array_is_refused_though_it_is_only_mapped(command):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    np.savez("damaged.npz", X=X, y=(X[:, 0] > 0).astype(int))
+    content = bytearray(Path("damaged.npz").read_bytes())
+    content[content.index(X.tobytes()) + 100] ^= 1
+    Path("damaged.npz").write_bytes(content)
+    assert "is damaged" in command.refuses("train", "damaged.npz", "--target", "y")
+
+
+def test_integers_of_more_than_64_bits_are_no_labels(command):
+    pytest.importorskip("polars")
+    rows = [f"{k % 7},{10**20 + k % 2}" for k in range(40)]
+    Path("wide.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    assert "64 bits" in command.refuses("train", "wide.csv", "--target", "y")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such pipes")
+def test_a_model_can_be_written_to_a_pipe(command):
+    shell = f"'{sys.executable}' -m gpustump train --quiet -o /dev/stdout | head -c 30"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True)
+    assert done.stdout == '{\n  "format": "gpustump model",'[:30]
+    assert "error" not in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_without_stderr_a_model_is_still_written(command):
+    shell = f"'{sys.executable}' -m gpustump train -o alone.json 2>&-"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert Path("alone.json").exists()
+
+
+def test_weights_near_the_largest_number_give_finite_figures(command):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    table = np.column_stack([X, np.full(60, 1e308), X[:, 0] > 0])
+    np.save("heavy.npy", table)
+    outcome = command.succeeds("train", "heavy.npy", "--target", "-1", "--weight", "2")
+    assert outcome.row("held-out accuracy").startswith(("0.9", "1.0"))

@@ -552,3 +552,93 @@ def test_a_score_needs_a_weight():
     weights = np.random.default_rng(0).integers(0, 3, 120)
     expected = accuracy_score(Y, classifier.predict(X), sample_weight=weights)
     assert classifier.score(X, Y, weights) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_refused_or_interrupted_fit_leaves_the_fitted_estimator_whole():
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    turned = frame[["d", "c", "b", "a"]]
+    classifier = AdaBoostClassifier(n_estimators=3).fit(frame, Y)
+    expected = classifier.predict(frame)
+
+    def interrupt(record):
+        raise KeyboardInterrupt
+
+    with pytest.raises(ValueError, match="one class only"):
+        classifier.fit(turned, np.ones(120))
+    with pytest.raises(KeyboardInterrupt):
+        classifier.set_params(callback=interrupt).fit(turned.iloc[:, :2], Y)
+    assert np.array_equal(classifier.predict(frame), expected)
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(turned)
+
+
+def test_after_a_failed_first_fit_the_estimator_is_not_fitted():
+    classifier = AdaBoostClassifier()
+    with pytest.raises(ValueError, match="one class only"):
+        classifier.fit(X, np.ones(120))
+    with pytest.raises(NotFittedError):
+        classifier.predict(X)
+
+
+def test_labels_beyond_int64_stay_exact_in_the_model():
+    labels = np.asarray([1, 2**63 + 1], dtype=np.uint64)[Y]
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, labels)
+    assert np.array_equal(classifier.model_.predict(X), classifier.predict(X))
+
+
+def test_a_perfect_stump_at_a_tiny_learning_rate_gets_no_vote():
+    classifier = AdaBoostClassifier(learning_rate=1e-300).fit(X[:, :1], X[:, 0] > 0)
+    assert classifier.stop_reasons_ == ("small vote",)
+
+
+def test_huge_weights_score_as_small_ones_do():
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, Y)
+    assert classifier.score(X, Y, np.full(120, 1e308)) == classifier.score(X, Y)
+
+
+def test_a_callback_that_raises_stop_iteration_does_not_end_the_training_in_silence():
+    def careless(record):
+        return next(iter(()))
+
+    with pytest.raises(RuntimeError, match="callback raised StopIteration"):
+        AdaBoostClassifier(callback=careless).fit(X, Y)
+
+
+def test_a_process_without_stderr_can_train(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert AdaBoostClassifier(n_estimators=3, verbose=1).fit(X, Y).score(X, Y) > 0.5
+
+
+def test_the_missing_label_of_pandas_is_refused_by_its_index():
+    labels = pd.Series(["a", pd.NA] + ["b"] * 118, dtype="string")
+    with pytest.raises(ValueError, match="y contains NaN or None, the first at index 1"):
+        AdaBoostClassifier().fit(X, labels)
+
+
+def test_bytes_are_no_labels():
+    with pytest.raises(TypeError, match="y has dtype"):
+        AdaBoostClassifier().fit(X, np.where(Y == 1, b"yes", b"no"))
+
+
+def test_frames_of_several_dtypes_with_missing_values_are_taken_as_numbers():
+    frame = pd.DataFrame({"flag": X[:, 0] > 0, "value": X[:, 1]})
+    frame["count"] = pd.array([1, pd.NA] * 60, dtype="Int64")
+    classifier = AdaBoostClassifier(n_estimators=5).fit(frame, Y)
+    numbers = np.column_stack([X[:, 0] > 0, X[:, 1], np.where(np.arange(120) % 2, np.nan, 1.0)])
+    assert (
+        classifier.model_.digest()
+        == AdaBoostClassifier(n_estimators=5).fit(numbers, Y).model_.digest()
+    )
+    assert np.array_equal(classifier.model_.predict(frame), classifier.predict(frame))
+
+
+def test_torch_tensors_of_any_layout_are_taken_or_named():
+    torch = pytest.importorskip("torch")
+    plain = AdaBoostClassifier(n_estimators=3).fit(X, Y)
+    negative = torch.complex(torch.zeros(X.shape, dtype=torch.float64), -torch.asarray(X))
+    lazy = negative.conj().imag
+    assert lazy.is_neg()
+    assert AdaBoostClassifier(n_estimators=3).fit(lazy, Y).model_ == plain.model_
+    assert np.array_equal(plain.predict(lazy).numpy(), plain.predict(X))
+    with pytest.raises(TypeError, match="X is a sparse tensor"):
+        plain.predict(torch.asarray(X).to_sparse())

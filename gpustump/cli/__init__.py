@@ -37,8 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
-    if sys.stdout is None:  # closed from the start, `>&-`: nobody wants to read
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed from the start, `>&-`: nobody wants to read
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a test's own stream may not know how
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -12,7 +12,6 @@ import csv
 import gzip
 import os
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gpustump.cli.errors import InputError, MissingLibraryError, one_line, quoted
-from gpustump.cli.tables import Column, Table
+from gpustump.cli.tables import Column, Table, check_distinct
 
 MISSING_WORDS = ["NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 HEAD = 2**16
@@ -97,6 +96,14 @@ class FrameColumn:
             return np.asarray(self.series.cast(pl.String).to_list())
         if self.series.dtype.is_decimal():
             return np.asarray(self.series.cast(pl.Float64).to_numpy())
+        if self.series.dtype in (pl.Int128, pl.UInt128):
+            narrow = self.series.cast(pl.Int64, strict=False)
+            if narrow.null_count() > self.series.null_count():
+                raise InputError(
+                    f"the column {quoted(self.name)} holds integers of more than 64 bits; as "
+                    "labels, write them as text."
+                )
+            return np.asarray(narrow.to_numpy())
         return np.asarray(self.series.to_numpy())
 
     def kept(self, rows: np.ndarray) -> Column:
@@ -218,10 +225,7 @@ def _first_long_line(path: str, separator: str) -> str:
 
 def _check_names(path: str, header: list[str]) -> None:
     """Refuse a name given twice: the copy of a target would be a feature that tells all."""
-    names = [re.sub(r"_duplicated_\d+$", "", name).strip() for name in header]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"{path} has two columns named {quoted(twice[0])}; rename one of them.")
+    check_distinct(path, [re.sub(r"_duplicated_\d+$", "", name).strip() for name in header])
 
 
 def _mended(series: Any, text_columns: Collection[str]) -> Any:

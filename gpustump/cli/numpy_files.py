@@ -13,15 +13,18 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from gpustump.cli.errors import InputError, listed
-from gpustump.cli.tables import ArrayColumn, Table, of_matrix
+from gpustump.cli.tables import ArrayColumn, Table, check_distinct, of_matrix
 
 NAMES = ("names", "feature_names")
 """Arrays of a .npz that are taken as the names of its table's columns."""
+
+CHUNK = 2**22
+"""Bytes read at a time to compare a checksum."""
 
 _LOCAL_HEADER = struct.Struct("<4s22x2H")  # signature, ..., lengths of the name and the extra field
 
@@ -55,14 +58,16 @@ def read_npz(path: str, text_columns: Collection[str] = ()) -> Table:
         for name, array in arrays.items()
         if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1)
     }
-    return of_matrix(path, matrix, _names(arrays, matrix), beside)
+    return of_matrix(path, matrix, _names(path, arrays, matrix), beside)
 
 
-def _names(arrays: dict[str, np.ndarray], matrix: np.ndarray) -> list[str] | None:
+def _names(path: str, arrays: dict[str, np.ndarray], matrix: np.ndarray) -> list[str] | None:
     for name in NAMES:
         if name in arrays and arrays[name].dtype.kind == "U":
             if matrix.ndim == 2 and arrays[name].shape == matrix.shape[1:]:
-                return [str(text) for text in arrays[name]]
+                names = [str(text) for text in arrays[name]]
+                check_distinct(path, names)
+                return names
             raise InputError(
                 f"the array {name!r} has shape {arrays[name].shape}, but the table "
                 f"{matrix.shape}: one name a column is wanted."
@@ -84,6 +89,15 @@ def _members(path: str) -> dict[str, np.ndarray]:
     return found
 
 
+def _check_intact(file: BinaryIO, info: zipfile.ZipInfo) -> None:
+    """Compare what is mapped with the archive's checksum, which nobody else would do."""
+    checksum, left = 0, info.file_size
+    while left and (part := file.read(min(left, CHUNK))):
+        checksum, left = zlib.crc32(part, checksum), left - len(part)
+    if left or checksum != info.CRC:
+        raise InputError(f"the array {info.filename!r} is damaged: its checksum is wrong.")
+
+
 def _mapped(path: str, info: zipfile.ZipInfo) -> np.ndarray | None:
     """An uncompressed array as it lies in the archive; None if it cannot be mapped."""
     encrypted = info.flag_bits & 0x1
@@ -96,6 +110,8 @@ def _mapped(path: str, info: zipfile.ZipInfo) -> np.ndarray | None:
             return None
         file.seek(n_name + n_extra, 1)
         start = file.tell()
+        _check_intact(file, info)
+        file.seek(start)
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):
             return None

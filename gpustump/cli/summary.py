@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,7 +112,8 @@ def _training_error(
     if model.is_binary and runs[0]:
         return runs[0][-1].training_error, min(bound, 1.0)
     wrong = model.predict(part.X) != part.y
-    return float(np.average(wrong, weights=part.weights)), min(bound, 1.0)
+    weights = None if part.weights is None else part.weights / part.weights.max()
+    return float(np.average(wrong, weights=weights)), min(bound, 1.0)
 
 
 def about_held_out(model: StumpEnsemble, part: Part | None) -> list[tuple[str, str]]:
@@ -119,8 +121,10 @@ def about_held_out(model: StumpEnsemble, part: Part | None) -> list[tuple[str, s
     if part is None:
         return []
     weighted = ", weighted" if part.weights is not None else ""
-    if part.weights is not None and not part.weights.any():
-        return [("held out", "no figures: all of its weights are zero")]
+    if part.weights is not None:
+        if not part.weights.any():
+            return [("held out", "no figures: all of its weights are zero")]
+        part = replace(part, weights=part.weights / part.weights.max())  # sums stay finite
     scores = model.decision_function(part.X)
     right = np.average(model.labels_of(scores) == part.y, weights=part.weights)
     rows = [("held-out accuracy", f"{right:.4f}{weighted}")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -190,6 +191,13 @@ class Table:
     def _indices(self) -> str:
         last = len(self.columns) - 1
         return f"its {last + 1} columns are named by their index, 0 to {last} or -1 to -{last + 1}"
+
+
+def check_distinct(path: str, names: Collection[str]) -> None:
+    """Refuse a name given to two columns: which of them is meant?"""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"{path} has two columns named {quoted(twice[0])}; rename one of them.")
 
 
 def of_matrix(
