@@ -6,7 +6,8 @@ the device of whatever table it is given, and its decision values are the same n
 
 from __future__ import annotations
 
-import hashlib
+import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from gpustump import arrays
+from gpustump import arrays, model_file
 from gpustump.arrays import Array
 from gpustump.stump import Stump
 from gpustump.tables import StepTable, step_tables
 from gpustump.validation import check_count, check_table
 
 Label = bool | int | float | str
+
+STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
+"""What a stump's row in a file holds."""
 
 
 @dataclass(frozen=True)
@@ -246,15 +250,16 @@ class StumpEnsemble:
         Equal for equal models: stumps, votes, number of features and labels. Names of features and
         details do not count.
         """
-        from gpustump.model_file import canonical, model_part
-
-        return hashlib.sha256(canonical(model_part(self))).hexdigest()
+        return model_file.digest_of(self._document())
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a JSON file, whole or not at all."""
-        from gpustump.model_file import write
-
-        write(self, path)
+        parts = {
+            "feature_names": self.feature_names,
+            "details": dict(self.details),
+            "model": self._document(),
+        }
+        model_file.write(parts, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> StumpEnsemble:
@@ -268,9 +273,35 @@ class StumpEnsemble:
         OSError
             If the file cannot be read.
         """
-        from gpustump.model_file import read
+        document = model_file.read(path)
+        try:
+            model, names = document["model"], document["feature_names"]
+            return StumpEnsemble(
+                members=tuple(_member(rows) for rows in model["members"]),
+                n_features=model["n_features"],
+                classes=tuple(model["classes"]),
+                feature_names=None if names is None else tuple(names),
+                details=document["details"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise model_file.ModelFileError(
+                f"{os.fspath(path)}: the model in it cannot be read: {error!r}."
+            ) from error
 
-        return read(path)
+    def _document(self) -> dict[str, Any]:
+        """What the digest covers, as JSON knows it; an infinite threshold is text there."""
+        return {
+            "n_features": self.n_features,
+            "classes": list(self.classes),
+            "stump_fields": STUMP_FIELDS,
+            "members": [
+                [
+                    [s.feature, _number(s.threshold), s.polarity, s.missing, s.error, vote]
+                    for s, vote in zip(member.stumps, member.votes, strict=True)
+                ]
+                for member in self.members
+            ],
+        }
 
     def _checked(self, X: Array) -> Array:
         X = check_table(X)
@@ -304,6 +335,18 @@ def labels_at(labels: np.ndarray, index: Array) -> Array:
     with arrays.computing_on(index):
         labels = xp.asarray(labels, device=arrays.device_of(index))
         return xp.take(labels, index, axis=0)
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _member(rows: list[list[Any]]) -> Member:
+    stumps, votes = [], []
+    for feature, threshold, polarity, missing, error, vote in rows:
+        stumps.append(Stump(feature, float(threshold), polarity, missing, error))
+        votes.append(vote)
+    return Member(tuple(stumps), tuple(votes))
 
 
 def _score_after(member: Member, number: int, score: Array, X: Array) -> Array:

@@ -1,49 +1,29 @@
 """A model as a file: plain JSON, readable, exact, and refused if anything in it has changed.
 
+What stands in a model's document is the ensemble's business; this file knows how one is kept.
 Python writes a float with the fewest digits that read back as the same float, so thresholds and
-votes survive bit for bit. Infinite thresholds, which JSON does not know, are written as text. The
-canonical bytes of a document are its JSON with sorted keys and no spaces; the digest is taken of
-the model's part of it, the checksum of everything but itself. So a file may be re-indented, but
-not edited.
+votes survive bit for bit. The canonical bytes of a document are its JSON with sorted keys and no
+spaces; the digest is taken of the model's part of it, the checksum of everything but itself. So a
+file may be re-indented, but not edited.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from gpustump.ensemble import Member, StumpEnsemble
 from gpustump.files import whole_file
-from gpustump.stump import Stump
 
 FORMAT = "gpustump model"
 VERSION = 1
-STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
 
 
 class ModelFileError(ValueError):
     """A file that is not an intact model; the message says what is wrong with it."""
-
-
-def model_part(model: StumpEnsemble) -> dict[str, Any]:
-    """What the digest covers, as JSON knows it."""
-    return {
-        "n_features": model.n_features,
-        "classes": list(model.classes),
-        "stump_fields": STUMP_FIELDS,
-        "members": [
-            [
-                [s.feature, _number(s.threshold), s.polarity, s.missing, s.error, vote]
-                for s, vote in zip(member.stumps, member.votes, strict=True)
-            ]
-            for member in model.members
-        ],
-    }
 
 
 def canonical(document: Any) -> bytes:
@@ -51,44 +31,35 @@ def canonical(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def write(model: StumpEnsemble, path: str | PathLike[str]) -> None:
-    """Write a model to a file, whole or not at all."""
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "digest": model.digest(),
-        "feature_names": None if model.feature_names is None else list(model.feature_names),
-        "details": dict(model.details),
-        "model": model_part(model),
-    }
-    document = json.loads(
-        json.dumps(document, allow_nan=False)
-    )  # as a reader will see it: keys are text
+def digest_of(model: dict[str, Any]) -> str:
+    """SHA-256 of the canonical bytes of a document's part "model", hexadecimal."""
+    return hashlib.sha256(canonical(model)).hexdigest()
+
+
+def write(parts: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Write a document with a part "model" to a file, whole or not at all."""
+    document = {"format": FORMAT, "version": VERSION, "digest": digest_of(parts["model"]), **parts}
+    document = json.loads(json.dumps(document, allow_nan=False))  # as a reader will see it
     document["checksum"] = _checksum(document)
     with whole_file(path) as file:
         file.write(_readable(document).encode())
 
 
-def read(path: str | PathLike[str]) -> StumpEnsemble:
-    """Read a model from a file; see `StumpEnsemble.load`."""
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read a document that `write` wrote, once it has proved to be one, and intact.
+
+    Raises
+    ------
+    ModelFileError
+        That says what is wrong with the file.
+    OSError
+        If it cannot be read.
+    """
     name = os.fspath(path)
     document = _document(name, Path(path).read_bytes())
-    try:
-        part = document["model"]
-        members = tuple(_member(rows) for rows in part["members"])
-        names = document["feature_names"]
-        model = StumpEnsemble(
-            members=members,
-            n_features=part["n_features"],
-            classes=tuple(part["classes"]),
-            feature_names=None if names is None else tuple(names),
-            details=document["details"],
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{name}: the model in it cannot be read: {error!r}.") from error
-    if model.digest() != document["digest"]:
+    if document.get("digest") != digest_of(document["model"]):
         raise ModelFileError(f"{name}: the model's digest does not match its stumps.")
-    return model
+    return document
 
 
 def _document(name: str, content: bytes) -> dict[str, Any]:
@@ -156,15 +127,3 @@ def _listed(parts: list[str]) -> str:
 def _indented(parts: list[str]) -> str:
     # In JSON text a line break is never part of a string.
     return ",\n".join("  " + part.replace("\n", "\n  ") for part in parts)
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
-
-
-def _member(rows: list[list[Any]]) -> Member:
-    stumps, votes = [], []
-    for feature, threshold, polarity, missing, error, vote in rows:
-        stumps.append(Stump(feature, float(threshold), polarity, missing, error))
-        votes.append(vote)
-    return Member(tuple(stumps), tuple(votes))

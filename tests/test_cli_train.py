@@ -300,7 +300,7 @@ def test_rows_without_a_target_are_left_out_if_asked(command):
 
 
 def test_uncompressed_arrays_are_mapped_not_loaded(command):
-    from gpustump.cli.tables import read_table
+    from gpustump.cli.reading import read_table
 
     X, y = samples()
     np.save("table.npy", X)

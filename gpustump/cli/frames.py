@@ -113,7 +113,7 @@ class FrameColumn:
 
 
 def read_parquet(path: str, text_columns: Collection[str] = ()) -> Table:
-    """Read a Parquet file; see `tables.read_table`."""
+    """Read a Parquet file; see `reading.read_table`."""
     pl = _polars(path)
     with _explained(path, "Parquet"), _silent_stderr():
         frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
@@ -121,7 +121,7 @@ def read_parquet(path: str, text_columns: Collection[str] = ()) -> Table:
 
 
 def read_csv(path: str, text_columns: Collection[str] = ()) -> Table:
-    """Read a CSV file, or one with semicolons or tabs; see `tables.read_table`."""
+    """Read a CSV file, or one with semicolons or tabs; see `reading.read_table`."""
     pl = _polars(path)
     separator = _separator(path)
     options = {"separator": separator, "glob": False, "null_values": MISSING_WORDS}

@@ -30,7 +30,7 @@ _LOCAL_HEADER = struct.Struct("<4s22x2H")  # signature, ..., lengths of the name
 
 
 def read_npy(path: str, text_columns: Collection[str] = ()) -> Table:
-    """Read a .npy file; see `tables.read_table`."""
+    """Read a .npy file; see `reading.read_table`."""
     with _explained(path):
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     if not isinstance(loaded, np.ndarray):
@@ -40,7 +40,7 @@ def read_npy(path: str, text_columns: Collection[str] = ()) -> Table:
 
 
 def read_npz(path: str, text_columns: Collection[str] = ()) -> Table:
-    """Read a .npz file; see `tables.read_table`."""
+    """Read a .npz file; see `reading.read_table`."""
     with _explained(path):
         arrays = _members(path)
     tables = [name for name, array in arrays.items() if array.ndim == 2]

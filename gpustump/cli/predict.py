@@ -16,7 +16,7 @@ import numpy as np
 from gpustump.cli.encoding import encode, from_details
 from gpustump.cli.errors import InputError, MissingLibraryError, counted, input_errors, listed
 from gpustump.cli.outputs import check_output
-from gpustump.cli.tables import read_table
+from gpustump.cli.reading import read_table
 from gpustump.ensemble import StumpEnsemble
 from gpustump.files import whole_file
 

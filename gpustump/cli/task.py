@@ -15,7 +15,8 @@ from gpustump.cli import report
 from gpustump.cli.encoding import Encoding, encode, learn
 from gpustump.cli.errors import InputError, counted, input_errors, listed, quoted
 from gpustump.cli.labels import labels_of
-from gpustump.cli.tables import ArrayColumn, Column, Table, of_matrix, read_table
+from gpustump.cli.reading import read_table
+from gpustump.cli.tables import ArrayColumn, Column, Table, of_matrix
 
 
 @dataclass(frozen=True)
