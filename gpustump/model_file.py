@@ -31,7 +31,7 @@ def canonical(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def digest_of(model: dict[str, Any]) -> str:
+def digest_of(model: Any) -> str:
     """SHA-256 of the canonical bytes of a document's part "model", hexadecimal."""
     return hashlib.sha256(canonical(model)).hexdigest()
 
@@ -57,7 +57,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     """
     name = os.fspath(path)
     document = _document(name, Path(path).read_bytes())
-    if document.get("digest") != digest_of(document["model"]):
+    if document.get("digest") != digest_of(document.get("model")):
         raise ModelFileError(f"{name}: the model's digest does not match its stumps.")
     return document
 
