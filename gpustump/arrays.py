@@ -100,6 +100,11 @@ def plain(x: Array) -> Array:
     return x
 
 
+def picked(x: Array, rows: Array | None) -> Array:
+    """Some rows of an array; all of them for None."""
+    return x if rows is None else namespace_of(x).take(x, rows, axis=0)
+
+
 def scalar(value: float, like: Array) -> Array:
     """A number as an array without dimensions, of the dtype and on the device of another array."""
     return namespace_of(like).asarray(value, dtype=like.dtype, device=device_of(like))

@@ -81,7 +81,7 @@ class Columns:
 
     def values(self, feature: int) -> Array:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
-        return _pick(arrays.as_working(self.X[:, feature]), self.rows)
+        return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold of the cut after a position: below the next value, not below this one.
@@ -127,7 +127,7 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
         block_bytes = HOST_BLOCK_BYTES if arrays.on_host(X) else DEVICE_BLOCK_BYTES
     n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
     blocks = tuple(
-        _sorted_block(_pick(arrays.as_working(X[:, features]), rows))
+        _sorted_block(arrays.picked(arrays.as_working(X[:, features]), rows))
         for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes)
     )
     return Columns(
@@ -177,7 +177,3 @@ def _count(flags: Array) -> np.ndarray:
     """How many of each row are true, on the host."""
     xp = arrays.namespace_of(flags)
     return arrays.to_host(xp.sum(xp.astype(flags, xp.int64), axis=1))
-
-
-def _pick(x: Array, rows: Array | None) -> Array:
-    return x if rows is None else arrays.namespace_of(x).take(x, rows, axis=0)

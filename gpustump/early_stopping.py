@@ -19,7 +19,10 @@ class EarlyStopping:
 
     Parameters
     ----------
-    X : array (n_held_out, n_features)
+    X : array (n_samples_given, n_features)
+        The whole table, of which no copy is made.
+    rows : array (n_held_out,) of int, or None
+        The rows of X to watch; None for all.
     y : array (n_held_out,) of float64
         -1.0 or 1.0.
     sample_weight : array (n_held_out,) of float64
@@ -38,12 +41,20 @@ class EarlyStopping:
     """
 
     def __init__(
-        self, X: Array, y: Array, sample_weight: Array, *, patience: int, tol: float = 0.0
+        self,
+        X: Array,
+        rows: Array | None,
+        y: Array,
+        sample_weight: Array,
+        *,
+        patience: int,
+        tol: float = 0.0,
     ) -> None:
         self.errors: list[float] = []
         self.best_round = 0
         self._best_error = float("inf")
         self._X = X
+        self._rows = rows
         self._y = y
         self._patience = patience
         self._tol = tol
@@ -66,7 +77,7 @@ class EarlyStopping:
 
     def _count(self, stump: Stump, vote: float) -> None:
         with arrays.computing_on(self._X):
-            values = arrays.as_working(self._X[:, stump.feature])
+            values = arrays.picked(arrays.as_working(self._X[:, stump.feature]), self._rows)
             self._decision = self._decision + stump.on_values(values) * vote
         self._n_rounds += 1
 

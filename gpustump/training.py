@@ -206,7 +206,8 @@ def _boosting(
         if held_out is None or settings.patience is None:
             return boosting, None
         watch = EarlyStopping(
-            arrays.namespace_of(columns.X).take(columns.X, held_out.rows, axis=0),
+            columns.X,
+            held_out.rows,
             held_out.signs(positive),
             held_out.weights,
             patience=settings.patience,

@@ -642,3 +642,12 @@ def test_torch_tensors_of_any_layout_are_taken_or_named():
     assert np.array_equal(plain.predict(lazy).numpy(), plain.predict(X))
     with pytest.raises(TypeError, match="X is a sparse tensor"):
         plain.predict(torch.asarray(X).to_sparse())
+
+
+def test_early_stopping_takes_unsigned_integers_in_every_library(backend: Backend):
+    table = (40 * (X - X.min())).astype(np.uint16)
+    options = {"n_estimators": 20, "n_iter_no_change": 4, "random_state": 0}
+    there = backend.asarray(table)
+    classifier = AdaBoostClassifier(**options).fit(there, backend.asarray(Y))
+    plain = AdaBoostClassifier(**options).fit(table, Y)
+    assert classifier.model_.digest() == plain.model_.digest()
