@@ -122,6 +122,13 @@ class StumpEnsemble:
         return len(self.members) == 1
 
     @property
+    def class_array(self) -> np.ndarray:
+        """The labels (n_classes,) in a dtype that holds them exactly."""
+        if any(type(label) is int and label >= 2**63 for label in self.classes):
+            return np.asarray(self.classes, dtype=np.uint64)
+        return np.asarray(self.classes)
+
+    @property
     def n_rounds(self) -> int:
         """Rounds of the member that has most."""
         return max(len(member) for member in self.members)
@@ -191,7 +198,7 @@ class StumpEnsemble:
         Where two classes tie, or the score of a binary model is 0, the first one is taken.
         """
         index = self.class_indices(scores)
-        return labels_at(_label_array(self.classes), index)
+        return labels_at(self.class_array, index)
 
     def class_indices(self, scores: Array) -> Array:
         """The indices into `classes`, int64 (n_samples,), that decision values stand for."""
@@ -318,23 +325,15 @@ class StumpEnsemble:
         return arrays.namespace_of(scores[0]).stack(scores, axis=1)
 
 
-def _label_array(classes: tuple[Label, ...]) -> np.ndarray:
-    """Labels as an array that holds them exactly."""
-    if any(type(label) is int and label >= 2**63 for label in classes):
-        return np.asarray(classes, dtype=np.uint64)
-    return np.asarray(classes)
-
-
 def labels_at(labels: np.ndarray, index: Array) -> Array:
     """labels[index], in the index's library and on its device where the labels are numbers."""
     if labels.dtype.kind not in "biuf":
         return labels[arrays.to_host(index)]
-    if labels.dtype.kind == "u" and arrays.library_name(index) == "torch":
-        labels = labels.astype(np.int64)  # PyTorch cannot pick from unsigned integers
-    xp = arrays.namespace_of(index)
+    xp, device = arrays.namespace_of(index), arrays.device_of(index)
     with arrays.computing_on(index):
-        labels = xp.asarray(labels, device=arrays.device_of(index))
-        return xp.take(labels, index, axis=0)
+        if labels.dtype.kind == "u":  # PyTorch holds wide unsigned integers, but picks none
+            return xp.asarray(labels[arrays.to_host(index)], device=device)
+        return xp.take(xp.asarray(labels, device=device), index, axis=0)
 
 
 def _number(value: float) -> float | str:

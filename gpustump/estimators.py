@@ -318,6 +318,7 @@ class AdaBoostClassifier(_StumpClassifier):
         self.block_bytes = block_bytes
 
     _runs: tuple[Run, ...]
+    _split_seed: int | None
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> AdaBoostClassifier:
         """Train on a table.
@@ -345,15 +346,18 @@ class AdaBoostClassifier(_StumpClassifier):
                 f"n_estimators={self.n_estimators} is less than the rounds already made; with "
                 "warm_start=True it can only grow."
             )
-        split = None
-        if settings.patience is not None:
-            if earlier is None or not hasattr(self, "_split_seed"):
-                # Kept, so that a warm start never trains on what it watched before.
-                self._split_seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            split = (self.validation_fraction, self._split_seed)
+        # A warm start keeps the seed, so that it never trains on what it watched before.
+        seed = None if earlier is None else self._split_seed
+        if settings.patience is None:
+            split = None
+        else:
+            if seed is None:
+                seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            split = (self.validation_fraction, seed)
         self._runs = self._train(
             X, y, sample_weight, settings, device, split=split, earlier=earlier
         )
+        self._split_seed = seed
         return self
 
     @property
@@ -412,8 +416,6 @@ class AdaBoostClassifier(_StumpClassifier):
                 )
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
-        if self.block_bytes is not None:
-            check_count(self.block_bytes, "block_bytes")
         return Settings(
             n_rounds=check_count(self.n_estimators, "n_estimators"),
             learning_rate=check_real(self.learning_rate, "learning_rate", above=0.0),
@@ -457,11 +459,8 @@ class DecisionStumpClassifier(_StumpClassifier):
         self, X: Array, y: Array, sample_weight: Array | None = None
     ) -> DecisionStumpClassifier:
         """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
-        device = check_device(self.device)
-        if self.block_bytes is not None:
-            check_count(self.block_bytes, "block_bytes")
         settings = Settings(n_rounds=1, block_bytes=self.block_bytes)
-        self._train(X, y, sample_weight, settings, device)
+        self._train(X, y, sample_weight, settings, check_device(self.device))
         return self
 
     @property

@@ -84,7 +84,7 @@ def _write_rows(file: BinaryIO, rows: object) -> None:
 def _write_npz(
     file: BinaryIO, model: StumpEnsemble, labels: np.ndarray, probabilities: np.ndarray | None
 ) -> None:
-    found = {"prediction": labels, "classes": np.asarray(model.classes)}
+    found = {"prediction": labels, "classes": model.class_array}
     if probabilities is not None:
         found["probability"] = probabilities
     np.savez(file, allow_pickle=False, **found)
