@@ -2,10 +2,11 @@
 
 The rest of the package is written against the array API standard and asks this file for what the
 standard does not offer: integers that sort as floats do, full-width integers in JAX, copies to the
-host. Two rules hold here, and nowhere else is a library named:
+host. Two rules hold here:
 
 * No array library is imported that the user has not imported already. A library may be installed
-  and broken, and a program that never touches it must not pay for it.
+  and broken, and a program that never touches it must not pay for it. (Only `placement` imports
+  CuPy of its own accord, to look for a GPU.)
 * Values are compared as integers that sort as they do (`order_keys`), never as floats. XLA on the
   CPU flushes subnormal numbers to zero in comparisons, so JAX would otherwise find fewer distinct
   values than NumPy in the same data, and NaN would need care in every sort.
@@ -23,8 +24,6 @@ import numpy as np
 
 Array: TypeAlias = Any
 """An array of any library that the array API standard, or array-api-compat, covers."""
-Namespace: TypeAlias = Any
-"""The module that holds such a library's functions (`xp`)."""
 
 is_array = array_api_compat.is_array_api_obj
 namespace_of = array_api_compat.array_namespace

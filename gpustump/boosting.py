@@ -278,7 +278,8 @@ class Boosting(Iterator[Round]):
                 agreement = int(self._xp.sum(agreed))
                 wrong = (sums.mass - agreement) // 2
                 self._advance(stump, predicted, vote, wrong, sums.mass)
-                self.stop_reason = "perfect" if wrong == 0 else self.stop_reason
+                if wrong == 0:
+                    self.stop_reason = "perfect"
 
     def _round(self) -> Round | None:
         sums = signed(self._weights, self._y)
@@ -371,8 +372,6 @@ def _prepared(
     if rows is not None:
         y = arrays.namespace_of(y).take(y, rows, axis=0)
         check_both_signs(y, "y, where sample_weight is not zero,")
-    if block_bytes is not None:
-        check_count(block_bytes, "block_bytes")
     return prepare(X, rows=rows, block_bytes=block_bytes), y, weights
 
 

@@ -20,11 +20,12 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.validation import check_count
 
 HOST_BLOCK_BYTES = 8 * 2**20
-"""Default budget for temporaries on the CPU: what stays in a core's cache."""
+"""Default budget for temporaries on the CPU; on NumPy, 2 to 64 MiB cost about the same."""
 DEVICE_BLOCK_BYTES = 512 * 2**20
-"""Default budget elsewhere: enough work for one launch to fill a GPU."""
+"""Default budget elsewhere, meant to give each launch enough to do; not measured on a GPU yet."""
 
 ELEMENT_BYTES = 48
 """Temporary bytes per element of a block: values, keys, order and sorted keys while it is prepared;
@@ -122,8 +123,15 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
     Returns
     -------
     Columns
+
+    Raises
+    ------
+    ValueError, TypeError
+        If block_bytes is not a whole number above 0.
     """
-    if block_bytes is None:
+    if block_bytes is not None:
+        check_count(block_bytes, "block_bytes")
+    else:
         block_bytes = HOST_BLOCK_BYTES if arrays.on_host(X) else DEVICE_BLOCK_BYTES
     n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
     blocks = tuple(

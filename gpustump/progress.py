@@ -26,7 +26,6 @@ class Bar:
     """
 
     def __init__(self, total: int, *, shown: bool) -> None:
-        self._total = total
         self._bar: Any = None
         if shown and sys.stderr is not None and sys.stderr.isatty():
             try:
