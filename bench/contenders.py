@@ -18,15 +18,15 @@ def gpustump_on_backends(X: np.ndarray, y: np.ndarray) -> Iterator[Contender]:
     if importlib.util.find_spec("torch"):
         import torch
 
-        yield Contender("gpustump torch cpu", _gpustump(*map(torch.asarray, (X, y)), "cpu"))
+        yield Contender("gpustump torch cpu", _gpustump(torch.asarray(X), torch.asarray(y), "cpu"))
     if importlib.util.find_spec("jax"):
         import jax.numpy as jnp
 
-        yield Contender("gpustump jax", _gpustump(*map(jnp.asarray, (X, y)), "auto"))
+        yield Contender("gpustump jax", _gpustump(jnp.asarray(X), jnp.asarray(y), "auto"))
     if any(device.usable and device.name == "cuda:0" for device in gpustump.devices()):
         import cupy
 
-        yield Contender("gpustump cupy", _gpustump(*map(cupy.asarray, (X, y)), "cuda:0"))
+        yield Contender("gpustump cupy", _gpustump(cupy.asarray(X), cupy.asarray(y), "cuda:0"))
 
 
 def scikit_learn(X: np.ndarray, y: np.ndarray) -> Contender:

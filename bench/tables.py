@@ -44,7 +44,7 @@ def _backends(report: dict[str, Any]) -> list[str]:
 
 
 def _growth(report: dict[str, Any]) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for column, (axis, runs) in enumerate(report["axes"].items()):
         costs = [
             statistics.median(per_round(run["short"], run["long"], report["rounds"]))
