@@ -1,103 +1,158 @@
-"""`python -m bench`: run a benchmark into a JSON file, or show the table of one that was run.
+"""`python -m bench`: measure, show, report.
 
-Running and showing are apart: every table, here and in the README, is computed from a file that
-holds every single timing.
+    python -m bench backends | peers | growth | limit     measure, into a JSON file
+    python -m bench show FILE                             its table
+    python -m bench report FOLDER                         one page of all JSON files in a folder
+
+Measuring and showing are apart: what is printed is computed from the file that was written.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import datetime
+import shlex
 import sys
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
-from bench.contenders import gpustump_on_backends, scikit_learn
-from bench.data import synthetic
+from bench import backends, growth, limit, peers, records
+from bench.data import MissingDataError
 from bench.machine import describe
-from bench.tables import table
-from bench.timing import Contender, take_turns
-from gpustump.files import whole_file
+from bench.play import play
+from bench.tables import page
+
+BENCHMARKS: dict[str, ModuleType] = {
+    "backends": backends,
+    "peers": peers,
+    "growth": growth,
+    "limit": limit,
+}
 
 
-def main() -> None:
-    """Run or show one benchmark."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one sub-command; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    try:
+        return int(options.run(options, given))
+    except KeyboardInterrupt:
+        print("\ninterrupted; nothing was written", file=sys.stderr)
+        return 130
+    except (MissingDataError, OSError, ValueError) as error:
+        print(f"python -m bench: error: {error}", file=sys.stderr)
+        return 2
+
+
+def measure(options: argparse.Namespace, given: Sequence[str]) -> int:
+    """Run one benchmark: its JSON file, its table, its figure."""
+    benchmark = BENCHMARKS[options.benchmark]
+    started = datetime.datetime.now(datetime.UTC)
+    target = _target(options, started)
+    clock = time.perf_counter()
+    probes = limit.probes(options) if benchmark is limit else []
+    sections = play(
+        benchmark.plans(options), options.turns, patience=options.patience, probes=probes
+    )
+    report = records.Report(
+        benchmark=options.benchmark,
+        command=_command(given),
+        started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        seconds=time.perf_counter() - clock,
+        machine=describe(),
+        sections=sections,
+        speeds=tuple(probe.speed() for probe in probes),
+    )
+    records.write(report, target)
+    print(page(records.read(target)))
+    print(f"\nwritten: {', '.join(map(str, [target, *_figures(target)]))}", file=sys.stderr)
+    if problem := backends.disagreement(sections):
+        print(f"python -m bench: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def show(options: argparse.Namespace, _: Sequence[str]) -> int:
+    """Print the tables of JSON files."""
+    print("\n\n".join(page(records.read(file)) for file in options.file))
+    return 0
+
+
+def report(options: argparse.Namespace, _: Sequence[str]) -> int:
+    """Write one page of a folder."""
+    from bench.report import write_report
+
+    print(write_report(options.folder))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure what gpustump costs, and show it."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    backends = commands.add_parser("backends", help="one training job on every backend")
-    backends.add_argument("--samples", type=int, default=200_000)
-    backends.add_argument("--features", type=int, default=30)
-    backends.set_defaults(measure=measure_backends)
-    growth = commands.add_parser("growth", help="cost of a round over samples and features")
-    growth.add_argument("--samples", type=int, nargs="+", default=[25_000, 100_000, 400_000])
-    growth.add_argument("--features", type=int, nargs="+", default=[10, 40, 160])
-    growth.set_defaults(measure=measure_growth)
-    for command in (backends, growth):
-        command.add_argument("--turns", type=int, default=5, help="interleaved repetitions")
-        command.add_argument("--rounds", type=int, nargs=2, default=[2, 12], help="short, long fit")
-        command.add_argument("--json", type=Path, help="write every timing to this file")
-    show = commands.add_parser("show", help="the table of a JSON file")
-    show.add_argument("file", type=Path)
-    options = parser.parse_args()
-    if "file" in options:
-        print(table(json.loads(options.file.read_text())))
-        return
-    report = {"machine": describe(), "rounds": options.rounds, **options.measure(options)}
-    if options.json:
-        with whole_file(options.json) as file:
-            file.write((json.dumps(report, indent=1) + "\n").encode())
-    print(table(report))
+    for name, benchmark in BENCHMARKS.items():
+        summary = (benchmark.__doc__ or "").split("\n", 1)
+        about = summary[0].partition(": ")[2]
+        command = commands.add_parser(
+            name, help=about, description=about + summary[1], allow_abbrev=False
+        )
+        benchmark.add_options(command)
+        command.add_argument(
+            *("-o", "--output"),
+            type=Path,
+            metavar="FILE.json",
+            help="default: bench-results/NAME-TIME.json; figures go beside it",
+        )
+        command.set_defaults(run=measure, benchmark=name)
+    shown = commands.add_parser("show", help="the tables of JSON files")
+    shown.add_argument("file", type=Path, nargs="+")
+    shown.set_defaults(run=show)
+    reported = commands.add_parser(
+        "report", help="one page, report.md, of all JSON files in a folder, with figures"
+    )
+    reported.add_argument("folder", type=Path)
+    reported.set_defaults(run=report)
+    return parser
 
 
-def measure_backends(options: argparse.Namespace) -> dict[str, Any]:
-    """Short and long fits on every backend and by scikit-learn, in turns."""
-    X, y = synthetic(options.samples, options.features)
-    contenders = [*gpustump_on_backends(X, y), scikit_learn(X, y)]
-    tick = _ticker(len(contenders) * (options.turns + 1))
-    take_turns(contenders, tuple(options.rounds), options.turns, tick)
-    runs = [_as_json(contender, X.shape) for contender in contenders]
-    return {"benchmark": "backends", "runs": runs}
+def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
+    """Where the JSON goes. Found out before minutes of measuring, not after."""
+    target = options.output
+    if target is None:
+        target = Path("bench-results") / f"{options.benchmark}-{started:%Y%m%d-%H%M%S}.json"
+    if target.suffix != ".json":
+        raise ValueError(f"--output {target}: the name must end in .json")
+    if target.is_dir():
+        raise ValueError(f"--output {target} is a folder; give the name of a file in it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=target.parent):
+        pass
+    return Path(target)
 
 
-def measure_growth(options: argparse.Namespace) -> dict[str, Any]:
-    """Short and long fits on NumPy over several numbers of samples, then of features."""
-    n_features, n_samples = options.features[0], options.samples[len(options.samples) // 2]
-    shapes = {
-        "samples": [(m, n_features) for m in options.samples],
-        "features": [(n_samples, d) for d in options.features],
-    }
-    tick = _ticker((options.turns + 1) * sum(map(len, shapes.values())))
-    axes = {}
-    for axis, wanted in shapes.items():
-        contenders = [next(gpustump_on_backends(*synthetic(*shape))) for shape in wanted]
-        take_turns(contenders, tuple(options.rounds), options.turns, tick)
-        axes[axis] = [_as_json(*pair) for pair in zip(contenders, wanted, strict=True)]
-    return {"benchmark": "growth", "axes": axes}
+def _command(given: Sequence[str]) -> str:
+    """The command as others may run it: without where its output went."""
+    kept = list(given)
+    for flag in ("-o", "--output"):
+        if flag in kept:
+            del kept[kept.index(flag) : kept.index(flag) + 2]
+    kept = [word for word in kept if not word.startswith(("-o", "--output="))]
+    return f"python -m bench {shlex.join(kept)}"
 
 
-def _as_json(contender: Contender, shape: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "name": contender.name,
-        "shape": list(shape),
-        "short": contender.short,
-        "long": contender.long,
-        "digest": contender.digest,
-    }
-
-
-def _ticker(total: int) -> Callable[[], None]:
-    """A function that counts steps on stderr, where that is a terminal."""
-    done = 0
-
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if sys.stderr.isatty():
-            print(f"\r{done}/{total} " + ("\n" if done == total else ""), end="", file=sys.stderr)
-
-    return tick
+def _figures(file: Path) -> list[Path]:
+    """Draw the figures of a JSON file beside it, if Matplotlib is here."""
+    try:
+        from bench.figures import draw
+    except ImportError:
+        print("no figures: they need Matplotlib, pip install matplotlib", file=sys.stderr)
+        return []
+    return draw(file)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import importlib.metadata
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
-import gpustump
-
-_LIBRARIES = ["numpy", "scikit-learn", "torch", "jax", "cupy-cuda12x", "cupy-cuda13x"]
+_LIBRARIES = [
+    *("numpy", "scikit-learn", "numba", "torch", "jax", "cupy-cuda12x", "cupy-cuda13x"),
+    *("xgboost", "xgboost-cpu", "lightgbm", "catboost"),
+]
 
 
 def describe() -> dict[str, Any]:
-    """Processor, cores, memory, devices and library versions, as JSON knows them."""
+    """Processor, cores, memory, GPUs and versions, as JSON knows them."""
     return {
         "processor": _processor(),
-        "cores": os.cpu_count(),
+        "cores": usable_cores(),
+        "memory": _memory(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "gpustump": gpustump.__version__,
+        "gpustump": importlib.import_module("gpustump").__version__,
+        "commit": _commit(),
         "versions": {name: v for name in _LIBRARIES if (v := _version(name))},
-        "gpus": [d.detail for d in gpustump.devices() if d.name.startswith("cuda") and d.usable],
+        "gpus": list(gpus()),
     }
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def gpus() -> tuple[str, ...]:
+    """Name, memory and driver of every CUDA GPU, as the driver's own tool tells them."""
+    command = [
+        "nvidia-smi",
+        "--query-gpu=name,memory.total,driver_version",
+        "--format=csv,noheader",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(done.stdout.strip().splitlines()) if done.returncode == 0 else ()
 
 
 def _processor() -> str:
@@ -33,6 +61,28 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or "unknown"
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _commit() -> str | None:
+    """The checkout's commit, with a plus sign if there are changes on top; None outside git."""
+    root = Path(__file__).resolve().parent.parent
+    try:
+        commit = _git(root, "rev-parse", "--short=12", "HEAD").strip()
+        return commit + ("+" if _git(root, "status", "--porcelain", "gpustump", "bench") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def _version(name: str) -> str | None:

@@ -1,67 +1,92 @@
-"""Timing that holds on a noisy machine: interleaved runs, marginal costs, ratios pair by pair.
+"""Timing that holds on a noisy machine: contenders take turns, and each turn is kept whole.
 
-Contenders take turns (A B C, A B C, ...), so a slow spell of the machine meets all of them. The
-cost of a round is the slope between a short and a long fit, so that preparation does not count.
-Ratios are formed within one turn, and their median is what is reported.
+Turns go A B C, A B C, ..., so a slow spell of the machine meets all of them, and ratios can be
+formed within a turn. Before the first turn everyone runs once untimed (that is, timed apart).
 """
 
 from __future__ import annotations
 
-import statistics
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-Fit = Callable[[int], str | None]
-"""Fits with a number of rounds; returns the model's digest, if there is such a thing."""
+from bench.records import Turn
+
+Result = TypeVar("Result")
 
 
-@dataclass
-class Contender:
-    """Something to time.
+class WithdrawnError(Exception):
+    """A contender that cannot take part, or not any further; the message says why."""
 
-    Attributes
-    ----------
-    name : str
-    fit : callable
-    digest : str or None
-        Of the long fit.
-    short, long : list of float
-        Seconds of every timed fit, one of each in a turn.
-    """
 
-    name: str
-    fit: Fit
-    digest: str | None = None
-    short: list[float] = field(default_factory=list)
-    long: list[float] = field(default_factory=list)
+class Player(Protocol):
+    """Whoever takes turns. Each method may raise `WithdrawnError`."""
+
+    def warm_up(self) -> None:
+        """Everything that only a first run pays."""
+
+    def turn(self) -> Turn:
+        """One turn."""
+
+
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """The seconds that some work took, and its result."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
 
 
 def take_turns(
-    contenders: Sequence[Contender], rounds: tuple[int, int], turns: int, tick: Callable[[], None]
-) -> None:
-    """Time a short and a long fit of every contender in every turn, after one untimed fit each."""
-    for contender in contenders:
-        contender.fit(rounds[0])
-        tick()
+    players: Sequence[Player],
+    turns: int,
+    *,
+    patience: float = math.inf,
+    before_turn: Callable[[], None] = lambda: None,
+    tick: Callable[[Player], None] = lambda _: None,
+) -> list[tuple[list[Turn], str | None]]:
+    """Let all players warm up, then take turns.
+
+    Parameters
+    ----------
+    players : sequence of Player
+    turns : int
+    patience : float
+        Seconds. Whoever's first turn takes longer than this is given no second one.
+    before_turn : callable
+        Called before every round of turns, for what else is to be measured in the same run.
+    tick : callable
+        Called with a player after its warm-up and after each of its turns.
+
+    Returns
+    -------
+    list
+        For each player its turns, and the reason if it withdrew.
+    """
+    taken: list[list[Turn]] = [[] for _ in players]
+    reasons: list[str | None] = [None for _ in players]
+    slow: set[int] = set()
+
+    def attempt(index: int, work: Callable[[], None]) -> None:
+        if reasons[index] is None:
+            try:
+                work()
+            except WithdrawnError as withdrawal:
+                reasons[index] = str(withdrawal)
+        tick(players[index])
+
+    def one_turn(index: int) -> None:
+        if index in slow:
+            return
+        seconds, turn = timed(players[index].turn)
+        taken[index].append(turn)
+        if seconds > patience:
+            slow.add(index)
+
+    for index, player in enumerate(players):
+        attempt(index, player.warm_up)
     for _ in range(turns):
-        for contender in contenders:
-            contender.short.append(_seconds(contender, rounds[0]))
-            contender.long.append(_seconds(contender, rounds[1]))
-            tick()
-
-
-def per_round(short: Sequence[float], long: Sequence[float], rounds: Sequence[int]) -> list[float]:
-    """Seconds per round in every turn: the slope between the short and the long fit."""
-    return [(b - a) / (rounds[1] - rounds[0]) for a, b in zip(short, long, strict=True)]
-
-
-def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """How many times slower theirs is: the median of the ratios formed turn by turn."""
-    return statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
-
-
-def _seconds(contender: Contender, rounds: int) -> float:
-    start = time.perf_counter()
-    contender.digest = contender.fit(rounds)
-    return time.perf_counter() - start
+        before_turn()
+        for index in range(len(players)):
+            attempt(index, lambda index=index: one_turn(index))  # type: ignore[misc]
+    return list(zip(taken, reasons, strict=True))

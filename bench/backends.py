@@ -1,0 +1,47 @@
+"""`python -m bench backends`: the same training job on every array library that works here.
+
+The data are in the library, and on its device, before the clock starts. All must train the same
+model: the digests are compared, and the command fails if they differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+
+from bench.contenders import BACKENDS
+from bench.data import load
+from bench.options import add_data, add_turns, chosen
+from bench.play import Entry, Plan
+from bench.records import Section
+
+ROUNDS = (2, 12)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be chosen on the command line."""
+    add_data(parser, ["synthetic"], samples=200_000, features=30)
+    add_turns(parser, BACKENDS, rounds=ROUNDS)
+
+
+def plans(options: argparse.Namespace) -> list[Plan]:
+    """A section for each data set."""
+    found = []
+    for name in options.data:
+        data = functools.partial(load, name, options.samples, options.features)
+        entries = [
+            Entry(contender, data, options.rounds, options.threads)
+            for contender in chosen(BACKENDS, options.only)
+        ]
+        found.append(Plan(name, tuple(entries)))
+    return found
+
+
+def disagreement(sections: tuple[Section, ...]) -> str | None:
+    """What to say if two backends trained different models."""
+    for section in sections:
+        digests = {run.contender: run.digest for run in section.runs if run.digest}
+        if len(set(digests.values())) > 1:
+            pairs = ", ".join(f"{name} {digest[:12]}" for name, digest in digests.items())
+            return f"the backends trained different models on {section.name}: {pairs}"
+    return None

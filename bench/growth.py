@@ -1,0 +1,71 @@
+"""`python -m bench growth`: how the cost of a round, and of preparing, grows with the problem.
+
+One thing grows at a time, the rest is held. On a perfect machine the exponent in samples and in
+features is 1, in rounds and in distinct values 0, in threads -1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Callable
+
+from bench.contenders import BACKENDS, PEERS
+from bench.data import DataSet, synthetic
+from bench.options import add_axis, add_turns, chosen
+from bench.play import Entry, Plan
+from bench.summary import AXES
+
+ROUNDS = (2, 12)
+CONTENDERS = (*BACKENDS, *PEERS)
+DEFAULT = ["gpustump numpy", "gpustump torch"]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be chosen on the command line."""
+    add_axis(parser, "--samples", [25_000, 50_000, 100_000, 200_000, 400_000], least=16)
+    add_axis(parser, "--features", [10, 20, 40, 80, 160], least=3)
+    add_axis(parser, "--round-counts", [10, 20, 40, 80], least=3, what="long fits of that axis")
+    add_axis(parser, "--distinct", [2, 16, 256, 4096], least=2, what="and all of them distinct")
+    add_axis(parser, "--thread-counts", [], least=1, what="default: 1, 2, 4, ... and all cores")
+    parser.add_argument(
+        "--axes", nargs="+", choices=list(AXES), default=list(AXES), help="default: all"
+    )
+    add_turns(parser, CONTENDERS, rounds=ROUNDS, only=DEFAULT)
+
+
+def plans(options: argparse.Namespace) -> list[Plan]:
+    """A section for each axis; samples are held at the middle of theirs, features at the least."""
+    middle, least = options.samples[len(options.samples) // 2], options.features[0]
+    short = options.rounds[0]
+    threads = options.thread_counts or _doubled_up_to(options.threads)
+    held = (_drawn(middle, least), options.rounds, options.threads)
+    points = {
+        "samples": [(_drawn(m, least), *held[1:]) for m in options.samples],
+        "features": [(_drawn(middle, d), *held[1:]) for d in options.features],
+        "rounds": [(held[0], (short, long), held[2]) for long in options.round_counts],
+        "distinct": [
+            (_drawn(middle, least, distinct), *held[1:]) for distinct in [*options.distinct, None]
+        ],
+        "threads": [(*held[:2], count) for count in threads],
+    }
+    return [
+        Plan(
+            axis,
+            tuple(
+                Entry(contender, *point)
+                for contender in chosen(CONTENDERS, options.only)
+                for point in points[axis]
+            ),
+        )
+        for axis in options.axes
+    ]
+
+
+def _drawn(n_samples: int, n_features: int, distinct: int | None = None) -> Callable[[], DataSet]:
+    return functools.partial(synthetic, n_samples, n_features, distinct)
+
+
+def _doubled_up_to(most: int) -> list[int]:
+    """1, 2, 4, ... and the most."""
+    return sorted({*(1 << k for k in range(most.bit_length())), most})

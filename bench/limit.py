@@ -1,0 +1,53 @@
+"""`python -m bench limit`: what part of the machine's own limit each backend reaches.
+
+Before every turn the memory is measured: how fast it copies, how fast it gathers in random order.
+The first bounds any exact scan, by the fewest bytes that it must move; the second bounds a scan
+that reads the weights in sorted order, one gather an element. One over histograms may beat that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+
+from bench.contenders import BACKENDS
+from bench.data import synthetic
+from bench.options import add_turns, chosen, whole
+from bench.play import Entry, Plan
+from bench.speed import COPY_BYTES, Probe, gpu_probe, host_probe
+
+ROUNDS = (2, 12)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What can be chosen on the command line."""
+    parser.add_argument("--samples", type=whole(16), default=1_000_000, metavar="M")
+    parser.add_argument("--features", type=whole(3), default=20, metavar="D")
+    parser.add_argument(
+        "--copy-bytes",
+        type=whole(1 << 16),
+        default=COPY_BYTES,
+        metavar="N",
+        help="size of the buffer that is copied (default: %(default)s)",
+    )
+    add_turns(parser, BACKENDS, rounds=ROUNDS)
+
+
+def plans(options: argparse.Namespace) -> list[Plan]:
+    """One section."""
+    data = functools.partial(synthetic, options.samples, options.features)
+    entries = [
+        Entry(contender, data, options.rounds, options.threads)
+        for contender in chosen(BACKENDS, options.only)
+    ]
+    return [Plan("limit", tuple(entries))]
+
+
+def probes(options: argparse.Namespace) -> list[Probe]:
+    """The host's memory, and the GPU's if there is one."""
+    host = host_probe(options.samples, options.threads, options.copy_bytes)
+    found = [host, gpu_probe(options.samples, options.copy_bytes)]
+    ready = [probe for probe in found if probe is not None]
+    for probe in ready:
+        probe.warm_up()
+    return ready

@@ -1,0 +1,140 @@
+"""Plays what a benchmark has planned: stores its data, starts its workers, has them take turns.
+
+A benchmark is a plan, a list of sections; this is the only place that carries plans out, so all of
+them are measured alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench.contenders import Contender
+from bench.data import DataSet, Stored, store
+from bench.records import Section
+from bench.speed import Probe
+from bench.timing import Player, take_turns
+from bench.worker import Worker
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contender's part in a section.
+
+    Attributes
+    ----------
+    contender : Contender
+    data : callable
+        Makes the data set; entries that share this share the data.
+    rounds : tuple of int
+        Of the short and the long fit.
+    threads : int
+    predicts : bool
+    """
+
+    contender: Contender
+    data: Callable[[], DataSet]
+    rounds: tuple[int, int]
+    threads: int
+    predicts: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Entries that take turns with each other, under a name."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+
+def play(
+    plans: Sequence[Plan],
+    turns: int,
+    *,
+    patience: float = math.inf,
+    probes: Sequence[Probe] = (),
+) -> tuple[Section, ...]:
+    """Measure every plan.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+    turns : int
+    patience : float
+        Seconds after which a contender that took longer for its first turn gets no other.
+    probes : sequence of Probe
+        Measured before every round of turns.
+    """
+    steps = (turns + 1) * sum(len(plan.entries) for plan in plans)
+    with _bar(steps) as bar:
+        return tuple(_played(plan, turns, patience, probes, bar) for plan in plans)
+
+
+def _played(plan: Plan, turns: int, patience: float, probes: Sequence[Probe], bar: Any) -> Section:
+    def measure_probes() -> None:
+        for probe in probes:
+            probe.measure()
+
+    def tick(player: Player) -> None:
+        assert isinstance(player, Worker)
+        bar.set_description(f"{plan.name}, {player.contender.name}", refresh=False)
+        bar.update()
+
+    with TemporaryDirectory(prefix="gpustump-bench-") as folder:
+        workers = _enlisted(plan, Path(folder))
+        try:
+            taken = take_turns(
+                workers, turns, patience=patience, before_turn=measure_probes, tick=tick
+            )
+            runs = tuple(worker.run(*each) for worker, each in zip(workers, taken, strict=True))
+        finally:
+            for worker in workers:
+                worker.close()
+    return Section(plan.name, runs)
+
+
+def _enlisted(plan: Plan, folder: Path) -> list[Worker]:
+    """A worker for each entry; each data set is made and written once."""
+    stored: dict[Callable[[], DataSet], Stored] = {}
+    for entry in plan.entries:
+        if entry.data not in stored:
+            stored[entry.data] = store(entry.data(), folder / str(len(stored)))
+    return [
+        Worker(
+            entry.contender,
+            stored[entry.data],
+            entry.rounds,
+            entry.threads,
+            predicts=entry.predicts,
+        )
+        for entry in plan.entries
+    ]
+
+
+class _NoBar:
+    """Stands in for a bar where tqdm is not installed."""
+
+    def __enter__(self) -> _NoBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def set_description(self, *_: object, **__: object) -> None:
+        pass
+
+    def update(self) -> None:
+        pass
+
+
+def _bar(total: int) -> Any:
+    """A progress bar on stderr, drawn by tqdm where that is a terminal."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _NoBar()
+    return tqdm(total=total, unit="step", leave=False, dynamic_ncols=True, disable=None)

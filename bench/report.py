@@ -1,0 +1,56 @@
+"""`python -m bench report`: one Markdown page of all the JSON files in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import records
+from bench.tables import page
+from gpustump.files import whole_file
+
+HOW_TO_READ = """\
+Contenders took turns on one machine, each in a process of its own. A figure is the median of the
+turns, with the least and the greatest in brackets. The cost of a round is the slope between a short
+and a long fit; preparation is what that line leaves at zero rounds. Ratios are formed within a
+turn. First run: what the first fit in a process took beyond a later one, to load and compile.
+Memory: the peak of a short fit beyond the data and the loaded libraries."""
+
+ORDER = ["peers", "backends", "limit", "growth"]
+TITLES = {
+    "peers": "Beside other libraries",
+    "backends": "One model on every backend",
+    "limit": "What part of the machine's limit is reached",
+    "growth": "How the cost grows",
+}
+
+
+def write_report(folder: Path) -> Path:
+    """Draw every figure again and write report.md beside the JSON files.
+
+    Raises
+    ------
+    ValueError
+        If there is no JSON file, or one is not that of a benchmark.
+    """
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise ValueError(f"there is no JSON file of a benchmark in {folder}")
+    reports = {file: records.read(file) for file in files}
+    parts = ["# What gpustump costs", HOW_TO_READ]
+    for file in sorted(files, key=lambda file: (ORDER.index(reports[file].benchmark), file.name)):
+        parts.append(f"## {TITLES[reports[file].benchmark]}: {file.stem}")
+        parts += [f"![{picture.stem}]({picture.name})" for picture in _pictures(file)]
+        parts.append(page(reports[file]))
+    target = folder / "report.md"
+    with whole_file(target) as stream:
+        stream.write(("\n\n".join(parts) + "\n").encode())
+    return target
+
+
+def _pictures(file: Path) -> list[Path]:
+    """The picture to show, drawn now if Matplotlib is here, or the one that is there."""
+    try:
+        from bench.figures import draw
+    except ImportError:
+        return [path for path in [file.with_suffix(".svg")] if path.exists()]
+    return [path for path in draw(file) if path.suffix == ".svg"]

@@ -1,0 +1,157 @@
+"""How fast this machine's memory is: copying in order, and gathering in random order.
+
+The two rates bound every scan: one that reads in order cannot be faster than memory is copied, one
+that reads through a permutation not faster than elements are gathered. On the host as many threads
+work at once as the contenders may use; on a GPU CuPy or PyTorch does it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bench.contenders import finished
+from bench.machine import gpus
+from bench.records import Speed
+from bench.timing import timed
+
+COPY_BYTES = 1 << 30  # of each buffer: beyond the caches of most machines
+_FEWEST_GATHERED = 1 << 24  # in one timing; a shorter one is repeated until it has fetched as many
+
+
+@dataclass
+class Probe:
+    """A copy and a gather, ready to be timed again and again."""
+
+    device: str
+    threads: int
+    copied: int
+    copy: Callable[[], Any]
+    gathered: int
+    gather: Callable[[], Any]
+    copy_seconds: list[float] = field(default_factory=list)
+    gather_seconds: list[float] = field(default_factory=list)
+
+    def warm_up(self) -> None:
+        """Touch all the memory once."""
+        self.copy()
+        self.gather()
+
+    def measure(self) -> None:
+        """Time both once."""
+        self.copy_seconds.append(timed(self.copy)[0])
+        self.gather_seconds.append(timed(self.gather)[0])
+
+    def speed(self) -> Speed:
+        """The record of what was measured."""
+        copy, gather = tuple(self.copy_seconds), tuple(self.gather_seconds)
+        return Speed(self.device, self.threads, self.copied, copy, self.gathered, gather)
+
+
+def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Probe:
+    """NumPy in several threads; it lets go of the interpreter's lock while it copies and gathers.
+
+    Parameters
+    ----------
+    n_samples : int
+        Length of the vector to gather from.
+    threads : int
+    copy_bytes : int
+        Size of the buffer copied from, and of the one copied to.
+    """
+    length = copy_bytes // 8 // threads
+    sources = [np.ones(length) for _ in range(threads)]
+    targets = [np.zeros(length) for _ in range(threads)]
+    vector = np.arange(n_samples)
+    order = np.random.default_rng(0).permutation(n_samples)
+    fetched = [np.zeros(n_samples, dtype=np.int64) for _ in range(threads)]
+    repeats = _repeats(n_samples * threads)
+    pool = ThreadPoolExecutor(threads)
+
+    def gather_into(target: np.ndarray) -> None:
+        for _ in range(repeats):
+            np.take(vector, order, out=target, mode="clip")  # other modes make a copy first
+
+    return Probe(
+        device="cpu",
+        threads=threads,
+        copied=2 * 8 * length * threads,
+        copy=lambda: list(pool.map(np.copyto, targets, sources)),
+        gathered=n_samples * threads * repeats,
+        gather=lambda: list(pool.map(gather_into, fetched)),
+    )
+
+
+def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
+    """The first GPU, through CuPy or PyTorch; None where there is none or neither works."""
+    makers = {"cupy": _with_cupy, "torch": _with_torch}
+    for module, maker in makers.items():
+        if gpus() and importlib.util.find_spec(module):
+            try:
+                return maker(n_samples, copy_bytes)
+            except Exception:  # installed and broken, or built without CUDA: the next may work
+                continue
+    return None
+
+
+def _with_cupy(n_samples: int, copy_bytes: int) -> Probe:
+    cupy = importlib.import_module("cupy")
+    source = cupy.ones(copy_bytes // 8)
+    target = cupy.zeros(copy_bytes // 8)
+    vector = cupy.arange(n_samples)
+    order = cupy.asarray(np.random.default_rng(0).permutation(n_samples))
+    fetched = cupy.zeros(n_samples, dtype=np.int64)
+
+    def copy() -> None:
+        cupy.copyto(target, source)
+        finished(target)
+
+    def gather() -> None:
+        for _ in range(_repeats(n_samples)):
+            cupy.take(vector, order, out=fetched)
+        finished(fetched)
+
+    return _gpu(copy_bytes, copy, n_samples, gather)
+
+
+def _with_torch(n_samples: int, copy_bytes: int) -> Probe:
+    torch = importlib.import_module("torch")
+    source = torch.ones(copy_bytes // 8, dtype=torch.float64, device="cuda")
+    target = torch.zeros_like(source)
+    vector = torch.arange(n_samples, device="cuda")
+    order = torch.asarray(np.random.default_rng(0).permutation(n_samples), device="cuda")
+    fetched = torch.zeros_like(vector)
+
+    def copy() -> None:
+        target.copy_(source)
+        finished(target)
+
+    def gather() -> None:
+        for _ in range(_repeats(n_samples)):
+            torch.index_select(vector, 0, order, out=fetched)
+        finished(fetched)
+
+    return _gpu(copy_bytes, copy, n_samples, gather)
+
+
+def _gpu(
+    copy_bytes: int, copy: Callable[[], None], n_samples: int, gather: Callable[[], None]
+) -> Probe:
+    return Probe(
+        device="cuda:0",
+        threads=1,
+        copied=2 * (copy_bytes // 8 * 8),
+        copy=copy,
+        gathered=n_samples * _repeats(n_samples),
+        gather=gather,
+    )
+
+
+def _repeats(fetched_at_once: int) -> int:
+    return -(-_FEWEST_GATHERED // fetched_at_once)

@@ -1,0 +1,148 @@
+"""What the timings say: marginal costs, medians with their spread, ratios, exponents, limits.
+
+Everything is formed turn by turn first; medians are taken last.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bench.records import Report, Run, Section, Speed
+
+AXES = {
+    "samples": "samples",
+    "features": "features",
+    "rounds": "rounds",
+    "distinct": "distinct values per feature",
+    "threads": "threads",
+}
+"""The axes of `growth`, and what they are called."""
+
+Figure = Callable[[Run], list[float]]
+"""One value a turn."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median, and the least and greatest it was taken from."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of one value or more."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def per_round(run: Run) -> list[float]:
+    """Seconds that one more round costs: the slope between the short and the long fit."""
+    short, long = run.rounds
+    return [(turn.long - turn.short) / (long - short) for turn in run.turns]
+
+
+def preparation(run: Run) -> list[float]:
+    """Seconds of a fit that do not grow with the rounds: where that line meets zero rounds."""
+    each = zip(run.turns, per_round(run), strict=True)
+    return [turn.short - run.rounds[0] * cost for turn, cost in each]
+
+
+def whole_fit(run: Run) -> list[float]:
+    """Seconds of the long fit, from the arrays to the model."""
+    return [turn.long for turn in run.turns]
+
+
+def predicting(run: Run) -> list[float]:
+    """Seconds to predict the training table with the long fit's model."""
+    return [turn.predict for turn in run.turns if turn.predict is not None]
+
+
+def first_run(run: Run) -> float:
+    """Seconds that a process's first run of all takes beyond a later one: loading, compiling."""
+    later = [statistics.median(turn.short for turn in run.turns)]
+    if predicts := predicting(run):
+        later.append(statistics.median(predicts))
+    return math.fsum(run.first) - math.fsum(later)
+
+
+def ratios(figure: Figure, run: Run, base: Run) -> list[float]:
+    """How many times the base's, in the turns that both took."""
+    return [a / b for a, b in zip(figure(run), figure(base), strict=False) if b > 0]
+
+
+def exponents(figure: Figure, sizes: Sequence[float], runs: Sequence[Run]) -> list[float]:
+    """The exponent of a power law through the figures, in each turn that all took.
+
+    A straight line is put through the logarithms by least squares. Turns in which noise made a
+    figure negative have none.
+    """
+    found = []
+    x = [math.log(size) for size in sizes]
+    for values in zip(*map(figure, runs), strict=False):
+        if len(set(sizes)) > 1 and min(values) > 0:
+            y = [math.log(value) for value in values]
+            found.append(statistics.linear_regression(x, y).slope)
+    return found
+
+
+def fewest_bytes(run: Run) -> int:
+    """The fewest bytes that a round of an exact scan moves.
+
+    Of every element a code of one byte, read once; of every sample its weight of 8 bytes, read and
+    written once. Whatever a scan moves beyond that counts against it.
+    """
+    return run.samples * run.features + 2 * 8 * run.samples
+
+
+def bandwidth(speed: Speed) -> list[float]:
+    """Bytes a second, read and written, of a copy."""
+    return [speed.copied / seconds for seconds in speed.copy]
+
+
+def gather_rate(speed: Speed) -> list[float]:
+    """Elements a second of a gather."""
+    return [speed.gathered / seconds for seconds in speed.gather]
+
+
+def bandwidth_share(run: Run, speed: Speed) -> list[float]:
+    """What part of a round the fewest bytes would take at the bandwidth of the same turn."""
+    pairs = zip(per_round(run), bandwidth(speed), strict=False)
+    return [fewest_bytes(run) / rate / cost for cost, rate in pairs if cost > 0]
+
+
+def gather_share(run: Run, speed: Speed) -> list[float]:
+    """What part of a round one gather an element would take at the rate of the same turn."""
+    pairs = zip(per_round(run), gather_rate(speed), strict=False)
+    return [run.samples * run.features / rate / cost for cost, rate in pairs if cost > 0]
+
+
+def size(axis: str, run: Run) -> float:
+    """Where a run lies on an axis. All values distinct count as many as there are samples."""
+    if axis == "distinct":
+        return run.distinct or run.samples
+    if axis == "rounds":
+        return run.rounds[1]
+    return float(getattr(run, axis))
+
+
+def size_label(axis: str, run: Run) -> str:
+    """The same for people."""
+    return "all" if axis == "distinct" and run.distinct is None else f"{size(axis, run):.0f}"
+
+
+def by_contender(section: Section) -> dict[str, list[Run]]:
+    """A section's runs by contender, in order."""
+    found: dict[str, list[Run]] = {}
+    for run in section.runs:
+        found.setdefault(run.contender, []).append(run)
+    return found
+
+
+def speed_of(report: Report, run: Run) -> Speed | None:
+    """The memory speed of the device on which a run computed, if it was measured."""
+    device = run.device or "cpu"
+    return next((speed for speed in report.speeds if speed.device == device), None)
