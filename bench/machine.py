@@ -75,7 +75,11 @@ def _commit() -> str | None:
     root = Path(__file__).resolve().parent.parent
     try:
         commit = _git(root, "rev-parse", "--short=12", "HEAD").strip()
-        return commit + ("+" if _git(root, "status", "--porcelain", "gpustump", "bench") else "")
+        return commit + (
+            "+"
+            if _git(root, "status", "--porcelain", "gpustump", "bench", ":!bench/results")
+            else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
 
