@@ -51,12 +51,11 @@ def measure(options: argparse.Namespace, given: Sequence[str]) -> int:
     """Run one benchmark: its JSON file, its table, its figure."""
     benchmark = BENCHMARKS[options.benchmark]
     started = datetime.datetime.now(datetime.UTC)
+    plans = benchmark.plans(options)
     target = _target(options, started)
     clock = time.perf_counter()
     probes = limit.probes(options) if benchmark is limit else []
-    sections = play(
-        benchmark.plans(options), options.turns, patience=options.patience, probes=probes
-    )
+    sections = play(plans, options.turns, patience=options.patience, probes=probes)
     report = records.Report(
         benchmark=options.benchmark,
         command=_command(given),

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import functools
+from collections.abc import Hashable
 
 from bench.contenders import BACKENDS
-from bench.data import load
+from bench.data import load, require
 from bench.options import add_data, add_turns, chosen
 from bench.play import Entry, Plan
 from bench.records import Section
@@ -28,6 +29,7 @@ def plans(options: argparse.Namespace) -> list[Plan]:
     """A section for each data set."""
     found = []
     for name in options.data:
+        require(name)
         data = functools.partial(load, name, options.samples, options.features)
         entries = [
             Entry(contender, data, options.rounds, options.threads)
@@ -38,10 +40,14 @@ def plans(options: argparse.Namespace) -> list[Plan]:
 
 
 def disagreement(sections: tuple[Section, ...]) -> str | None:
-    """What to say if two backends trained different models."""
-    for section in sections:
-        digests = {run.contender: run.digest for run in section.runs if run.digest}
+    """What to say if two runs of the same job gave different models; jobs are told apart here."""
+    found: dict[Hashable, dict[str, str]] = {}
+    for run in (run for section in sections for run in section.runs if run.digest):
+        job = (run.data, run.samples, run.features, run.distinct, run.rounds[1])
+        digests = found.setdefault(job, {})
+        digests[f"{run.contender}, {run.threads} threads"] = str(run.digest)
+    for digests in found.values():
         if len(set(digests.values())) > 1:
-            pairs = ", ".join(f"{name} {digest[:12]}" for name, digest in digests.items())
-            return f"the backends trained different models on {section.name}: {pairs}"
+            pairs = "; ".join(f"{who}: {digest[:12]}" for who, digest in digests.items())
+            return f"different models were trained on the same data: {pairs}"
     return None

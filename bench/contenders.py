@@ -41,6 +41,8 @@ class Contender:
         Its class.
     parameters : mapping
         What it is given beside rounds and threads.
+    exact : bool
+        Whether it looks at every threshold, rather than at a histogram's.
     rounds, threads : str or None
         The parameters for those; None if it has none (a worker's threads are limited anyway).
     place : callable
@@ -53,6 +55,7 @@ class Contender:
     needs: tuple[str, ...]
     estimator: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    exact: bool = True
     rounds: str = "n_estimators"
     threads: str | None = None
     place: Callable[[np.ndarray], Any] = same
@@ -162,6 +165,7 @@ PEERS = (
         ("xgboost",),
         "XGBClassifier",
         {"max_depth": 1, "tree_method": "hist"},
+        exact=False,
         threads="n_jobs",
     ),
     Contender(
@@ -176,6 +180,7 @@ PEERS = (
         ("xgboost",),
         "XGBClassifier",
         {"max_depth": 1, "tree_method": "hist", "device": "cuda"},
+        exact=False,
         threads="n_jobs",
         unfit=_no_xgboost_cuda,
     ),
@@ -184,6 +189,7 @@ PEERS = (
         ("lightgbm",),
         "LGBMClassifier",
         {"num_leaves": 2, "verbosity": -1},
+        exact=False,
         threads="n_jobs",
     ),
     Contender(
@@ -191,6 +197,7 @@ PEERS = (
         ("catboost",),
         "CatBoostClassifier",
         {"depth": 1, "verbose": False, "allow_writing_files": False},
+        exact=False,
         rounds="iterations",
         threads="thread_count",
     ),
@@ -199,6 +206,7 @@ PEERS = (
         ("catboost",),
         "CatBoostClassifier",
         {"depth": 1, "verbose": False, "allow_writing_files": False, "task_type": "GPU"},
+        exact=False,
         rounds="iterations",
         threads="thread_count",
         unfit=_no_gpu,

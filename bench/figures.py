@@ -97,6 +97,14 @@ def _peers(report: Report) -> Figure:
         left.set(xlabel="ms per round", title=_title(section))
         right.set(xlabel=f"whole fit of {section.runs[0].rounds[1]} rounds, s")
         right.tick_params(labelleft=False)
+    look: Any = {"color": COLOURS[-1], "marker": MARKERS[1], "linestyle": ""}
+    figure.legend(
+        [Line2D([], [], **look), Line2D([], [], **look, markerfacecolor="white")],
+        ["looks at every threshold", "looks at a histogram's"],
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
     return figure
 
 
@@ -110,7 +118,8 @@ def _growth(report: Report) -> Figure:
         _lines(axes, section, preparation, "--")
         _name_sizes(axes, section)
         axes.set_xlabel(AXES[section.name])
-        axes.legend(fontsize=7, frameon=False, title="exponent of a round", title_fontsize=7)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7, frameon=False, title="exponent of a round", title_fontsize=7)
     for axes in grid.flat[len(report.sections) :]:
         axes.remove()
     for axes in grid[:, 0]:
@@ -133,7 +142,8 @@ def _limit(report: Report) -> Figure:
                 once = name if row == 0 else None
                 axes.plot([seconds * 1e3] * 2, ends, **look, linewidth=2, label=once)
     axes.set(xlabel="ms per round", title=_title(section))
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    if rows:
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
@@ -177,11 +187,12 @@ def _points(
             xerr=[[found.median - found.low], [found.high - found.median]],
             fmt=MARKERS[0] if ours else MARKERS[1],
             color=COLOURS[0] if ours else COLOURS[-1],
+            markerfacecolor=None if run.exact else "white",
             capsize=2,
         )
     axes.set_xscale("log")
     axes.set_yticks(range(len(runs)), [run.contender for run in runs])
-    axes.set_ylim(len(runs) - 0.5, -0.5)
+    axes.set_ylim(max(len(runs), 1) - 0.5, -0.5)
     _plain_ticks(axes.xaxis)
     return list(enumerate(runs))
 

@@ -38,6 +38,11 @@ def plans(options: argparse.Namespace) -> list[Plan]:
     """A section for each axis; samples are held at the middle of theirs, features at the least."""
     middle, least = options.samples[len(options.samples) // 2], options.features[0]
     short = options.rounds[0]
+    if min(options.round_counts) <= short:
+        least_count = min(options.round_counts)
+        raise ValueError(
+            f"--round-counts {least_count}: more than the short fit's {short} are needed"
+        )
     threads = options.thread_counts or _doubled_up_to(options.threads)
     held = (_drawn(middle, least), options.rounds, options.threads)
     points = {

@@ -12,7 +12,7 @@ import argparse
 import functools
 
 from bench.contenders import PEERS
-from bench.data import load
+from bench.data import load, require
 from bench.options import add_data, add_turns, chosen
 from bench.play import Entry, Plan
 
@@ -29,6 +29,7 @@ def plans(options: argparse.Namespace) -> list[Plan]:
     """A section for each data set."""
     found = []
     for name in options.data:
+        require(name)
         data = functools.partial(load, name, options.samples, options.features)
         entries = [
             Entry(contender, data, options.rounds, options.threads, predicts=True)

@@ -6,8 +6,9 @@ them are measured alike.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,16 +80,18 @@ def _played(plan: Plan, turns: int, patience: float, probes: Sequence[Probe], ba
         for probe in probes:
             probe.measure()
 
-    def tick(player: Player) -> None:
+    @contextlib.contextmanager
+    def step(player: Player) -> Iterator[None]:
         assert isinstance(player, Worker)
-        bar.set_description(f"{plan.name}, {player.contender.name}", refresh=False)
+        bar.set_description(f"{plan.name}, {player.contender.name}")
+        yield
         bar.update()
 
     with TemporaryDirectory(prefix="gpustump-bench-") as folder:
         workers = _enlisted(plan, Path(folder))
         try:
             taken = take_turns(
-                workers, turns, patience=patience, before_turn=measure_probes, tick=tick
+                workers, turns, patience=patience, before_turn=measure_probes, step=step
             )
             runs = tuple(worker.run(*each) for worker, each in zip(workers, taken, strict=True))
         finally:
@@ -124,7 +127,7 @@ class _NoBar:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def set_description(self, *_: object, **__: object) -> None:
+    def set_description(self, _: str) -> None:
         pass
 
     def update(self) -> None:

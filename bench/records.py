@@ -45,6 +45,8 @@ class Run:
     contender : str
     parameters : dict
         What its estimator was given beside rounds and threads.
+    exact : bool
+        Whether it looks at every threshold.
     data : str
     samples, features : int
         Shape of the training table.
@@ -71,6 +73,7 @@ class Run:
 
     contender: str
     parameters: dict[str, Any]
+    exact: bool
     data: str
     samples: int
     features: int

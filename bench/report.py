@@ -32,6 +32,8 @@ def write_report(folder: Path) -> Path:
     ValueError
         If there is no JSON file, or one is not that of a benchmark.
     """
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}")
     files = sorted(folder.glob("*.json"))
     if not files:
         raise ValueError(f"there is no JSON file of a benchmark in {folder}")

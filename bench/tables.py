@@ -32,7 +32,7 @@ from bench.summary import (
 )
 
 NOTHING = "-"
-_WORDS = ("", "digest", "remark")  # columns that hold no figures
+_WORDS = ("", "exact", "digest", "remark")  # columns that hold no figures
 
 
 def page(report: Report) -> str:
@@ -116,13 +116,21 @@ def _peers(_: Report, section: Section) -> str:
     base = _base(section)
     long = section.runs[0].rounds[1]
     columns = [
-        *("", "ms per round", f"x {base.contender}", "preparation, s", f"{long} rounds, s"),
+        *(
+            "",
+            "exact",
+            "ms per round",
+            f"x {base.contender}",
+            "preparation, s",
+            f"{long} rounds, s",
+        ),
         *(f"x {base.contender}", "predict, ms", "first run, s", "memory, MB", "accuracy", "AUC"),
         "remark",
     ]
     rows = [
         [
             run.contender,
+            "yes" if run.exact else "no",
             ranged(per_round(run), 1e3),
             middle(ratios(per_round, run, base)),
             middle(preparation(run)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar
 
 from bench.records import Turn
@@ -43,7 +44,7 @@ def take_turns(
     *,
     patience: float = math.inf,
     before_turn: Callable[[], None] = lambda: None,
-    tick: Callable[[Player], None] = lambda _: None,
+    step: Callable[[Player], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> list[tuple[list[Turn], str | None]]:
     """Let all players warm up, then take turns.
 
@@ -55,8 +56,8 @@ def take_turns(
         Seconds. Whoever's first turn takes longer than this is given no second one.
     before_turn : callable
         Called before every round of turns, for what else is to be measured in the same run.
-    tick : callable
-        Called with a player after its warm-up and after each of its turns.
+    step : callable
+        Given a player, a context that its warm-up or a turn of it happens in.
 
     Returns
     -------
@@ -68,12 +69,12 @@ def take_turns(
     slow: set[int] = set()
 
     def attempt(index: int, work: Callable[[], None]) -> None:
-        if reasons[index] is None:
-            try:
-                work()
-            except WithdrawnError as withdrawal:
-                reasons[index] = str(withdrawal)
-        tick(players[index])
+        with step(players[index]):
+            if reasons[index] is None:
+                try:
+                    work()
+                except WithdrawnError as withdrawal:
+                    reasons[index] = str(withdrawal)
 
     def one_turn(index: int) -> None:
         if index in slow:

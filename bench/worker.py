@@ -33,6 +33,8 @@ _THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
 )
 
+_SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of its memory
+
 
 @dataclass(frozen=True)
 class FirstFits:
@@ -111,6 +113,7 @@ class Worker:
         return Run(
             contender=self.contender.name,
             parameters=dict(self.contender.parameters),
+            exact=self.contender.exact,
             data=self.data.name,
             samples=self.data.shape[0],
             features=self.data.shape[1],
@@ -139,7 +142,7 @@ class Worker:
             args=(far_end, self.contender, self.data, self._log, self.threads),
             daemon=True,
         )
-        with _variables(dict.fromkeys(_THREAD_VARIABLES, str(self.threads))):
+        with _variables({**dict.fromkeys(_THREAD_VARIABLES, str(self.threads)), **_SHARED_GPU}):
             self._process.start()
         far_end.close()
         self._receive()

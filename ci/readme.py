@@ -2,9 +2,10 @@
 
     python ci/readme.py [--check]
 
-A text block under `<!-- output of: COMMAND -->` holds what the command prints, run in an empty
-folder (`python -m bench` in the checkout, whose files it shows). Times differ between runs and
-machines, so `--check` takes any number of seconds for any other.
+A text block under `<!-- output of: COMMAND -->` holds what the command prints; so does Markdown
+between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench` in
+the checkout, whose files it shows. Times differ between runs and machines, so `--check` takes any
+number of seconds for any other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- output of: (?P<command>.+?) -->\n```text\n)(?P<output>.*?)(```\n)", re.S)
+OPENING = r"(?P<opening><!-- output of: (?P<command>[^\n]+?) -->\n%s\n)"
+TEXT = re.compile(OPENING % "```text" + r"(?P<output>.*?)(?P<closing>```\n)", re.S)
+MARKDOWN = re.compile(
+    OPENING % "" + r"(?P<output>.*?)(?P<closing>\n<!-- end of output -->\n)", re.S
+)
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -38,7 +43,9 @@ def printed(command: str) -> str:
 
 def refreshed(text: str) -> str:
     """The README with every output as it is now."""
-    return BLOCK.sub(lambda m: m.group(1) + printed(m["command"]) + m.group(4), text)
+    for block in (TEXT, MARKDOWN):
+        text = block.sub(lambda m: m["opening"] + printed(m["command"]) + m["closing"], text)
+    return text
 
 
 def differences(text: str) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import gpustump
+from bench import records
+from bench.tables import page
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text()
@@ -65,14 +67,38 @@ def test_the_commands_run_in_order(tmp_path):
 def test_ci_runs_the_two_commands_that_set_everything_up():
     ci = (ROOT / ".ci" / "run").read_text()
     set_up = [command for command in commands() if command.startswith("bash ci/")]
-    assert set_up == ["bash ci/train", "bash ci/test"]
-    assert all(command in ci for command in set_up)
+    assert set_up[:2] == ["bash ci/train", "bash ci/test"]
+    assert all(command in ci for command in set_up[:2])
+
+
+def test_the_benchmarks_it_names_can_be_run():
+    named = [command for command in commands() if command.startswith("bash ci/bench ")]
+    assert len(named) >= 3
+    for command in named:
+        arguments = command.removeprefix("bash ci/bench ")
+        assert run(f"{sys.executable} -m bench {arguments} --help", ROOT).returncode == 0, command
 
 
 def test_the_extras_it_names_exist():
-    named = set(re.findall(r"\.\[(\w+)\]", TEXT))
+    named = set(re.findall(r"\.\[([\w-]+)\]", TEXT))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert named
-    assert named <= set(importlib.metadata.metadata("gpustump").get_all("Provides-Extra"))
+    assert named <= set(project["optional-dependencies"])
+
+
+def test_its_tables_are_those_of_the_committed_results():
+    shown = re.findall(
+        r"<!-- output of: python -m bench show (\S+) -->\n\n(.*?)\n\n<!-- end", TEXT, re.S
+    )
+    assert {Path(file).stem for file, _ in shown} >= {"peers", "backends"}
+    for file, table in shown:
+        assert table == page(records.read(ROOT / file))
+
+
+def test_its_links_lead_somewhere():
+    targets = re.findall(r"\]\((?!http)([^)#]+)\)", TEXT)
+    assert len(targets) >= 4
+    assert all((ROOT / target).exists() for target in targets)
 
 
 @pytest.mark.slow

@@ -1,0 +1,74 @@
+"""Estimators of known cost and known faults, for the benchmarks' workers to run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+
+class Sleeper:
+    """Fits and predicts by sleeping: so long to prepare, so long for every round."""
+
+    def __init__(self, n_estimators: int, preparing: float, a_round: float, predicting: float):
+        self.seconds = preparing + n_estimators * a_round
+        self.predicting = predicting
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Sleeper:
+        time.sleep(self.seconds)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        time.sleep(self.predicting)
+        return self.decision_function(X) > 0
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        return X[:, 0]
+
+
+class Hungry(Sleeper):
+    """Takes this many bytes while it fits all the data, and gives them back."""
+
+    def __init__(self, n_estimators: int, n_bytes: int):
+        super().__init__(n_estimators, 0.0, 0.0, 0.0)
+        self.n_bytes = n_bytes
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Hungry:
+        if len(X) > 64:
+            np.ones(self.n_bytes, dtype=np.uint8)
+        return self
+
+
+class Refuser(Sleeper):
+    """Refuses the data."""
+
+    def __init__(self, n_estimators: int):
+        super().__init__(n_estimators, 0.0, 0.0, 0.0)
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Refuser:
+        raise ValueError("no such data, please\nand a second line")
+
+
+class Crasher(Sleeper):
+    """Takes its process down when it is to fit more than a few rounds."""
+
+    def __init__(self, n_estimators: int):
+        super().__init__(n_estimators, 0.0, 0.0, 0.0)
+        self.rounds = n_estimators
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Crasher:
+        if self.rounds > 5:
+            print("out of luck", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self
+
+
+class Onlooker(Sleeper):
+    """Its scores tell how many threads and cores it found in its process."""
+
+    def __init__(self, n_estimators: int, n_jobs: int):
+        super().__init__(n_estimators, 0.0, 0.0, 0.0)
+        assert n_jobs == len(os.sched_getaffinity(0)) == int(os.environ["OMP_NUM_THREADS"])

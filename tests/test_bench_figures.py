@@ -1,0 +1,119 @@
+"""Figures show the figures: what is drawn is what the JSON says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+from made_up import absent, report, run
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
+
+from bench import records
+from bench.figures import draw, figure_of
+from bench.records import Section, Speed
+from bench.summary import per_round, preparation, spread, whole_fit
+
+RESULTS = Path(__file__).resolve().parent.parent / "bench" / "results"
+FILES = sorted(RESULTS.glob("*.json"))
+
+
+PEERS = Section(
+    "drawn",
+    (
+        run((0.2, 1.2), (0.3, 1.5), (0.2, 1.1), contender="gpustump"),
+        run((1.0, 9.0), contender="slow"),
+        absent(),
+    ),
+)
+GROWTH = Section(
+    "samples",
+    tuple(
+        run((0.5 * m, 1.5 * m), (0.5 * m, 1.7 * m), contender="gpustump numpy", samples=m)
+        for m in (10, 1000)
+    ),
+)
+
+
+def points(figure: Figure, panel: int) -> list[tuple[float, float]]:
+    """The markers of a panel that is drawn with error bars."""
+    lines = [container.lines[0] for container in figure.axes[panel].containers]
+    return [tuple(point) for line in lines for point in line.get_xydata()]
+
+
+def whiskers(figure: Figure, panel: int) -> list[list[float]]:
+    found = [container.lines[2][0] for container in figure.axes[panel].containers]
+    return [sorted(segment[:, 0]) for bars in found for segment in bars.get_segments()]
+
+
+def test_peers_show_the_median_of_a_round_and_of_a_whole_fit_with_their_spread():
+    figure = figure_of(report("peers", PEERS))
+    measured = PEERS.runs[:2]
+    rounds = [(spread(per_round(each)).median * 1e3, row) for row, each in enumerate(measured)]
+    fits = [(spread(whole_fit(each)).median, row) for row, each in enumerate(measured)]
+    assert_allclose(points(figure, 0), rounds)
+    assert_allclose(points(figure, 1), fits)
+    assert_allclose(whiskers(figure, 0)[0], [90, 120])
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["gpustump", "slow"]
+
+
+def test_growth_shows_rounds_and_preparation_over_the_axis_and_the_exponent():
+    figure = figure_of(report("growth", GROWTH))
+    drawn = [
+        (run.samples, spread(of(run)).median * 1e3)
+        for of in (per_round, preparation)
+        for run in GROWTH.runs
+    ]
+    assert_allclose(points(figure, 0), drawn)
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["numpy 1.00"]
+    assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
+
+
+def test_limit_shows_both_bounds_where_the_speeds_put_them():
+    speed = Speed("cpu", 1, copied=24_000, copy=(0.1,), gathered=8_000, gather=(0.2,))
+    section = Section("limit", (run((0.0, 10.0), contender="gpustump numpy"),))
+    figure = figure_of(report("limit", section, speeds=(speed,)))
+    bounds = [line.get_xdata()[0] for line in figure.axes[0].lines if len(line.get_xdata()) == 2]
+    assert bounds == pytest.approx([100.0, 200.0])  # ms
+
+
+def test_nothing_measured_is_an_empty_panel_and_no_failure():
+    nobody = Section("drawn", (absent(),))
+    speed = Speed("cpu", 1, 10, (0.1,), 10, (0.1,))
+    for benchmark in ("backends", "peers"):
+        figure_of(report(benchmark, nobody))
+    figure_of(report("growth", Section("samples", nobody.runs)))
+    figure_of(report("limit", nobody, speeds=(speed,)))
+
+
+@pytest.mark.parametrize("benchmark", ["backends", "peers"])
+def test_the_same_json_gives_the_same_files(benchmark, tmp_path):
+    path = tmp_path / "x.json"
+    records.write(report(benchmark, PEERS), path)
+    first = [file.read_bytes() for file in draw(path)]
+    assert [file.read_bytes() for file in draw(path)] == first
+    assert "pyplot" not in str(matplotlib.get_backend())
+
+
+def test_there_are_results():
+    assert {file.stem for file in FILES} >= {"backends", "peers", "growth", "limit"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_committed_figures_were_drawn_from_the_committed_json(file):
+    records.read(file)
+    origin = hashlib.sha256(file.read_bytes()).hexdigest().encode()
+    for suffix in (".png", ".svg"):
+        assert origin in file.with_suffix(suffix).read_bytes()
+
+
+def test_the_report_beside_them_is_of_these_files():
+    text = (RESULTS / "report.md").read_text()
+    for file in FILES:
+        from bench.tables import page
+
+        assert page(records.read(file)) in text
+    assert len(re.findall(r"^## ", text, re.M)) == len(FILES)

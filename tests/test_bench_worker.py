@@ -1,0 +1,116 @@
+"""Contenders are measured in processes of their own, whose end is a reason and not a crash."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.contenders import BACKENDS, PEERS, Contender
+from bench.data import Stored, store, synthetic
+from bench.play import Entry, Plan, play
+from bench.records import Run
+from bench.summary import per_round, preparation, spread
+from bench.timing import take_turns
+from bench.worker import Worker
+
+
+def fake(estimator: str, **parameters: Any) -> Contender:
+    return Contender(estimator.lower(), ("fake_estimators",), estimator, parameters)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    return store(synthetic(200, 3), tmp_path_factory.mktemp("data") / "stored")
+
+
+def played(contender: Contender, data: Stored, turns: int = 1, threads: int = 1, **how: Any) -> Run:
+    worker = Worker(contender, data, (1, 6), threads, **how)
+    try:
+        ((taken, reason),) = take_turns([worker], turns)
+        return worker.run(taken, reason)
+    finally:
+        worker.close()
+
+
+@pytest.mark.slow
+def test_sleeps_are_timed_in_the_process_where_they_happen(data):
+    sleeper = fake("Sleeper", preparing=0.03, a_round=0.02, predicting=0.04)
+    run = played(sleeper, data, turns=3, predicts=True)
+    assert run.reason is None
+    assert spread(per_round(run)).median == pytest.approx(0.02, rel=0.2)
+    assert spread(preparation(run)).median == pytest.approx(0.03, rel=0.5)
+    assert spread([turn.predict for turn in run.turns]).median == pytest.approx(0.04, rel=0.2)
+    assert len(run.first) == 3  # a few rows, all rows, predicting
+
+
+def test_quality_is_judged_on_rows_that_were_held_out(data):
+    run = played(fake("Sleeper", preparing=0, a_round=0, predicting=0), data)
+    held_out = data.arrays()
+    accuracy = np.mean((held_out["X_test"][:, 0] > 0) == held_out["y_test"])
+    assert run.accuracy == pytest.approx(accuracy)
+    assert 0.5 < run.auc < 1.0
+    assert run.digest is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux has the mark")
+def test_memory_is_the_peak_of_a_fit_and_not_what_is_left_of_it(data):
+    run = played(fake("Hungry", n_bytes=200_000_000), data)
+    assert run.host_memory == pytest.approx(200_000_000, rel=0.05)
+
+
+def test_a_refusal_is_the_reason_in_one_line(data):
+    run = played(fake("Refuser"), data)
+    assert run.reason == "ValueError: no such data, please"
+    assert (run.turns, run.first, run.accuracy) == ((), (), None)
+
+
+def test_a_crash_is_a_reason_too_with_the_last_words(data):
+    run = played(fake("Crasher"), data)
+    assert run.reason == "its process was ended by SIGKILL: out of luck"
+    assert len(run.first) == 2
+
+
+def test_what_is_not_installed_is_said_without_starting_a_process(data):
+    worker = Worker(Contender("x", ("no_such_module.part",), "X"), data, (1, 2), 1)
+    ((taken, reason),) = take_turns([worker], 2)
+    assert (taken, reason) == ([], "no_such_module.part is not installed")
+    assert worker.run(taken, reason).reason == reason
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system cannot hold cores")
+def test_a_worker_is_held_to_its_cores_and_tells_the_library(data):
+    contender = Contender("x", ("fake_estimators",), "Onlooker", threads="n_jobs")
+    before = os.environ.get("OMP_NUM_THREADS")
+    assert played(contender, data, threads=1).reason is None
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
+def test_processes_and_files_are_gone_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    sleeper = fake("Sleeper", preparing=0, a_round=0, predicting=0)
+    entry = Entry(sleeper, lambda: synthetic(200, 3), (1, 2), 1)
+    (section,) = play([Plan("one", (entry, entry))], 1)
+    assert [run.reason for run in section.runs] == [None, None]
+    time.sleep(0.1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_are_told_apart_and_parameters_are_known():
+    for group in (BACKENDS, PEERS):
+        assert len({contender.name for contender in group}) == len(group)
+    assert all(contender.parameters for contender in PEERS if "AdaBoost" not in contender.name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contender", PEERS, ids=lambda contender: contender.name)
+def test_a_peer_that_is_here_is_measured(contender, data):
+    run = played(contender, data, predicts=True)
+    if run.reason and ("not installed" in run.reason or "GPU" in run.reason):
+        pytest.skip(run.reason)
+    assert run.reason is None
+    assert run.accuracy > 0.5
