@@ -200,7 +200,8 @@ def _points(
 def _lines(axes: Axes, section: Section, of: Callable[[Run], list[float]], linestyle: str) -> None:
     """One line a contender; the exponent of a round stands in the legend."""
     for index, (contender, runs) in enumerate(by_contender(section).items()):
-        measured = [run for run in runs if run.turns and spread(of(run)).median > 0]
+        kept = [run for run in runs if run.reason is None]
+        measured = [run for run in kept if spread(of(run)).median > 0]
         if not measured:
             continue
         sizes = [size(section.name, run) for run in measured]
@@ -242,7 +243,7 @@ def _plain_ticks(axis: Axis) -> None:
 
 
 def _measured(section: Section) -> list[Run]:
-    return [run for run in section.runs if run.turns]
+    return [run for run in section.runs if run.reason is None]
 
 
 def _title(section: Section) -> str:

@@ -7,7 +7,7 @@ greatest of the turns.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bench.records import Report, Run, Section
 from bench.summary import (
@@ -32,7 +32,7 @@ from bench.summary import (
 )
 
 NOTHING = "-"
-_WORDS = ("", "exact", "digest", "remark")  # columns that hold no figures
+_WORDS = ("", "exact", "digest")  # columns that hold no figures
 
 
 def page(report: Report) -> str:
@@ -68,15 +68,22 @@ def middle(values: Sequence[float], scale: float = 1.0) -> str:
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A pipe table: words to the left, figures to the right."""
+    """A pipe table: words to the left, figures to the right.
+
+    A row may be short: its last cell, a remark, runs on over the columns that it has no cells for.
+    """
     cells = [list(columns), *[[cell.replace("|", "\\|") for cell in row] for row in rows]]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    whole = [row for row in cells if len(row) == len(columns)]
+    widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
+    widths[0] = max(len(row[0]) for row in cells)
     lines = ["| " + " | ".join(_padded(row, widths, columns)) + " |" for row in cells]
     rule = "| " + " | ".join(_rule(widths, columns)) + " |"
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
 def _padded(row: Sequence[str], widths: Sequence[int], columns: Sequence[str]) -> list[str]:
+    if len(row) < len(columns):
+        return [row[0].ljust(widths[0]), *row[1:]]
     return [
         cell.ljust(width) if column in _WORDS else cell.rjust(width)
         for cell, width, column in zip(row, widths, columns, strict=True)
@@ -92,85 +99,73 @@ def _rule(widths: Sequence[int], columns: Sequence[str]) -> list[str]:
 
 def _backends(_: Report, section: Section) -> str:
     base = _base(section)
-    columns = ["", "ms per round", "ns per element", f"x {base.contender}", "first run, s"]
-    rows = []
-    for run in section.runs:
-        costs = per_round(run)
-        rows.append(
-            [
-                run.contender,
-                ranged(costs, 1e3),
-                middle(costs, 1e9 / (run.samples * run.features)),
-                middle(ratios(per_round, run, base)),
-                number(first_run(run)) if run.turns else NOTHING,
-                _megabytes(run),
-                run.digest[:12] if run.digest else NOTHING,
-                _remark(run),
-            ]
-        )
-    table = markdown(*_without_empty([*columns, "memory, MB", "digest", "remark"], rows))
-    return f"{_title(section)}\n\n{table}"
+    columns = ["", "ms per round", "ns per element", f"x {base.contender}"]
+    columns += ["first run, s", "memory, MB", "digest"]
+
+    def row(run: Run) -> list[str]:
+        return [
+            ranged(per_round(run), 1e3),
+            middle(per_round(run), 1e9 / (run.samples * run.features)),
+            middle(ratios(per_round, run, base)),
+            number(first_run(run)),
+            _megabytes(run),
+            run.digest[:12] if run.digest else NOTHING,
+        ]
+
+    return f"{_title(section)}\n\n{_of_runs(columns, section.runs, row)}"
 
 
 def _peers(_: Report, section: Section) -> str:
     base = _base(section)
-    long = section.runs[0].rounds[1]
-    columns = [
-        *(
-            "",
-            "exact",
-            "ms per round",
-            f"x {base.contender}",
-            "preparation, s",
-            f"{long} rounds, s",
-        ),
-        *(f"x {base.contender}", "predict, ms", "first run, s", "memory, MB", "accuracy", "AUC"),
-        "remark",
-    ]
-    rows = [
-        [
-            run.contender,
+    times = f"x {base.contender}"
+    fit = f"{section.runs[0].rounds[1]} rounds, s"
+    speed = ["", "exact", "ms per round", times, "prepare, s", fit, times]
+    worth = ["", "predict, ms", "first run, s", "memory, MB", "accuracy", "AUC"]
+
+    def how_fast(run: Run) -> list[str]:
+        return [
             "yes" if run.exact else "no",
             ranged(per_round(run), 1e3),
             middle(ratios(per_round, run, base)),
             middle(preparation(run)),
             ranged(whole_fit(run)),
             middle(ratios(whole_fit, run, base)),
-            middle(predicting(run), 1e3),
-            number(first_run(run)) if run.turns else NOTHING,
-            _megabytes(run),
-            f"{run.accuracy:.4f}" if run.accuracy is not None else NOTHING,
-            f"{run.auc:.4f}" if run.auc is not None else NOTHING,
-            _remark(run),
         ]
-        for run in section.runs
-    ]
-    return f"{_title(section)}\n\n{markdown(*_without_empty(columns, rows))}"
+
+    def how_good(run: Run) -> list[str]:
+        return [
+            ranged(predicting(run), 1e3),
+            number(first_run(run)),
+            _megabytes(run),
+            f"{run.accuracy:.4f}",
+            f"{run.auc:.4f}",
+        ]
+
+    measured = [run for run in section.runs if run.reason is None]
+    tables = [_of_runs(speed, section.runs, how_fast), _of_runs(worth, measured, how_good)]
+    return "\n\n".join([_title(section), *tables[: 2 if measured else 1]])
 
 
 def _growth(_: Report, section: Section) -> str:
-    columns = ["", section.name, "ms per round", "ns per element", "preparation, ms", "remark"]
+    columns = ["", section.name, "ms per round", "ns per element", "prepare, ms"]
+
+    def row(run: Run) -> list[str]:
+        return [
+            size_label(section.name, run),
+            ranged(per_round(run), 1e3),
+            middle(per_round(run), 1e9 / (run.samples * run.features)),
+            middle(preparation(run), 1e3),
+        ]
+
     rows = []
     for contender, runs in by_contender(section).items():
-        rows += [
-            [
-                contender,
-                size_label(section.name, run),
-                ranged(per_round(run), 1e3),
-                middle(per_round(run), 1e9 / (run.samples * run.features)),
-                middle(preparation(run), 1e3),
-                _remark(run),
-            ]
-            for run in runs
-        ]
-        measured = [run for run in runs if run.turns]
+        rows += [_row(run, row) for run in runs]
+        measured = [run for run in runs if run.reason is None]
         sizes = [size(section.name, run) for run in measured]
         if len(measured) > 1:
             slopes = [exponents(figure, sizes, measured) for figure in (per_round, preparation)]
-            rows.append(
-                [contender, "exponent", _exponent(slopes[0]), "", _exponent(slopes[1]), ""],
-            )
-    table = markdown(*_without_empty(columns, rows))
+            rows.append([contender, "exponent", _exponent(slopes[0]), "", _exponent(slopes[1])])
+    table = markdown(columns, rows)
     return f"**Over {AXES[section.name]}**: {_fixed(section)}\n\n{table}"
 
 
@@ -182,21 +177,18 @@ def _exponent(slopes: Sequence[float]) -> str:
 
 
 def _limit(report: Report, section: Section) -> str:
-    columns = ["", "ms per round", "MB to move", "of the bandwidth", "of the gather rate", "remark"]
-    rows = []
-    for run in section.runs:
+    columns = ["", "ms per round", "MB to move", "of the bandwidth", "of the gather rate"]
+
+    def row(run: Run) -> list[str]:
         speed = speed_of(report, run)
-        rows.append(
-            [
-                run.contender,
-                ranged(per_round(run), 1e3),
-                number(fewest_bytes(run) / 1e6),
-                _percent(bandwidth_share(run, speed)) if speed else NOTHING,
-                _percent(gather_share(run, speed)) if speed else NOTHING,
-                _remark(run),
-            ]
-        )
-    return f"{_title(section)}\n\n{markdown(*_without_empty(columns, rows))}"
+        return [
+            ranged(per_round(run), 1e3),
+            number(fewest_bytes(run) / 1e6),
+            _percent(bandwidth_share(run, speed)) if speed else NOTHING,
+            _percent(gather_share(run, speed)) if speed else NOTHING,
+        ]
+
+    return f"{_title(section)}\n\n{_of_runs(columns, section.runs, row)}"
 
 
 def _speeds(report: Report) -> str:
@@ -215,7 +207,7 @@ def _speeds(report: Report) -> str:
 
 def _base(section: Section) -> Run:
     """Whom ratios compare with: the first that was measured, gpustump wherever it was."""
-    return next((run for run in section.runs if run.turns), section.runs[0])
+    return next((run for run in section.runs if run.reason is None), section.runs[0])
 
 
 def _title(section: Section) -> str:
@@ -244,10 +236,16 @@ def _most_turns(section: Section) -> int:
     return max(len(run.turns) for run in section.runs)
 
 
-def _remark(run: Run) -> str:
-    if run.reason:
-        return run.reason if len(run.reason) <= 60 else run.reason[:57] + "..."
-    return ""
+def _of_runs(columns: Sequence[str], runs: Sequence[Run], cells: Callable[[Run], list[str]]) -> str:
+    """A table with a row for each run."""
+    return markdown(columns, [_row(run, cells) for run in runs])
+
+
+def _row(run: Run, cells: Callable[[Run], list[str]]) -> list[str]:
+    """The run's name and figures, or the reason why there are none."""
+    if run.reason is None:
+        return [run.contender, *cells(run)]
+    return [run.contender, run.reason if len(run.reason) <= 80 else f"{run.reason[:77]}..."]
 
 
 def _megabytes(run: Run) -> str:
@@ -264,15 +262,6 @@ def _percent(shares: Sequence[float]) -> str:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _without_empty(
-    columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """Leave out the remarks if nobody made one."""
-    if any(row[-1] for row in rows):
-        return list(columns), [list(row) for row in rows]
-    return list(columns[:-1]), [list(row[:-1]) for row in rows]
 
 
 def _origin(report: Report) -> str:
