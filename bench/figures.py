@@ -119,7 +119,7 @@ def _growth(report: Report) -> Figure:
         _name_sizes(axes, section)
         axes.set_xlabel(AXES[section.name])
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=7, frameon=False, title="exponent of a round", title_fontsize=7)
+            axes.legend(fontsize=7, title="exponent of a round", title_fontsize=7, edgecolor="none")
     for axes in grid.flat[len(report.sections) :]:
         axes.remove()
     for axes in grid[:, 0]:
@@ -209,7 +209,7 @@ def _lines(axes: Axes, section: Section, of: Callable[[Run], list[float]], lines
         slopes = exponents(of, sizes, measured)
         label = contender.removeprefix("gpustump ")
         if slopes:
-            label += f" {spread(slopes).median:.2f}"
+            label += f" {spread(slopes).median:z.2f}"
         below = [each.median - each.low for each in found]
         above = [each.high - each.median for each in found]
         axes.errorbar(
@@ -229,9 +229,17 @@ def _name_sizes(axes: Axes, section: Section) -> None:
     """Log-log, with the sizes that were measured below."""
     names = {size(section.name, run): size_label(section.name, run) for run in section.runs}
     axes.set(xscale="log", yscale="log")
-    axes.set_xticks(list(names), [name.replace("000", "k") for name in names.values()])
+    axes.set_xticks(list(names), [_short(name) for name in names.values()])
     axes.xaxis.set_minor_locator(NullLocator())
     _plain_ticks(axes.yaxis)
+
+
+def _short(number: str) -> str:
+    """A size on an axis: 25k, 1.6M."""
+    for unit, zeros in (("M", 6), ("k", 3)):
+        if number.isdigit() and len(number) > zeros:
+            return f"{int(number) / 10**zeros:g}{unit}"
+    return number
 
 
 def _plain_ticks(axis: Axis) -> None:

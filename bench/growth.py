@@ -16,16 +16,16 @@ from bench.options import add_axis, add_turns, chosen
 from bench.play import Entry, Plan
 from bench.summary import AXES
 
-ROUNDS = (2, 12)
+ROUNDS = (5, 25)
 CONTENDERS = (*BACKENDS, *PEERS)
 DEFAULT = ["gpustump numpy", "gpustump torch"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
-    add_axis(parser, "--samples", [25_000, 50_000, 100_000, 200_000, 400_000], least=16)
+    add_axis(parser, "--samples", [25_000, 100_000, 400_000, 1_600_000], least=16)
     add_axis(parser, "--features", [10, 20, 40, 80, 160], least=3)
-    add_axis(parser, "--round-counts", [10, 20, 40, 80], least=3, what="long fits of that axis")
+    add_axis(parser, "--round-counts", [25, 50, 100], least=3, what="long fits of that axis")
     add_axis(parser, "--distinct", [2, 16, 256, 4096], least=2, what="and all of them distinct")
     add_axis(parser, "--thread-counts", [], least=1, what="default: 1, 2, 4, ... and all cores")
     parser.add_argument(
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def plans(options: argparse.Namespace) -> list[Plan]:
     """A section for each axis; samples are held at the middle of theirs, features at the least."""
-    middle, least = options.samples[len(options.samples) // 2], options.features[0]
+    middle, least = options.samples[(len(options.samples) - 1) // 2], options.features[0]
     short = options.rounds[0]
     if min(options.round_counts) <= short:
         least_count = min(options.round_counts)

@@ -177,17 +177,10 @@ def read(path: str | PathLike[str]) -> Report:
         raise ValueError(f"{path} is not JSON: {error}") from None
     if found := mistake(content):
         raise ValueError(f"{path} is not the JSON of a benchmark: {found}")
-    return Report(
-        **{name: value for name, value in content.items() if name not in _OWN},
-        sections=tuple(
-            Section(section["name"], tuple(map(_run, section["runs"])))
-            for section in content["sections"]
-        ),
-        speeds=tuple(
-            Speed(**{**speed, "copy": tuple(speed["copy"]), "gather": tuple(speed["gather"])})
-            for speed in content["speeds"]
-        ),
-    )
+    try:
+        return _report(content)
+    except (KeyError, TypeError) as error:  # what slips through where jsonschema is not installed
+        raise ValueError(f"{path} is not the JSON of a benchmark: {error}") from None
 
 
 def mistake(content: Any) -> str | None:
@@ -205,7 +198,19 @@ def mistake(content: Any) -> str | None:
     return None if error is None else f"at {error.json_path}, {error.message[:200]}"
 
 
-_OWN = {"schema", "sections", "speeds"}
+def _report(content: dict[str, Any]) -> Report:
+    own = {"schema", "sections", "speeds"}
+    return Report(
+        **{name: value for name, value in content.items() if name not in own},
+        sections=tuple(
+            Section(section["name"], tuple(map(_run, section["runs"])))
+            for section in content["sections"]
+        ),
+        speeds=tuple(
+            Speed(**{**speed, "copy": tuple(speed["copy"]), "gather": tuple(speed["gather"])})
+            for speed in content["speeds"]
+        ),
+    )
 
 
 def _run(content: dict[str, Any]) -> Run:

@@ -173,7 +173,7 @@ def _exponent(slopes: Sequence[float]) -> str:
     if not slopes:
         return NOTHING
     found = spread(slopes)
-    return f"{found.median:.2f} ({found.low:.2f}..{found.high:.2f})"
+    return f"{found.median:z.2f} ({found.low:z.2f}..{found.high:z.2f})"
 
 
 def _limit(report: Report, section: Section) -> str:

@@ -111,7 +111,7 @@ def test_growth_has_a_section_and_an_exponent_for_each_axis(folder):
     assert [section.name for section in found.sections] == names
     by_name = {section.name: section.runs for section in found.sections}
     assert [(r.samples, r.features) for r in by_name["samples"]] == [(200, 3), (400, 3)]
-    assert [(r.samples, r.features) for r in by_name["features"]] == [(400, 3), (400, 6)]
+    assert [(r.samples, r.features) for r in by_name["features"]] == [(200, 3), (200, 6)]
     assert [r.rounds for r in by_name["rounds"]] == [(1, 3), (1, 6)]
     assert [r.distinct for r in by_name["distinct"]] == [2, None]
     assert page(found).count("exponent") == 4  # there is one thread count only
@@ -218,6 +218,7 @@ def test_a_folder_that_cannot_be_written_to_is_found_out_first(tmp_path, capsys)
     ],
 )
 def test_a_file_that_departs_from_the_schema_is_refused_with_the_place(change, where, tmp_path):
+    pytest.importorskip("jsonschema")
     made = report("backends", Section("drawn", (run((1, 2)),)))
     path = tmp_path / "file.json"
     records.write(made, path)
@@ -226,6 +227,15 @@ def test_a_file_that_departs_from_the_schema_is_refused_with_the_place(change, w
     with pytest.raises(ValueError, match="not the JSON of a benchmark") as refusal:
         records.read(path)
     assert where in str(refusal.value)
+
+
+def test_without_jsonschema_a_wrong_file_is_still_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    path = tmp_path / "file.json"
+    for content in ([], {"schema": 2}, {"schema": 1}, {"schema": 1, "sections": [{"name": "s"}]}):
+        path.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match="is not the JSON of a benchmark"):
+            records.read(path)
 
 
 def test_what_is_not_json_is_refused(tmp_path):

@@ -70,6 +70,7 @@ def test_growth_shows_rounds_and_preparation_over_the_axis_and_the_exponent():
     assert_allclose(points(figure, 0), drawn)
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["numpy 1.00"]
     assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "1k"]
 
 
 def test_limit_shows_both_bounds_where_the_speeds_put_them():
