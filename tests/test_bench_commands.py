@@ -100,7 +100,7 @@ def test_a_peer_that_is_missing_is_a_row_that_says_so(folder):
     }
     assert missing
     for one in missing:
-        (row,) = re.findall(rf"^\| {one.contender} .*$", page(found).split("iris")[0], re.M)
+        (row,) = re.findall(rf"^\| {one.contender} +\| .*$", page(found).split("iris")[0], re.M)
         assert row.endswith(f"| {one.reason} |")
 
 
