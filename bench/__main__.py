@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -22,7 +23,10 @@ from types import ModuleType
 from bench import backends, growth, limit, peers, records
 from bench.data import MissingDataError
 from bench.machine import describe
+from bench.options import UsageError
 from bench.play import play
+from bench.records import FormatError
+from bench.summary import disagreement
 from bench.tables import page
 
 BENCHMARKS: dict[str, ModuleType] = {
@@ -40,9 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options, given))
     except KeyboardInterrupt:
-        print("\ninterrupted; nothing was written", file=sys.stderr)
+        print("\ninterrupted", file=sys.stderr)
         return 130
-    except (MissingDataError, OSError, ValueError) as error:
+    except (UsageError, FormatError, MissingDataError, OSError) as error:
         print(f"python -m bench: error: {error}", file=sys.stderr)
         return 2
 
@@ -50,28 +54,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measure(options: argparse.Namespace, given: Sequence[str]) -> int:
     """Run one benchmark: its JSON file, its table, its figure."""
     benchmark = BENCHMARKS[options.benchmark]
-    started = datetime.datetime.now(datetime.UTC)
     plans = benchmark.plans(options)
+    machine = describe()  # before, since it tells which sources are measured
+    started = datetime.datetime.now(datetime.UTC)
     target = _target(options, started)
     clock = time.perf_counter()
     probes = limit.probes(options) if benchmark is limit else []
-    sections = play(plans, options.turns, patience=options.patience, probes=probes)
+    sections = play(
+        plans, options.turns, patience=options.patience, limit=options.limit, probes=probes
+    )
     report = records.Report(
         benchmark=options.benchmark,
         command=_command(given),
         started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
         seconds=time.perf_counter() - clock,
-        machine=describe(),
+        machine=machine,
         sections=sections,
         speeds=tuple(probe.speed() for probe in probes),
     )
     records.write(report, target)
     print(page(records.read(target)))
     print(f"\nwritten: {', '.join(map(str, [target, *_figures(target)]))}", file=sys.stderr)
-    if problem := backends.disagreement(sections):
+    problems = [disagreement(sections), *_missed(options.need, sections)]
+    if describe()["source_sha256"] != machine["source_sha256"]:
+        problems.append("the sources were changed while they were measured: do not trust this run")
+    for problem in filter(None, problems):
         print(f"python -m bench: {problem}", file=sys.stderr)
-        return 1
-    return 0
+    return int(any(problems))
+
+
+def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
+    """Who had to be measured and was not."""
+    return [
+        f"{run.contender} was not measured on {section.name}: {run.reason}"
+        for section in sections
+        for run in section.runs
+        if run.contender in needed and run.reason
+    ]
 
 
 def show(options: argparse.Namespace, _: Sequence[str]) -> int:
@@ -124,9 +143,9 @@ def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
     if target is None:
         target = Path("bench-results") / f"{options.benchmark}-{started:%Y%m%d-%H%M%S}.json"
     if target.suffix != ".json":
-        raise ValueError(f"--output {target}: the name must end in .json")
+        raise UsageError(f"--output {target}: the name must end in .json")
     if target.is_dir():
-        raise ValueError(f"--output {target} is a folder; give the name of a file in it")
+        raise UsageError(f"--output {target} is a folder; give the name of a file in it")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=target.parent):
         pass
@@ -154,4 +173,5 @@ def _figures(file: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends workers, removes their files
     sys.exit(main())

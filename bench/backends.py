@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Hashable
 
 from bench.contenders import BACKENDS
 from bench.data import load, require
 from bench.options import add_data, add_turns, chosen
 from bench.play import Entry, Plan
-from bench.records import Section
 
 ROUNDS = (2, 12)
 
@@ -37,17 +35,3 @@ def plans(options: argparse.Namespace) -> list[Plan]:
         ]
         found.append(Plan(name, tuple(entries)))
     return found
-
-
-def disagreement(sections: tuple[Section, ...]) -> str | None:
-    """What to say if two runs of the same job gave different models; jobs are told apart here."""
-    found: dict[Hashable, dict[str, str]] = {}
-    for run in (run for section in sections for run in section.runs if run.digest):
-        job = (run.data, run.samples, run.features, run.distinct, run.rounds[1])
-        digests = found.setdefault(job, {})
-        digests[f"{run.contender}, {run.threads} threads"] = str(run.digest)
-    for digests in found.values():
-        if len(set(digests.values())) > 1:
-            pairs = "; ".join(f"{who}: {digest[:12]}" for who, digest in digests.items())
-            return f"different models were trained on the same data: {pairs}"
-    return None

@@ -6,6 +6,7 @@ data another 10 000 rows or so. Tables are float32, as the libraries compared ke
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +60,15 @@ class Stored:
     name, distinct : see DataSet
     shape : tuple of int
         (n_samples, n_features) of the table to train on.
+    sha256 : str
+        Of that table and its labels: whether two machines drew the same.
     """
 
     folder: Path
     name: str
     shape: tuple[int, int]
     distinct: int | None
+    sha256: str
 
     def arrays(self) -> dict[str, np.ndarray]:
         """X, y, X_test and y_test."""
@@ -77,7 +81,9 @@ def store(data: DataSet, folder: Path) -> Stored:
     for part in _PARTS:
         np.save(folder / f"{part}.npy", getattr(data, part))
     n_samples, n_features = data.X.shape
-    return Stored(folder, data.name, (n_samples, n_features), data.distinct)
+    content = hashlib.sha256(np.ascontiguousarray(data.X).data)
+    content.update(np.ascontiguousarray(data.y).data)
+    return Stored(folder, data.name, (n_samples, n_features), data.distinct, content.hexdigest())
 
 
 def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
@@ -184,5 +190,8 @@ def _coarsened(X: np.ndarray, distinct: int) -> np.ndarray:
     """Normal values replaced by the number of the equally likely interval they lie in."""
     from statistics import NormalDist
 
-    cuts = [NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)]
-    return np.searchsorted(np.asarray(cuts, dtype=np.float32), X).astype(np.float32)
+    cuts = np.asarray([NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)], X.dtype)
+    coarse = np.empty_like(X)
+    for column, values in zip(coarse.T, X.T, strict=True):
+        column[:] = np.searchsorted(cuts, values)
+    return coarse

@@ -25,8 +25,8 @@ from bench.summary import (
     AXES,
     bandwidth,
     by_contender,
+    bytes_to_move,
     exponents,
-    fewest_bytes,
     gather_rate,
     per_round,
     preparation,
@@ -39,7 +39,7 @@ from bench.summary import (
 from gpustump.files import whole_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette (2008), darkest first."""
+"""Okabe and Ito's palette (2008)."""
 
 MARKERS = "osD^vP*"
 _GROWTH_COLUMNS = 3
@@ -137,7 +137,7 @@ def _limit(report: Report) -> Figure:
     rows = _points(axes, section, per_round, 1e3)
     for row, run in rows:
         if speed := speed_of(report, run):
-            for name, (seconds, look) in _bounds(run, speed).items():
+            for name, (seconds, look) in _yardsticks(run, speed).items():
                 ends = [row - 0.4, row + 0.4]
                 once = name if row == 0 else None
                 axes.plot([seconds * 1e3] * 2, ends, **look, linewidth=2, label=once)
@@ -147,13 +147,13 @@ def _limit(report: Report) -> Figure:
     return figure
 
 
-def _bounds(run: Run, speed: Speed) -> dict[str, tuple[float, dict[str, str]]]:
-    """Seconds that the memory allows a round, and how each bound is drawn."""
-    least = fewest_bytes(run) / spread(bandwidth(speed)).median
+def _yardsticks(run: Run, speed: Speed) -> dict[str, tuple[float, dict[str, str]]]:
+    """Seconds of both yardsticks, and how each is drawn."""
+    least = bytes_to_move(run) / spread(bandwidth(speed)).median
     gathered = run.samples * run.features / spread(gather_rate(speed)).median
     return {
-        "fewest bytes, at the bandwidth of a copy": (least, {"color": COLOURS[1]}),
-        "a gather per element": (gathered, {"color": COLOURS[2], "linestyle": ":"}),
+        "a byte an element, at the bandwidth of a copy": (least, {"color": COLOURS[1]}),
+        "a gather an element": (gathered, {"color": COLOURS[2], "linestyle": ":"}),
     }
 
 
@@ -200,8 +200,7 @@ def _points(
 def _lines(axes: Axes, section: Section, of: Callable[[Run], list[float]], linestyle: str) -> None:
     """One line a contender; the exponent of a round stands in the legend."""
     for index, (contender, runs) in enumerate(by_contender(section).items()):
-        kept = [run for run in runs if run.reason is None]
-        measured = [run for run in kept if spread(of(run)).median > 0]
+        measured = [run for run in runs if run.reason is None]
         if not measured:
             continue
         sizes = [size(section.name, run) for run in measured]

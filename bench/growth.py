@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from bench.contenders import BACKENDS, PEERS
 from bench.data import DataSet, synthetic
-from bench.options import add_axis, add_turns, chosen
+from bench.options import UsageError, add_axis, add_turns, chosen
 from bench.play import Entry, Plan
 from bench.summary import AXES
 
@@ -40,7 +40,7 @@ def plans(options: argparse.Namespace) -> list[Plan]:
     short = options.rounds[0]
     if min(options.round_counts) <= short:
         least_count = min(options.round_counts)
-        raise ValueError(
+        raise UsageError(
             f"--round-counts {least_count}: more than the short fit's {short} are needed"
         )
     threads = options.thread_counts or _doubled_up_to(options.threads)

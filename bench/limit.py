@@ -1,8 +1,9 @@
-"""`python -m bench limit`: what part of the machine's own limit each backend reaches.
+"""`python -m bench limit`: what part of the memory's own speed each backend reaches.
 
 Before every turn the memory is measured: how fast it copies, how fast it gathers in random order.
-The first bounds any exact scan, by the fewest bytes that it must move; the second bounds a scan
-that reads the weights in sorted order, one gather an element. One over histograms may beat that.
+Two yardsticks come from that: a round that moved one byte an element and 16 a sample, as fast as a
+copy, and a round that gathered once an element, as a scan in sorted order does. A scan over
+histograms may beat the second; none that reads byte codes beats the first.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.metadata
 import os
@@ -11,9 +12,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+_ROOT = Path(__file__).resolve().parent.parent
 _LIBRARIES = [
-    *("numpy", "scikit-learn", "numba", "torch", "jax", "cupy-cuda12x", "cupy-cuda13x"),
-    *("xgboost", "xgboost-cpu", "lightgbm", "catboost"),
+    *("numpy", "array-api-compat", "scikit-learn", "scipy", "numba", "torch", "jax", "jaxlib"),
+    *("cupy", "cupy-cuda12x", "cupy-cuda13x", "xgboost", "xgboost-cpu", "lightgbm", "catboost"),
 ]
 
 
@@ -27,6 +29,7 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "gpustump": importlib.import_module("gpustump").__version__,
         "commit": _commit(),
+        "source_sha256": _source(),
         "versions": {name: v for name in _LIBRARIES if (v := _version(name))},
         "gpus": list(gpus()),
     }
@@ -70,22 +73,28 @@ def _memory() -> int | None:
         return None
 
 
+def _source() -> str:
+    """SHA-256 of the sources that were measured and that measured, wherever they came from."""
+    content = hashlib.sha256()
+    for folder in ("gpustump", "bench"):
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            content.update(path.read_bytes())
+    return content.hexdigest()
+
+
 def _commit() -> str | None:
     """The checkout's commit, with a plus sign if there are changes on top; None outside git."""
-    root = Path(__file__).resolve().parent.parent
     try:
-        commit = _git(root, "rev-parse", "--short=12", "HEAD").strip()
+        commit = _git("rev-parse", "--short=12", "HEAD").strip()
         return commit + (
-            "+"
-            if _git(root, "status", "--porcelain", "gpustump", "bench", ":!bench/results")
-            else ""
+            "+" if _git("status", "--porcelain", "gpustump", "bench", ":!bench/results") else ""
         )
     except (OSError, subprocess.CalledProcessError):
         return None
 
 
-def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(_ROOT), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -8,9 +8,8 @@ every few milliseconds, through NVIDIA's management library, which needs no cont
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,25 +56,18 @@ def _kilobytes(name: str) -> int | None:
 
 @contextlib.contextmanager
 def _watched_gpu(peak: Peak) -> Iterator[None]:
-    """Keep the most memory in use on the first GPU in `peak.device`, if there is one."""
-    if importlib.util.find_spec("pynvml") is None:
+    """Keep the most memory in use on the GPU in `peak.device`, if there is one, and only one."""
+    in_use = _gpu_memory()
+    if in_use is None:
         yield
         return
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-        gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
-        before = pynvml.nvmlDeviceGetMemoryInfo(gpu).used
-    except pynvml.NVMLError:
-        yield
-        return
-    done = threading.Event()
+    before = in_use()
     seen = [before]
+    done = threading.Event()
 
     def look() -> None:
         while not done.wait(_SECONDS_BETWEEN_LOOKS):
-            seen[0] = max(seen[0], pynvml.nvmlDeviceGetMemoryInfo(gpu).used)
+            seen.append(max(seen.pop(), in_use()))
 
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
@@ -84,4 +76,19 @@ def _watched_gpu(peak: Peak) -> Iterator[None]:
     finally:
         done.set()
         looking.join()
-        peak.device = int(seen[0] - before)
+        peak.device = max(*seen, in_use()) - before if seen else None  # none: looking failed
+
+
+def _gpu_memory() -> Callable[[], int] | None:
+    """How to read the bytes in use on the only GPU; None without one, or where that fails."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        if pynvml.nvmlDeviceGetCount() != 1:  # which of them is used is not told
+            return None
+        gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+        pynvml.nvmlDeviceGetMemoryInfo(gpu)
+    except Exception:  # not installed, broken, or no driver
+        return None
+    return lambda: int(pynvml.nvmlDeviceGetMemoryInfo(gpu).used)

@@ -10,6 +10,10 @@ from bench.data import NAMES
 from bench.machine import usable_cores
 
 
+class UsageError(Exception):
+    """What the caller asked for and cannot have; the message says why."""
+
+
 def whole(least: int) -> Callable[[str], int]:
     """A parser of whole numbers no smaller than this."""
 
@@ -126,6 +130,13 @@ def add_turns(
         metavar="SECONDS",
         help="whoever takes longer for its first turn gets no second (default: 60)",
     )
+    parser.add_argument(
+        "--limit",
+        type=seconds,
+        default=600.0,
+        metavar="SECONDS",
+        help="whoever takes longer for one fit withdraws (default: 600)",
+    )
     names = sorted({contender.name for contender in contenders})
     parser.add_argument(
         "--only",
@@ -134,6 +145,14 @@ def add_turns(
         default=only,
         metavar="NAME",
         help=f"who takes part (default: {', '.join(only or ['all'])}), of: {', '.join(names)}",
+    )
+    parser.add_argument(
+        "--need",
+        nargs="+",
+        choices=names,
+        default=[],
+        metavar="NAME",
+        help="who must have been measured, or the command fails",
     )
 
 

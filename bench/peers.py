@@ -3,7 +3,8 @@
 All train on the same host arrays, with the same number of rounds and threads, through the API that
 their users use. Each keeps its own defaults otherwise, its learning rate included: what a round
 costs does not depend on that, what it is worth does. Only scikit-learn's AdaBoost minimises the
-same loss; only gpustump, scikit-learn and XGBoost's exact method look at every threshold.
+same loss; only gpustump, scikit-learn and XGBoost's exact method look at every threshold. They
+predict host arrays too: gpustump on the CPU wherever it trained, XGBoost cuda on the GPU.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def plans(options: argparse.Namespace) -> list[Plan]:
         require(name)
         data = functools.partial(load, name, options.samples, options.features)
         entries = [
-            Entry(contender, data, options.rounds, options.threads, predicts=True)
+            Entry(contender, data, options.rounds, options.threads, whole=True)
             for contender in chosen(PEERS, options.only)
         ]
         found.append(Plan(name, tuple(entries)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +35,15 @@ class Entry:
     rounds : tuple of int
         Of the short and the long fit.
     threads : int
-    predicts : bool
+    whole : bool
+        Whether predicting and memory are measured too.
     """
 
     contender: Contender
     data: Callable[[], DataSet]
     rounds: tuple[int, int]
     threads: int
-    predicts: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def play(
     turns: int,
     *,
     patience: float = math.inf,
+    limit: float = 600.0,
     probes: Sequence[Probe] = (),
 ) -> tuple[Section, ...]:
     """Measure every plan.
@@ -67,15 +70,19 @@ def play(
     turns : int
     patience : float
         Seconds after which a contender that took longer for its first turn gets no other.
+    limit : float
+        Seconds that one fit or prediction may take; whoever takes longer withdraws.
     probes : sequence of Probe
         Measured before every round of turns.
     """
     steps = (turns + 1) * sum(len(plan.entries) for plan in plans)
     with _bar(steps) as bar:
-        return tuple(_played(plan, turns, patience, probes, bar) for plan in plans)
+        return tuple(_played(plan, turns, patience, limit, probes, bar) for plan in plans)
 
 
-def _played(plan: Plan, turns: int, patience: float, probes: Sequence[Probe], bar: Any) -> Section:
+def _played(
+    plan: Plan, turns: int, patience: float, limit: float, probes: Sequence[Probe], bar: Any
+) -> Section:
     def measure_probes() -> None:
         for probe in probes:
             probe.measure()
@@ -87,8 +94,10 @@ def _played(plan: Plan, turns: int, patience: float, probes: Sequence[Probe], ba
         yield
         bar.update()
 
-    with TemporaryDirectory(prefix="gpustump-bench-") as folder:
-        workers = _enlisted(plan, Path(folder))
+    if not sys.stderr.isatty():  # where no bar is seen, a line tells how far it is
+        print(f"measuring {plan.name}, {len(plan.entries)} entries ...", file=sys.stderr)
+    with TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True) as folder:
+        workers = _enlisted(plan, Path(folder), limit)
         try:
             taken = take_turns(
                 workers, turns, patience=patience, before_turn=measure_probes, step=step
@@ -100,7 +109,7 @@ def _played(plan: Plan, turns: int, patience: float, probes: Sequence[Probe], ba
     return Section(plan.name, runs)
 
 
-def _enlisted(plan: Plan, folder: Path) -> list[Worker]:
+def _enlisted(plan: Plan, folder: Path, limit: float) -> list[Worker]:
     """A worker for each entry; each data set is made and written once."""
     stored: dict[Callable[[], DataSet], Stored] = {}
     for entry in plan.entries:
@@ -112,7 +121,8 @@ def _enlisted(plan: Plan, folder: Path) -> list[Worker]:
             stored[entry.data],
             entry.rounds,
             entry.threads,
-            predicts=entry.predicts,
+            whole=entry.whole,
+            limit=limit,
         )
         for entry in plan.entries
     ]

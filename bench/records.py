@@ -19,6 +19,10 @@ from gpustump.files import whole_file
 SCHEMA = Path(__file__).with_name("schema.json")
 
 
+class FormatError(ValueError):
+    """A file that is not the JSON of a benchmark."""
+
+
 @dataclass(frozen=True)
 class Turn:
     """What one contender took in one turn, in seconds.
@@ -47,7 +51,8 @@ class Run:
         What its estimator was given beside rounds and threads.
     exact : bool
         Whether it looks at every threshold.
-    data : str
+    data, data_sha256 : str
+        Its name, and the SHA-256 of the training table and its labels.
     samples, features : int
         Shape of the training table.
     distinct : int or None
@@ -59,9 +64,9 @@ class Run:
         Why it could not be measured, or not to the end; None if all went well.
     device : str or None
         Where it says that it computed, if it says.
-    first : tuple of float
-        Seconds of the first fit in a fresh process, of a few rows; of the next, a short fit of
-        all; and of the first prediction, if there are any: compiling and loading included.
+    load, first_fit : float or None
+        Seconds that a fresh process took to import what the contender needs, and for its first
+        fit, a short one: what is compiled then is in it.
     host_memory, device_memory : int or None
         Bytes that the short fit took at its peak beyond what was held before.
     turns : tuple of Turn
@@ -75,6 +80,7 @@ class Run:
     parameters: dict[str, Any]
     exact: bool
     data: str
+    data_sha256: str
     samples: int
     features: int
     distinct: int | None
@@ -82,7 +88,8 @@ class Run:
     rounds: tuple[int, int]
     reason: str | None = None
     device: str | None = None
-    first: tuple[float, ...] = ()
+    load: float | None = None
+    first_fit: float | None = None
     host_memory: int | None = None
     device_memory: int | None = None
     turns: tuple[Turn, ...] = ()
@@ -160,7 +167,7 @@ def write(report: Report, path: str | PathLike[str]) -> None:
     """Write a report as JSON, whole or not at all."""
     content = {"schema": 1, **dataclasses.asdict(report)}
     with whole_file(path) as file:
-        file.write((json.dumps(content, indent=1) + "\n").encode())
+        file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 def read(path: str | PathLike[str]) -> Report:
@@ -168,19 +175,23 @@ def read(path: str | PathLike[str]) -> Report:
 
     Raises
     ------
-    ValueError
+    FormatError
         If the file is not one; the message says where it goes wrong.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+        raise FormatError(f"{path} is not JSON: {error}") from None
     if found := mistake(content):
-        raise ValueError(f"{path} is not the JSON of a benchmark: {found}")
+        raise FormatError(f"{path} is not the JSON of a benchmark: {found}")
     try:
         return _report(content)
-    except (KeyError, TypeError) as error:  # what slips through where jsonschema is not installed
-        raise ValueError(f"{path} is not the JSON of a benchmark: {error}") from None
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # what slips through where jsonschema is not installed
+        raise FormatError(f"{path} is not the JSON of a benchmark: {error}") from None
 
 
 def mistake(content: Any) -> str | None:
@@ -216,6 +227,4 @@ def _report(content: dict[str, Any]) -> Report:
 def _run(content: dict[str, Any]) -> Run:
     short, long = content["rounds"]
     turns = tuple(Turn(**turn) for turn in content["turns"])
-    return Run(
-        **{**content, "rounds": (short, long), "first": tuple(content["first"]), "turns": turns}
-    )
+    return Run(**{**content, "rounds": (short, long), "turns": turns})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import records
+from bench.options import UsageError
 from bench.tables import page
 from gpustump.files import whole_file
 
@@ -12,8 +13,8 @@ HOW_TO_READ = """\
 Contenders took turns on one machine, each in a process of its own. A figure is the median of the
 turns, with the least and the greatest in brackets. The cost of a round is the slope between a short
 and a long fit; preparation is what that line leaves at zero rounds. Ratios are formed within a
-turn. First run: what the first fit in a process took beyond a later one, to load and compile.
-Memory: the peak of a short fit beyond the data and the loaded libraries."""
+turn. Load: importing the libraries in a fresh process; first fit: what that takes beyond a later
+one, to compile mostly. Memory: the peak of a short fit beyond the data and the libraries."""
 
 ORDER = ["peers", "backends", "limit", "growth"]
 TITLES = {
@@ -29,14 +30,16 @@ def write_report(folder: Path) -> Path:
 
     Raises
     ------
-    ValueError
-        If there is no JSON file, or one is not that of a benchmark.
+    UsageError
+        If there is no such folder, or no JSON file in it.
+    FormatError
+        If one is not that of a benchmark.
     """
     if not folder.is_dir():
-        raise ValueError(f"there is no folder {folder}")
+        raise UsageError(f"there is no folder {folder}")
     files = sorted(folder.glob("*.json"))
     if not files:
-        raise ValueError(f"there is no JSON file of a benchmark in {folder}")
+        raise UsageError(f"there is no JSON file of a benchmark in {folder}")
     reports = {file: records.read(file) for file in files}
     parts = ["# What gpustump costs", HOW_TO_READ]
     for file in sorted(files, key=lambda file: (ORDER.index(reports[file].benchmark), file.name)):

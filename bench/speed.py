@@ -1,14 +1,15 @@
 """How fast this machine's memory is: copying in order, and gathering in random order.
 
-The two rates bound every scan: one that reads in order cannot be faster than memory is copied, one
-that reads through a permutation not faster than elements are gathered. On the host as many threads
-work at once as the contenders may use; on a GPU CuPy or PyTorch does it.
+A scan that reads in order is measured against the first, one that reads through a permutation
+against the second. On the host NumPy does it, in as many threads as the contenders may use, each
+with memory of its own; on a GPU CuPy or PyTorch.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.contenders import finished
+from bench.contenders import release, synchronise
 from bench.machine import gpus
 from bench.records import Speed
 from bench.timing import timed
@@ -68,13 +69,13 @@ def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Pr
     length = copy_bytes // 8 // threads
     sources = [np.ones(length) for _ in range(threads)]
     targets = [np.zeros(length) for _ in range(threads)]
-    vector = np.arange(n_samples)
-    order = np.random.default_rng(0).permutation(n_samples)
+    vectors = [np.arange(n_samples) for _ in range(threads)]
+    orders = [np.random.default_rng(thread).permutation(n_samples) for thread in range(threads)]
     fetched = [np.zeros(n_samples, dtype=np.int64) for _ in range(threads)]
     repeats = _repeats(n_samples * threads)
     pool = ThreadPoolExecutor(threads)
 
-    def gather_into(target: np.ndarray) -> None:
+    def gather(target: np.ndarray, vector: np.ndarray, order: np.ndarray) -> None:
         for _ in range(repeats):
             np.take(vector, order, out=target, mode="clip")  # other modes make a copy first
 
@@ -84,7 +85,7 @@ def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Pr
         copied=2 * 8 * length * threads,
         copy=lambda: list(pool.map(np.copyto, targets, sources)),
         gathered=n_samples * threads * repeats,
-        gather=lambda: list(pool.map(gather_into, fetched)),
+        gather=lambda: list(pool.map(gather, fetched, vectors, orders)),
     )
 
 
@@ -95,8 +96,9 @@ def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
         if gpus() and importlib.util.find_spec(module):
             try:
                 return maker(n_samples, copy_bytes)
-            except Exception:  # installed and broken, or built without CUDA: the next may work
-                continue
+            except Exception as error:  # broken, or built without CUDA: the next may work
+                print(f"the GPU's memory cannot be measured by {module}: {error}", file=sys.stderr)
+                release()
     return None
 
 
@@ -105,17 +107,17 @@ def _with_cupy(n_samples: int, copy_bytes: int) -> Probe:
     source = cupy.ones(copy_bytes // 8)
     target = cupy.zeros(copy_bytes // 8)
     vector = cupy.arange(n_samples)
-    order = cupy.asarray(np.random.default_rng(0).permutation(n_samples))
+    order = cupy.asarray(np.random.default_rng(0).permutation(n_samples).astype(np.int32))
     fetched = cupy.zeros(n_samples, dtype=np.int64)
 
     def copy() -> None:
         cupy.copyto(target, source)
-        finished(target)
+        synchronise()
 
     def gather() -> None:
         for _ in range(_repeats(n_samples)):
             cupy.take(vector, order, out=fetched)
-        finished(fetched)
+        synchronise()
 
     return _gpu(copy_bytes, copy, n_samples, gather)
 
@@ -125,17 +127,19 @@ def _with_torch(n_samples: int, copy_bytes: int) -> Probe:
     source = torch.ones(copy_bytes // 8, dtype=torch.float64, device="cuda")
     target = torch.zeros_like(source)
     vector = torch.arange(n_samples, device="cuda")
-    order = torch.asarray(np.random.default_rng(0).permutation(n_samples), device="cuda")
+    order = torch.asarray(
+        np.random.default_rng(0).permutation(n_samples).astype(np.int32), device="cuda"
+    )
     fetched = torch.zeros_like(vector)
 
     def copy() -> None:
         target.copy_(source)
-        finished(target)
+        synchronise()
 
     def gather() -> None:
         for _ in range(_repeats(n_samples)):
             torch.index_select(vector, 0, order, out=fetched)
-        finished(fetched)
+        synchronise()
 
     return _gpu(copy_bytes, copy, n_samples, gather)
 

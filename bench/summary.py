@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from bench.records import Report, Run, Section, Speed
@@ -21,7 +21,7 @@ AXES = {
 }
 """The axes of `growth`, and what they are called."""
 
-Figure = Callable[[Run], list[float]]
+Quantity = Callable[[Run], list[float]]
 """One value a turn."""
 
 
@@ -61,20 +61,19 @@ def predicting(run: Run) -> list[float]:
     return [turn.predict for turn in run.turns if turn.predict is not None]
 
 
-def first_run(run: Run) -> float:
-    """Seconds that a process's first run of all takes beyond a later one: loading, compiling."""
-    later = [statistics.median(turn.short for turn in run.turns)]
-    if predicts := predicting(run):
-        later.append(statistics.median(predicts))
-    return math.fsum(run.first) - math.fsum(later)
+def first_fit_extra(run: Run) -> float | None:
+    """Seconds that a process's first fit takes beyond a later one: what it compiles, mostly."""
+    if run.first_fit is None or not run.turns:
+        return None
+    return run.first_fit - statistics.median(turn.short for turn in run.turns)
 
 
-def ratios(figure: Figure, run: Run, base: Run) -> list[float]:
+def ratios(of: Quantity, run: Run, base: Run) -> list[float]:
     """How many times the base's, in the turns that both took."""
-    return [a / b for a, b in zip(figure(run), figure(base), strict=False) if b > 0]
+    return [a / b for a, b in zip(of(run), of(base), strict=False) if b > 0]
 
 
-def exponents(figure: Figure, sizes: Sequence[float], runs: Sequence[Run]) -> list[float]:
+def exponents(of: Quantity, sizes: Sequence[float], runs: Sequence[Run]) -> list[float]:
     """The exponent of a power law through the figures, in each turn that all took.
 
     A straight line is put through the logarithms by least squares. Turns in which noise made a
@@ -82,18 +81,18 @@ def exponents(figure: Figure, sizes: Sequence[float], runs: Sequence[Run]) -> li
     """
     found = []
     x = [math.log(size) for size in sizes]
-    for values in zip(*map(figure, runs), strict=False):
+    for values in zip(*map(of, runs), strict=False):
         if len(set(sizes)) > 1 and min(values) > 0:
             y = [math.log(value) for value in values]
             found.append(statistics.linear_regression(x, y).slope)
     return found
 
 
-def fewest_bytes(run: Run) -> int:
-    """The fewest bytes that a round of an exact scan moves.
+def bytes_to_move(run: Run) -> int:
+    """The fewest bytes that a round of an exact scan over byte codes moves.
 
-    Of every element a code of one byte, read once; of every sample its weight of 8 bytes, read and
-    written once. Whatever a scan moves beyond that counts against it.
+    Of every element its code, one byte, read once; of every sample its weight, 8 bytes, read and
+    written once. It is a yardstick: a scan that packs two codes in a byte could do with less.
     """
     return run.samples * run.features + 2 * 8 * run.samples
 
@@ -109,9 +108,9 @@ def gather_rate(speed: Speed) -> list[float]:
 
 
 def bandwidth_share(run: Run, speed: Speed) -> list[float]:
-    """What part of a round the fewest bytes would take at the bandwidth of the same turn."""
+    """What part of a round those bytes would take at the bandwidth of the same turn."""
     pairs = zip(per_round(run), bandwidth(speed), strict=False)
-    return [fewest_bytes(run) / rate / cost for cost, rate in pairs if cost > 0]
+    return [bytes_to_move(run) / rate / cost for cost, rate in pairs if cost > 0]
 
 
 def gather_share(run: Run, speed: Speed) -> list[float]:
@@ -146,3 +145,16 @@ def speed_of(report: Report, run: Run) -> Speed | None:
     """The memory speed of the device on which a run computed, if it was measured."""
     device = run.device or "cpu"
     return next((speed for speed in report.speeds if speed.device == device), None)
+
+
+def disagreement(sections: Sequence[Section]) -> str | None:
+    """What to say if two runs of the same job gave different models."""
+    found: dict[Hashable, set[tuple[str, str]]] = {}
+    for run in (run for section in sections for run in section.runs if run.digest):
+        job = (run.data_sha256, run.rounds[1])
+        found.setdefault(job, set()).add((str(run.digest), run.contender))
+    for models in found.values():
+        if len({digest for digest, _ in models}) > 1:
+            pairs = "; ".join(f"{who}: {digest[:12]}" for digest, who in sorted(models))
+            return f"different models were trained on the same data: {pairs}"
+    return None

@@ -15,9 +15,9 @@ from bench.summary import (
     bandwidth,
     bandwidth_share,
     by_contender,
+    bytes_to_move,
     exponents,
-    fewest_bytes,
-    first_run,
+    first_fit_extra,
     gather_rate,
     gather_share,
     per_round,
@@ -53,12 +53,12 @@ def number(value: float) -> str:
 
 
 def ranged(values: Sequence[float], scale: float = 1.0) -> str:
-    """A median with the least and the greatest, if there is more than one value."""
+    """A median with the least and the greatest; or that there was only one value."""
     if not values:
         return NOTHING
     found = spread([value * scale for value in values])
     if len(values) == 1:
-        return number(found.median)
+        return f"{number(found.median)} (once)"
     return f"{number(found.median)} ({number(found.low)}..{number(found.high)})"
 
 
@@ -100,15 +100,14 @@ def _rule(widths: Sequence[int], columns: Sequence[str]) -> list[str]:
 def _backends(_: Report, section: Section) -> str:
     base = _base(section)
     columns = ["", "ms per round", "ns per element", f"x {base.contender}"]
-    columns += ["first run, s", "memory, MB", "digest"]
+    columns += ["load, s", "first fit, s", "digest"]
 
     def row(run: Run) -> list[str]:
         return [
             ranged(per_round(run), 1e3),
             middle(per_round(run), 1e9 / (run.samples * run.features)),
             middle(ratios(per_round, run, base)),
-            number(first_run(run)),
-            _megabytes(run),
+            *_starting(run),
             run.digest[:12] if run.digest else NOTHING,
         ]
 
@@ -120,14 +119,14 @@ def _peers(_: Report, section: Section) -> str:
     times = f"x {base.contender}"
     fit = f"{section.runs[0].rounds[1]} rounds, s"
     speed = ["", "exact", "ms per round", times, "prepare, s", fit, times]
-    worth = ["", "predict, ms", "first run, s", "memory, MB", "accuracy", "AUC"]
+    worth = ["", "predict, ms", "load, s", "first fit, s", "memory, MB", "accuracy", "AUC"]
 
     def how_fast(run: Run) -> list[str]:
         return [
             "yes" if run.exact else "no",
             ranged(per_round(run), 1e3),
             middle(ratios(per_round, run, base)),
-            middle(preparation(run)),
+            ranged(preparation(run)),
             ranged(whole_fit(run)),
             middle(ratios(whole_fit, run, base)),
         ]
@@ -135,7 +134,7 @@ def _peers(_: Report, section: Section) -> str:
     def how_good(run: Run) -> list[str]:
         return [
             ranged(predicting(run), 1e3),
-            number(first_run(run)),
+            *_starting(run),
             _megabytes(run),
             f"{run.accuracy:.4f}",
             f"{run.auc:.4f}",
@@ -163,7 +162,7 @@ def _growth(_: Report, section: Section) -> str:
         measured = [run for run in runs if run.reason is None]
         sizes = [size(section.name, run) for run in measured]
         if len(measured) > 1:
-            slopes = [exponents(figure, sizes, measured) for figure in (per_round, preparation)]
+            slopes = [exponents(of, sizes, measured) for of in (per_round, preparation)]
             rows.append([contender, "exponent", _exponent(slopes[0]), "", _exponent(slopes[1])])
     table = markdown(columns, rows)
     return f"**Over {AXES[section.name]}**: {_fixed(section)}\n\n{table}"
@@ -183,7 +182,7 @@ def _limit(report: Report, section: Section) -> str:
         speed = speed_of(report, run)
         return [
             ranged(per_round(run), 1e3),
-            number(fewest_bytes(run) / 1e6),
+            number(bytes_to_move(run) / 1e6),
             _percent(bandwidth_share(run, speed)) if speed else NOTHING,
             _percent(gather_share(run, speed)) if speed else NOTHING,
         ]
@@ -248,12 +247,16 @@ def _row(run: Run, cells: Callable[[Run], list[str]]) -> list[str]:
     return [run.contender, run.reason if len(run.reason) <= 80 else f"{run.reason[:77]}..."]
 
 
+def _starting(run: Run) -> list[str]:
+    extra = first_fit_extra(run)
+    return [NOTHING if value is None else number(value) for value in (run.load, extra)]
+
+
 def _megabytes(run: Run) -> str:
-    if run.host_memory is None:
-        return NOTHING
-    host = number(run.host_memory / 1e6)
     on_gpu = f" + {number(run.device_memory / 1e6)} on the GPU" if run.device_memory else ""
-    return host + on_gpu
+    if run.host_memory is None:
+        return NOTHING + on_gpu
+    return number(run.host_memory / 1e6) + on_gpu
 
 
 def _percent(shares: Sequence[float]) -> str:
@@ -267,10 +270,11 @@ def _plural(count: int, noun: str) -> str:
 def _origin(report: Report) -> str:
     machine = report.machine
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return "\n".join(
-        [
-            f"{machine['processor']}, {machine['cores']} cores, "
-            f"{'; '.join(machine['gpus']) or 'no GPU'}. Python {machine['python']}, {versions}.",
-            f"{report.started[:10]}, `{report.command}`",
-        ]
+    memory = f", {machine['memory'] / 2**30:.0f} GiB" if machine["memory"] else ""
+    commit = f" at {machine['commit']}" if machine["commit"] else ""
+    return (
+        f"{machine['processor']}, {_plural(machine['cores'], 'core')}{memory}, "
+        f"{'; '.join(machine['gpus']) or 'no GPU'}, {machine['system']}. "
+        f"Python {machine['python']}, {versions}. "
+        f"gpustump {machine['gpustump']}{commit}, {report.started[:10]}: `{report.command}`"
     )

@@ -81,7 +81,7 @@ def take_turns(
             return
         seconds, turn = timed(players[index].turn)
         taken[index].append(turn)
-        if seconds > patience:
+        if seconds > patience and len(taken[index]) == 1:
             slow.add(index)
 
     for index, player in enumerate(players):

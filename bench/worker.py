@@ -3,7 +3,7 @@
 Libraries that share a process share more than the memory: threads of one spin while another is
 timed, thread counts leak, one crash ends all. A worker has its contender alone, is held to so many
 cores, gets its data once, keeps them, and takes one order at a time. While it works, the others
-wait.
+wait. Memory is weighed in a process before that one, so that the first fit timed is a first fit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -22,27 +21,27 @@ from typing import Any
 
 import numpy as np
 
-from bench.contenders import Contender, finished, on_host
+from bench.contenders import Contender, on_host, release, synchronise
 from bench.data import Stored
-from bench.memory import peak_memory
+from bench.memory import Peak, peak_memory
 from bench.records import Run, Turn
 from bench.timing import WithdrawnError, timed
 
-_SETTLE = 0.02  # seconds between an order and its start: whoever spun for work is asleep by then
+_SETTLE = 0.02  # seconds between an order and its start, for most threads that spin to fall asleep
+_PARTING = 5.0  # seconds that a process has to end when it is asked to
 _THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "VECLIB_MAXIMUM_THREADS",
 )
-
 _SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of its memory
 
 
 @dataclass(frozen=True)
-class FirstFits:
-    """What the warm-up showed; see `Run` for each."""
+class Start:
+    """What a fresh process took to load the libraries, and for its first fit; see `Run`."""
 
-    first: tuple[float, ...]
-    host_memory: int | None
-    device_memory: int | None
+    load: float
+    first_fit: float
     device: str | None
 
 
@@ -66,8 +65,10 @@ class Worker:
         Of the short and the long fit.
     threads : int
         Cores that the process may use.
-    predicts : bool
-        Whether a turn includes predicting.
+    whole : bool
+        Whether predicting and memory are measured too.
+    limit : float
+        Seconds that an order may take.
     """
 
     def __init__(
@@ -77,30 +78,40 @@ class Worker:
         rounds: tuple[int, int],
         threads: int,
         *,
-        predicts: bool = False,
+        whole: bool = False,
+        limit: float = 600.0,
     ) -> None:
         self.contender = contender
         self.data = data
         self.rounds = rounds
         self.threads = threads
-        self.predicts = predicts
-        self._first: FirstFits | None = None
+        self.whole = whole
+        self.limit = limit
+        self._peak = Peak()
+        self._start: Start | None = None
         self._process: Any = None
         self._pipe: Connection | None = None
         self._log = data.folder / f"{id(self)}.log"
 
     def warm_up(self) -> None:
-        """Start the process, and do everything once there."""
+        """Weigh the memory, then start the process that is timed, and do everything once there."""
         if reason := self.contender.absent():
             raise WithdrawnError(reason)
-        self._start()
-        self._first = self._ask("warm_up", self.rounds[0], self.predicts)
+        if self.whole:
+            self._launch()
+            self._peak = self._ask("weigh", self.rounds[0])
+            self.close()
+        load = self._launch()
+        first_fit, device = self._ask("first_fit", self.rounds[0])
+        self._start = Start(load, first_fit, device)
+        if self.whole:
+            self._ask("predict")
 
     def turn(self) -> Turn:
         """A short fit, a long one, and predicting if that is wanted."""
         short = self._ask("fit", self.rounds[0])
         long = self._ask("fit", self.rounds[1])
-        return Turn(short, long, self._ask("predict") if self.predicts else None)
+        return Turn(short, long, self._ask("predict") if self.whole else None)
 
     def run(self, turns: list[Turn], reason: str | None) -> Run:
         """The record of what was measured, once the turns are over."""
@@ -115,26 +126,35 @@ class Worker:
             parameters=dict(self.contender.parameters),
             exact=self.contender.exact,
             data=self.data.name,
+            data_sha256=self.data.sha256,
             samples=self.data.shape[0],
             features=self.data.shape[1],
             distinct=self.data.distinct,
             threads=self.threads,
             rounds=self.rounds,
             reason=reason,
+            host_memory=self._peak.host,
+            device_memory=self._peak.device,
             turns=tuple(turns),
-            **(asdict(self._first) if self._first else {}),
+            **(asdict(self._start) if self._start else {}),
             **(asdict(verdict) if verdict else {}),
         )
 
     def close(self) -> None:
-        """End the process."""
+        """End the process: ask first, then insist."""
         if self._process is not None:
             self._process.terminate()
-            self._process.join()
+            self._process.join(_PARTING)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join(_PARTING)
+            self._process = None
         if self._pipe is not None:
             self._pipe.close()
+            self._pipe = None
 
-    def _start(self) -> None:
+    def _launch(self) -> float:
+        """Start a process; returns the seconds it took to load the libraries."""
         context = multiprocessing.get_context("spawn")
         self._pipe, far_end = context.Pipe()
         self._process = context.Process(
@@ -142,10 +162,11 @@ class Worker:
             args=(far_end, self.contender, self.data, self._log, self.threads),
             daemon=True,
         )
-        with _variables({**dict.fromkeys(_THREAD_VARIABLES, str(self.threads)), **_SHARED_GPU}):
+        threads = dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+        with _variables({**threads, **_SHARED_GPU}), _uninterrupted():
             self._process.start()
         far_end.close()
-        self._receive()
+        return float(self._receive())
 
     def _ask(self, order: str, *arguments: int) -> Any:
         assert self._pipe is not None
@@ -156,6 +177,8 @@ class Worker:
     def _receive(self) -> Any:
         assert self._pipe is not None
         try:
+            if not self._pipe.poll(self.limit):
+                raise WithdrawnError(f"no answer within {self.limit:g} s")
             went_well, answer = self._pipe.recv()
         except (EOFError, OSError):
             raise WithdrawnError(self._how_it_ended()) from None
@@ -164,15 +187,15 @@ class Worker:
         return answer
 
     def _how_it_ended(self) -> str:
-        self._process.join()
+        self._process.join(_PARTING)
         code = self._process.exitcode
         try:
             how = f"its process was ended by {signal.Signals(-code).name}"
-        except ValueError:
+        except (TypeError, ValueError):
             how = f"its process ended with code {code}"
-        said = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
-        last = next((line.strip() for line in reversed(said) if line.strip()), "")
-        return f"{how}: {last[:200]}" if last else how
+        said = self._log.read_text(errors="replace") if self._log.exists() else ""
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return f"{how}: {lines[-1][:200]}" if lines else how
 
 
 def serve(pipe: Connection, contender: Contender, data: Stored, log: Path, threads: int) -> None:
@@ -180,57 +203,66 @@ def serve(pipe: Connection, contender: Contender, data: Stored, log: Path, threa
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the near end to handle
     _print_into(log)
     _use_cores(threads)
-    stage: _Stage | None = None
-
-    def open_stage() -> None:
-        nonlocal stage
-        stage = _Stage(contender, data, threads)
-
-    _answer(pipe, open_stage)
-    while stage is not None:
+    stage = _Stage(contender, data, threads)
+    if not _answer(pipe, stage.load):
+        return
+    while True:
         try:
             order, arguments = pipe.recv()
         except EOFError:
             return
-        _answer(pipe, lambda: getattr(stage, order)(*arguments))  # noqa: B023
+        _answer(pipe, getattr(stage, order), *arguments)
 
 
-def _answer(pipe: Connection, work: Callable[[], Any]) -> None:
+def _answer(pipe: Connection, work: Callable[..., Any], *arguments: Any) -> bool:
+    """Send what the work gives, or why it failed, in a line; returns whether it went well."""
     try:
-        pipe.send((True, work()))
+        pipe.send((True, work(*arguments)))
     except Exception as error:
-        text = (
-            f"{type(error).__name__}: {error}"
-            if not isinstance(error, WithdrawnError)
-            else str(error)
-        )
-        pipe.send((False, (text.strip().splitlines() or [type(error).__name__])[0][:300]))
+        text = str(error).strip() or "without a word"
+        kind = "" if isinstance(error, WithdrawnError) else f"{type(error).__name__}: "
+        pipe.send((False, kind + text.splitlines()[0][:300]))
+        return False
+    return True
 
 
 class _Stage:
     """What an order finds in the worker's process: the data, placed, and the last model."""
 
     def __init__(self, contender: Contender, data: Stored, threads: int) -> None:
-        if reason := contender.unfit():
-            raise WithdrawnError(reason)
         self._contender = contender
+        self._data = data
         self._threads = threads
-        self._host = data.arrays()
-        self._placed = {part: finished(contender.place(x)) for part, x in self._host.items()}
+        self._placed: dict[str, Any] = {}
+        self._y_test = np.zeros(0)
         self._model: Any = None
 
-    def warm_up(self, rounds: int, predicts: bool) -> FirstFits:
-        """A fit of a few rows, to load and compile, then one of all while memory is watched."""
-        y = self._host["y"]
-        few = np.sort(np.concatenate([np.flatnonzero(y == label)[:32] for label in (0, 1)]))
-        some = [self._contender.place(self._host[part][few]) for part in ("X", "y")]
-        first = [timed(lambda: self._fitted(rounds, *some))[0]]
+    def load(self) -> float:
+        """Seconds to import what the contender needs; then its data go where they belong."""
+        seconds, _ = timed(self._contender.load)
+        if reason := self._contender.unfit():
+            raise WithdrawnError(reason)
+        host = self._data.arrays()
+        self._y_test = host["y_test"]
+        self._placed = {part: self._contender.place(x) for part, x in host.items()}
+        synchronise()
+        return seconds
+
+    def weigh(self, rounds: int) -> Peak:
+        """The memory of a fit of all, beyond what a fit of a few rows has loaded already."""
+        host = self._data.arrays()
+        few = np.concatenate([np.flatnonzero(host["y"] == label)[:32] for label in (0, 1)])
+        some = [self._contender.place(host[part][np.sort(few)]) for part in ("X", "y")]
+        del host
+        self._fitted(rounds, *some)
+        release()
         with peak_memory() as peak:
-            first.append(self.fit(rounds))
-        if predicts:
-            first.append(self.predict())
-        device = getattr(self._model, "device_", None)
-        return FirstFits(tuple(first), peak.host, peak.device, device and str(device))
+            self._fitted(rounds, self._placed["X"], self._placed["y"])
+        return peak
+
+    def first_fit(self, rounds: int) -> tuple[float, str | None]:
+        """Seconds of the first fit of all, and where it says that it trained."""
+        return self.fit(rounds), self._contender.device(self._model)
 
     def fit(self, rounds: int) -> float:
         """Seconds of a whole fit."""
@@ -239,18 +271,23 @@ class _Stage:
         seconds, self._model = timed(
             lambda: self._fitted(rounds, self._placed["X"], self._placed["y"])
         )
+        release()
+        if reason := self._contender.disqualified(self._model, rounds):
+            raise WithdrawnError(reason)
         return seconds
 
     def predict(self) -> float:
         """Seconds to predict the classes of the training table."""
         time.sleep(_SETTLE)
-        return timed(lambda: finished(self._model.predict(self._placed["X"])))[0]
+        seconds, _ = timed(self._predicted)
+        release()
+        return seconds
 
     def judge(self) -> Verdict:
         """The last model on held-out data."""
         from sklearn.metrics import accuracy_score, roc_auc_score
 
-        X, y = self._placed["X_test"], self._host["y_test"]
+        X, y = self._placed["X_test"], self._y_test
         if hasattr(self._model, "decision_function"):
             scores = on_host(self._model.decision_function(X))
         else:
@@ -263,7 +300,14 @@ class _Stage:
         )
 
     def _fitted(self, rounds: int, X: Any, y: Any) -> Any:
-        return finished(self._contender.make(rounds, self._threads).fit(X, y))
+        model = self._contender.make(rounds, self._threads).fit(X, y)
+        synchronise()
+        return model
+
+    def _predicted(self) -> Any:
+        predicted = self._model.predict(self._placed["X"])
+        synchronise()
+        return predicted
 
 
 def _use_cores(threads: int) -> None:
@@ -275,9 +319,21 @@ def _use_cores(threads: int) -> None:
 def _print_into(log: Path) -> None:
     """What the libraries print goes to a file: it is asked for if the process dies."""
     with log.open("w") as file:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(file.fileno(), stream.fileno())
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold interrupts back while a process starts: it inherits that until it ignores them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

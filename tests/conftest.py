@@ -26,7 +26,11 @@ settings.load_profile("gpustump")
 
 @pytest.fixture(scope="session", params=BACKENDS, ids=str)
 def backend(request: pytest.FixtureRequest) -> Backend:
-    """Each array library in turn; skipped, with the reason, where it cannot be used."""
+    """Each array library in turn; skipped, with the reason, where it cannot be used.
+
+    Those named in GPUSTUMP_REQUIRED_BACKENDS fail instead.
+    """
     if request.param.reason:
-        pytest.skip(request.param.reason)
+        required = os.environ.get("GPUSTUMP_REQUIRED_BACKENDS", "").split()
+        (pytest.fail if request.param.name in required else pytest.skip)(request.param.reason)
     return request.param

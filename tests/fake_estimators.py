@@ -67,8 +67,31 @@ class Crasher(Sleeper):
 
 
 class Onlooker(Sleeper):
-    """Its scores tell how many threads and cores it found in its process."""
+    """Finds as many cores and threads in its process as it is told to use, or fails."""
 
     def __init__(self, n_estimators: int, n_jobs: int):
         super().__init__(n_estimators, 0.0, 0.0, 0.0)
         assert n_jobs == len(os.sched_getaffinity(0)) == int(os.environ["OMP_NUM_THREADS"])
+
+
+class Quitter(Sleeper):
+    """Makes only so many rounds."""
+
+    def __init__(self, n_estimators: int, most: int):
+        super().__init__(n_estimators, 0.0, 0.0, 0.0)
+        self.made = min(n_estimators, most)
+
+
+def rounds_made(model: Quitter) -> int:
+    return model.made
+
+
+class Traveller(Sleeper):
+    """Trains on the CPU, whatever it is told."""
+
+    def __init__(self, n_estimators: int, device: str):
+        super().__init__(n_estimators, 0.0, 0.0, 0.0)
+
+
+def device_used(model: Traveller) -> str:
+    return "cpu"

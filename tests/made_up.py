@@ -14,12 +14,14 @@ def run(*turns: tuple[float, ...], **others: Any) -> Run:
         "parameters": {},
         "exact": True,
         "data": "drawn",
+        "data_sha256": "d" * 64,
         "samples": 1000,
         "features": 8,
         "distinct": None,
         "threads": 1,
         "rounds": (2, 12),
-        "first": (1.0, 1.0),
+        "load": 1.0,
+        "first_fit": 2.0,
         "accuracy": 1.0,
         "auc": 1.0,
     }
@@ -28,7 +30,7 @@ def run(*turns: tuple[float, ...], **others: Any) -> Run:
 
 def absent() -> Run:
     """A run of someone who was not there."""
-    return run(contender="absent", reason="not installed", first=(), accuracy=None, auc=None)
+    return run(contender="absent", reason="not installed", load=None, accuracy=None, auc=None)
 
 
 def report(benchmark: str, *sections: Section, speeds: tuple[Speed, ...] = ()) -> Report:
@@ -41,6 +43,7 @@ def report(benchmark: str, *sections: Section, speeds: tuple[Speed, ...] = ()) -
         "python": "3.11",
         "gpustump": "0.1.0",
         "commit": None,
+        "source_sha256": "5" * 64,
         "versions": {"numpy": "2.1"},
         "gpus": [],
     }

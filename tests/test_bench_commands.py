@@ -13,26 +13,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import report, run
+from made_up import absent, report, run
 
 from bench import records
 from bench.__main__ import main
-from bench.backends import disagreement
+from bench.contenders import PEERS
 from bench.records import Section
+from bench.summary import disagreement
 from bench.tables import page
 
 ROOT = Path(__file__).resolve().parent.parent
-TINY = ["--turns", "2", "--rounds", "1", "4", "--threads", "1"]
+TINY = ["--turns", "2", "--rounds", "1", "40", "--threads", "1"]
 SUB_COMMANDS = {
     "backends": ["--samples", "300", "--features", "4"],
-    "peers": ["--data", "synthetic", "iris", "--samples", "300", "--features", "4"],
+    "peers": ["--data", "breast_cancer"],
     "limit": [
         *["--samples", "300", "--features", "4", "--copy-bytes", "65536"],
         *["--only", "gpustump numpy"],
     ],
     "growth": [
-        *["--samples", "200", "400", "--features", "3", "6", "--round-counts", "3", "6"],
-        *["--distinct", "2", "--thread-counts", "1", "--only", "gpustump numpy"],
+        *["--samples", "200", "400", "--features", "3", "6", "--round-counts", "30", "60"],
+        *["--distinct", "16", "--thread-counts", "1", "--only", "gpustump numpy"],
     ],
 }
 
@@ -89,19 +90,21 @@ def test_backends_all_train_the_same_model(folder):
 
 
 @pytest.mark.slow
-def test_a_peer_that_is_missing_is_a_row_that_says_so(folder):
+def test_every_peer_is_there_measured_or_with_a_reason(folder):
     found = records.read(folder / "peers.json")
-    assert [section.name for section in found.sections] == ["synthetic", "iris"]
-    missing = [run for run in found.sections[0].runs if run.reason]
-    assert {run.contender for run in found.sections[0].runs} >= {
-        "LightGBM",
-        "CatBoost",
-        "gpustump",
-    }
-    assert missing
-    for one in missing:
-        (row,) = re.findall(rf"^\| {one.contender} +\| .*$", page(found).split("iris")[0], re.M)
-        assert row.endswith(f"| {one.reason} |")
+    (section,) = found.sections
+    assert (section.name, section.runs[0].samples) == ("breast_cancer", 427)
+    assert [each.contender for each in section.runs] == [contender.name for contender in PEERS]
+    assert all(each.reason or each.turns for each in section.runs)
+    ours = section.runs[0]
+    assert (ours.contender, ours.reason, ours.host_memory is None) == ("gpustump", None, False)
+
+
+def test_a_peer_that_is_missing_is_a_row_that_says_so():
+    peers = Section("drawn", (run((1, 2, 3), contender="here"), absent()))
+    lines = page(report("peers", peers)).splitlines()
+    assert "| absent | not installed |" in lines
+    assert page(report("backends", peers)).count("| absent ") == 1
 
 
 @pytest.mark.slow
@@ -112,8 +115,8 @@ def test_growth_has_a_section_and_an_exponent_for_each_axis(folder):
     by_name = {section.name: section.runs for section in found.sections}
     assert [(r.samples, r.features) for r in by_name["samples"]] == [(200, 3), (400, 3)]
     assert [(r.samples, r.features) for r in by_name["features"]] == [(200, 3), (200, 6)]
-    assert [r.rounds for r in by_name["rounds"]] == [(1, 3), (1, 6)]
-    assert [r.distinct for r in by_name["distinct"]] == [2, None]
+    assert [r.rounds for r in by_name["rounds"]] == [(1, 30), (1, 60)]
+    assert [r.distinct for r in by_name["distinct"]] == [16, None]
     assert page(found).count("exponent") == 4  # there is one thread count only
 
 
@@ -147,13 +150,24 @@ def test_show_prints_the_table_of_a_file(folder, capsys):
 
 def test_different_models_of_the_same_job_are_a_failure():
     same = (run(contender="a", digest="0" * 64), run(contender="b", digest="0" * 64))
-    other = run(contender="c", digest="1" * 64)
-    larger = run(contender="a", digest="2" * 64, samples=2000)
-    assert disagreement((Section("s", same), Section("t", (larger,)))) is None
+    other = run(contender="a", digest="1" * 64)
+    elsewhere = run(contender="a", digest="2" * 64, data_sha256="e" * 64)
+    longer = run(contender="a", digest="3" * 64, rounds=(2, 13))
+    assert disagreement((Section("s", same), Section("t", (elsewhere, longer)))) is None
     complaint = disagreement((Section("s", same), Section("t", (other,))))
-    assert complaint.endswith(
-        "a, 1 threads: 000000000000; b, 1 threads: 000000000000; c, 1 threads: 111111111111"
-    )
+    assert complaint.endswith("a: 000000000000; b: 000000000000; a: 111111111111")
+
+
+@pytest.mark.slow
+def test_who_is_needed_and_cannot_be_measured_fails_the_run(tmp_path, capsys):
+    names = ["gpustump torch cuda", "gpustump jax cuda"]  # one of them is not here, or both work
+    sizes = ["--samples", "16", "--features", "3", "--rounds", "1", "2", "--turns", "1"]
+    target = tmp_path / "x.json"
+    status = main(["backends", *sizes, "--only", *names, "--need", *names, "-o", str(target)])
+    reasons = [each.reason for each in records.read(target).sections[0].runs if each.reason]
+    assert status == bool(reasons)
+    complaints = capsys.readouterr().err
+    assert all(f"was not measured on synthetic: {reason}" in complaints for reason in reasons)
 
 
 @pytest.mark.parametrize(
@@ -245,16 +259,25 @@ def test_what_is_not_json_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_interrupt_writes_nothing_and_leaves_no_process(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=lambda x: str(x)
+)
+def test_whatever_ends_it_leaves_no_file_and_no_process(number, status, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     command = ["backends", "--only", "gpustump numpy", "--turns", "1000", "--samples", "20000"]
-    process = _in_own_group("-m", "bench", *command, "-o", str(tmp_path / "x.json"))
-    time.sleep(6)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, "")
-    assert err.strip().splitlines()[-1] == "interrupted; nothing was written"
+    process = _in_own_group(
+        *("-m", "bench", *command, "-o", str(tmp_path / "x.json")), scratch=scratch
+    )
+    while not list(scratch.rglob("*.log")):  # a worker is at work
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (status, "")
     assert "Traceback" not in err
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [scratch]
+    assert list(scratch.iterdir()) == []
     for _ in range(100):  # what watches over the workers' resources ends a little later
         if not _group_is_alive(process.pid):
             break
@@ -270,7 +293,7 @@ def _group_is_alive(group: int) -> bool:
     return True
 
 
-def _in_own_group(*arguments: Any) -> subprocess.Popen[str]:
+def _in_own_group(*arguments: Any, scratch: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -278,4 +301,5 @@ def _in_own_group(*arguments: Any) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
     )

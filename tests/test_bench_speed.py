@@ -51,9 +51,11 @@ def test_no_gpu_is_no_probe(monkeypatch):
     assert speed.gpu_probe(1000) is None
 
 
-def test_a_gpu_is_measured_by_the_first_library_that_works_there(monkeypatch):
+def test_a_gpu_is_measured_by_the_first_library_that_works_there(monkeypatch, capsys):
     broken = SimpleNamespace(__spec__=object())  # installed, and nothing in it works
     monkeypatch.setattr(speed, "gpus", lambda: ("a GPU",))
+    monkeypatch.setattr(speed, "synchronise", lambda: None)
+    monkeypatch.setattr(speed, "release", lambda: None)
     monkeypatch.setitem(sys.modules, "torch", broken)
     monkeypatch.setitem(sys.modules, "cupy", np)  # NumPy has the same names
     probe = speed.gpu_probe(1000, 1 << 16)
@@ -64,6 +66,7 @@ def test_a_gpu_is_measured_by_the_first_library_that_works_there(monkeypatch):
     assert found.gathered >= 1 << 24
     monkeypatch.setitem(sys.modules, "cupy", broken)
     assert speed.gpu_probe(1000, 1 << 16) is None
+    assert capsys.readouterr().err.count("the GPU's memory cannot be measured by") == 2
 
 
 class PlayedGPU:
@@ -71,9 +74,12 @@ class PlayedGPU:
 
     NVMLError = RuntimeError
 
-    def __init__(self, broken: bool = False):
-        self.used, self.broken = 1_000, broken
+    def __init__(self, broken: bool = False, count: int = 1):
+        self.used, self.broken, self.count = 1_000, broken, count
         self.__spec__ = object()
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return self.count
 
     def nvmlInit(self) -> None:  # noqa: N802
         if self.broken:
@@ -96,8 +102,9 @@ def test_the_peak_on_a_gpu_is_seen_though_it_passes(monkeypatch):
     assert peak.device == 4_000
 
 
-def test_without_a_driver_there_is_no_figure_for_the_gpu(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynvml", PlayedGPU(broken=True))
+@pytest.mark.parametrize("gpu", [PlayedGPU(broken=True), PlayedGPU(count=2)])
+def test_without_a_driver_or_with_two_gpus_there_is_no_figure(gpu, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", gpu)
     with peak_memory() as peak:
         pass
     assert peak.device is None

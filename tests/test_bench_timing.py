@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from contextlib import AbstractContextManager, nullcontext
 
@@ -12,9 +11,9 @@ from made_up import run
 from bench.records import Run, Speed, Turn
 from bench.summary import (
     bandwidth_share,
+    bytes_to_move,
     exponents,
-    fewest_bytes,
-    first_run,
+    first_fit_extra,
     gather_share,
     per_round,
     preparation,
@@ -93,12 +92,22 @@ def test_ratios_are_formed_before_medians_are_taken():
     assert ratios(whole_fit, run((1, 6)), a) == [6.0]  # the turns that both took
 
 
-def test_who_is_slower_than_patience_takes_one_turn():
+def test_who_is_slower_than_patience_at_first_takes_one_turn():
     heard: list[str] = []
-    players = [Sleeper("A", heard), Sleeper("B", heard, preparing=0.03)]
-    taken = take_turns(players, 3, patience=0.05)
+    players = [Sleeper("A", heard), Sleeper("B", heard, preparing=0.2)]
+    taken = take_turns(players, 3, patience=0.3)
     assert [len(turns) for turns, _ in taken] == [3, 1]
     assert heard[2:] == ["A", "B", "A", "A"]
+
+
+def test_a_slow_spell_later_costs_nobody_a_turn():
+    class Stumbler(Sleeper):
+        def fit(self, rounds: int) -> None:
+            if self.heard.count("A") == 2:
+                time.sleep(0.2)
+
+    ((turns, _),) = take_turns([Stumbler("A", [])], 4, patience=0.3)
+    assert len(turns) == 4
 
 
 def test_who_withdraws_keeps_the_turns_taken_and_stops_nobody():
@@ -115,9 +124,10 @@ def test_who_withdraws_keeps_the_turns_taken_and_stops_nobody():
     assert steps == ["A", "B"] * 4
 
 
-def test_the_first_run_costs_what_it_took_beyond_later_ones():
-    found = run((1, 3, 0.5), (2, 4, 0.7), (3, 5, 0.9), first=(5.0, 4.0, 1.0))
-    assert first_run(found) == pytest.approx(5.0 + (4.0 - 2.0) + (1.0 - 0.7))
+def test_the_first_fit_is_compared_with_later_ones_of_as_many_rounds():
+    found = run((1, 3), (2, 4), (3, 5), first_fit=5.0)
+    assert first_fit_extra(found) == 5.0 - 2.0
+    assert first_fit_extra(run(first_fit=5.0)) is None
 
 
 def test_a_power_law_has_its_exponent_in_every_turn():
@@ -132,15 +142,14 @@ def test_turns_in_which_noise_made_a_cost_negative_have_no_exponent():
     assert exponents(per_round, [10, 10], runs) == []
 
 
-def test_the_limit_is_what_the_bytes_take_at_the_speed_of_the_same_turn():
+def test_the_yardstick_is_what_the_bytes_take_at_the_speed_of_the_same_turn():
     found = run((0, 10.0), (0, 40.0), rounds=(0, 10))  # 1 s and 4 s a round
     speed = Speed("cpu", 1, copied=24_000, copy=(1.0, 2.0), gathered=4_000, gather=(1.0, 0.5))
-    assert fewest_bytes(found) == 1000 * 8 + 16 * 1000
+    assert bytes_to_move(found) == 1000 * 8 + 16 * 1000
     assert bandwidth_share(found, speed) == pytest.approx([1.0, 0.5])
     assert gather_share(found, speed) == pytest.approx([2.0, 0.25])
 
 
 def test_timed_gives_the_result_with_its_seconds():
     seconds, result = timed(lambda: time.sleep(0.02) or "done")
-    assert (result, 0.02 <= seconds < 0.1) == ("done", True)
-    assert math.isfinite(seconds)
+    assert (result, 0.02 <= seconds < 2.0) == ("done", True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
 
+import fake_estimators
 import numpy as np
 import pytest
 
@@ -40,12 +43,13 @@ def played(contender: Contender, data: Stored, turns: int = 1, threads: int = 1,
 @pytest.mark.slow
 def test_sleeps_are_timed_in_the_process_where_they_happen(data):
     sleeper = fake("Sleeper", preparing=0.03, a_round=0.02, predicting=0.04)
-    run = played(sleeper, data, turns=3, predicts=True)
+    run = played(sleeper, data, turns=3, whole=True)
     assert run.reason is None
     assert spread(per_round(run)).median == pytest.approx(0.02, rel=0.2)
     assert spread(preparation(run)).median == pytest.approx(0.03, rel=0.5)
     assert spread([turn.predict for turn in run.turns]).median == pytest.approx(0.04, rel=0.2)
-    assert len(run.first) == 3  # a few rows, all rows, predicting
+    assert run.first_fit == pytest.approx(0.05, rel=0.5)
+    assert run.load > 0
 
 
 def test_quality_is_judged_on_rows_that_were_held_out(data):
@@ -59,20 +63,21 @@ def test_quality_is_judged_on_rows_that_were_held_out(data):
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux has the mark")
 def test_memory_is_the_peak_of_a_fit_and_not_what_is_left_of_it(data):
-    run = played(fake("Hungry", n_bytes=200_000_000), data)
+    run = played(fake("Hungry", n_bytes=200_000_000), data, whole=True)
     assert run.host_memory == pytest.approx(200_000_000, rel=0.05)
 
 
 def test_a_refusal_is_the_reason_in_one_line(data):
     run = played(fake("Refuser"), data)
     assert run.reason == "ValueError: no such data, please"
-    assert (run.turns, run.first, run.accuracy) == ((), (), None)
+    assert (run.turns, run.first_fit, run.accuracy) == ((), None, None)
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no such signal")
 def test_a_crash_is_a_reason_too_with_the_last_words(data):
     run = played(fake("Crasher"), data)
     assert run.reason == "its process was ended by SIGKILL: out of luck"
-    assert len(run.first) == 2
+    assert run.first_fit is not None
 
 
 def test_what_is_not_installed_is_said_without_starting_a_process(data):
@@ -96,7 +101,7 @@ def test_processes_and_files_are_gone_afterwards(tmp_path, monkeypatch):
     entry = Entry(sleeper, lambda: synthetic(200, 3), (1, 2), 1)
     (section,) = play([Plan("one", (entry, entry))], 1)
     assert [run.reason for run in section.runs] == [None, None]
-    time.sleep(0.1)
+    assert not multiprocessing.active_children()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,11 +111,34 @@ def test_names_are_told_apart_and_parameters_are_known():
     assert all(contender.parameters for contender in PEERS if "AdaBoost" not in contender.name)
 
 
+def test_a_fit_that_stops_early_does_not_count(data):
+    contender = Contender(
+        *("x", ("fake_estimators",), "Quitter", {"most": 3}), made=fake_estimators.rounds_made
+    )
+    assert played(contender, data).reason == "it stopped after 3 of 6 rounds"
+
+
+def test_a_fit_on_another_device_does_not_count(data):
+    contender = Contender(
+        *("x", ("fake_estimators",), "Traveller", {"device": "cuda:0"}),
+        device=fake_estimators.device_used,
+    )
+    assert played(contender, data).reason == "it trained on cpu, not on cuda:0"
+
+
+def test_who_does_not_answer_in_time_withdraws_and_is_ended(data):
+    sleeper = fake("Sleeper", preparing=60.0, a_round=0, predicting=0)
+    start = time.monotonic()
+    assert played(sleeper, data, limit=5.0).reason == "no answer within 5 s"
+    assert time.monotonic() - start < 30
+    assert not multiprocessing.active_children()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("contender", PEERS, ids=lambda contender: contender.name)
 def test_a_peer_that_is_here_is_measured(contender, data):
-    run = played(contender, data, predicts=True)
-    if run.reason and ("not installed" in run.reason or "GPU" in run.reason):
-        pytest.skip(run.reason)
+    if reason := contender.absent() or contender.unfit():
+        pytest.skip(reason)
+    run = played(contender, data, whole=True)
     assert run.reason is None
     assert run.accuracy > 0.5
