@@ -134,16 +134,16 @@ def _growth(report: Report) -> Figure:
 def _limit(report: Report) -> Figure:
     figure, grid = _panels(report.sections, 1, _height)
     (section,), ((axes,),) = report.sections, grid
-    rows = _points(axes, section, per_round, 1e3)
-    for row, run in rows:
+    drawn: dict[str, Line2D] = {}
+    for row, run in _points(axes, section, per_round, 1e3):
         if speed := speed_of(report, run):
             for name, (seconds, look) in _yardsticks(run, speed).items():
                 ends = [row - 0.4, row + 0.4]
-                once = name if row == 0 else None
-                axes.plot([seconds * 1e3] * 2, ends, **look, linewidth=2, label=once)
+                drawn[name] = axes.plot([seconds * 1e3] * 2, ends, **look, linewidth=2)[0]
     axes.set(xlabel="ms per round", title=_title(section))
-    if rows:
-        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(
+        list(drawn.values()), list(drawn), loc="outside lower center", ncols=2, frameon=False
+    )
     return figure
 
 
