@@ -7,12 +7,10 @@ model: the digests are compared, and the command fails if they differ.
 from __future__ import annotations
 
 import argparse
-import functools
 
 from bench.contenders import BACKENDS
-from bench.data import load, require
-from bench.options import add_data, add_turns, chosen
-from bench.play import Entry, Plan
+from bench.options import add_data, add_turns
+from bench.plan import Plan, plans_over_data
 
 ROUNDS = (2, 12)
 
@@ -25,13 +23,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def plans(options: argparse.Namespace) -> list[Plan]:
     """A section for each data set."""
-    found = []
-    for name in options.data:
-        require(name)
-        data = functools.partial(load, name, options.samples, options.features)
-        entries = [
-            Entry(contender, data, options.rounds, options.threads)
-            for contender in chosen(BACKENDS, options.only)
-        ]
-        found.append(Plan(name, tuple(entries)))
-    return found
+    return plans_over_data(options, BACKENDS, whole=False)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from bench.contenders import BACKENDS, PEERS
 from bench.data import DataSet, synthetic
-from bench.options import UsageError, add_axis, add_turns, chosen
-from bench.play import Entry, Plan
+from bench.options import UsageError, add_axis, add_turns
+from bench.plan import Entry, Plan, chosen
 from bench.summary import AXES
 
 ROUNDS = (5, 25)

@@ -13,8 +13,8 @@ import functools
 
 from bench.contenders import BACKENDS
 from bench.data import synthetic
-from bench.options import add_turns, chosen, whole
-from bench.play import Entry, Plan
+from bench.options import add_shape, add_turns, whole
+from bench.plan import Entry, Plan, chosen
 from bench.speed import COPY_BYTES, Probe, gpu_probe, host_probe
 
 ROUNDS = (2, 12)
@@ -22,8 +22,7 @@ ROUNDS = (2, 12)
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
-    parser.add_argument("--samples", type=whole(16), default=1_000_000, metavar="M")
-    parser.add_argument("--features", type=whole(3), default=20, metavar="D")
+    add_shape(parser, samples=1_000_000, features=20)
     parser.add_argument(
         "--copy-bytes",
         type=whole(1 << 16),

@@ -70,20 +70,22 @@ def add_data(
 ) -> None:
     """Which data, and the size of what is drawn."""
     parser.add_argument("--data", nargs="+", choices=NAMES, default=default, help="data sets")
-    parser.add_argument(
-        "--samples",
-        type=whole(16),
-        default=samples,
-        metavar="M",
-        help="of synthetic data (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--features",
-        type=whole(3),
-        default=features,
-        metavar="D",
-        help="of synthetic data (default: %(default)s)",
-    )
+    add_shape(parser, samples=samples, features=features)
+
+
+def add_shape(parser: argparse.ArgumentParser, *, samples: int, features: int) -> None:
+    """The size of the data that are drawn."""
+    for flag, letter, default, least in (
+        ("--samples", "M", samples, 16),
+        ("--features", "D", features, 3),
+    ):
+        parser.add_argument(
+            flag,
+            type=whole(least),
+            default=default,
+            metavar=letter,
+            help="of synthetic data (default: %(default)s)",
+        )
 
 
 def add_axis(
@@ -154,8 +156,3 @@ def add_turns(
         metavar="NAME",
         help="who must have been measured, or the command fails",
     )
-
-
-def chosen(contenders: Sequence[Contender], only: Sequence[str] | None) -> list[Contender]:
-    """Those asked for, in their own order; all if none were named."""
-    return [contender for contender in contenders if not only or contender.name in only]

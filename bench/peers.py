@@ -10,12 +10,10 @@ predict host arrays too: gpustump on the CPU wherever it trained, XGBoost cuda o
 from __future__ import annotations
 
 import argparse
-import functools
 
 from bench.contenders import PEERS
-from bench.data import load, require
-from bench.options import add_data, add_turns, chosen
-from bench.play import Entry, Plan
+from bench.options import add_data, add_turns
+from bench.plan import Plan, plans_over_data
 
 ROUNDS = (10, 100)
 
@@ -28,13 +26,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def plans(options: argparse.Namespace) -> list[Plan]:
     """A section for each data set."""
-    found = []
-    for name in options.data:
-        require(name)
-        data = functools.partial(load, name, options.samples, options.features)
-        entries = [
-            Entry(contender, data, options.rounds, options.threads, whole=True)
-            for contender in chosen(PEERS, options.only)
-        ]
-        found.append(Plan(name, tuple(entries)))
-    return found
+    return plans_over_data(options, PEERS, whole=True)

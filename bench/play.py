@@ -10,48 +10,16 @@ import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.contenders import Contender
 from bench.data import DataSet, Stored, store
+from bench.plan import Plan
 from bench.records import Section
 from bench.speed import Probe
 from bench.timing import Player, take_turns
 from bench.worker import Worker
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One contender's part in a section.
-
-    Attributes
-    ----------
-    contender : Contender
-    data : callable
-        Makes the data set; entries that share this share the data.
-    rounds : tuple of int
-        Of the short and the long fit.
-    threads : int
-    whole : bool
-        Whether predicting and memory are measured too.
-    """
-
-    contender: Contender
-    data: Callable[[], DataSet]
-    rounds: tuple[int, int]
-    threads: int
-    whole: bool = False
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Entries that take turns with each other, under a name."""
-
-    name: str
-    entries: tuple[Entry, ...]
 
 
 def play(

@@ -15,7 +15,8 @@ import pytest
 
 from bench.contenders import BACKENDS, PEERS, Contender
 from bench.data import Stored, store, synthetic
-from bench.play import Entry, Plan, play
+from bench.plan import Entry, Plan
+from bench.play import play
 from bench.records import Run
 from bench.summary import per_round, preparation, spread
 from bench.timing import take_turns
