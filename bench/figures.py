@@ -236,7 +236,7 @@ def _name_sizes(axes: Axes, section: Section) -> None:
 def _short(number: str) -> str:
     """A size on an axis: 25k, 1.6M."""
     for unit, zeros in (("M", 6), ("k", 3)):
-        if number.isdigit() and len(number) > zeros:
+        if len(number) > zeros and int(number) % 10 ** (zeros - 1) == 0:
             return f"{int(number) / 10**zeros:g}{unit}"
     return number
 

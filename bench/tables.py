@@ -100,7 +100,7 @@ def _rule(widths: Sequence[int], columns: Sequence[str]) -> list[str]:
 def _backends(_: Report, section: Section) -> str:
     base = _base(section)
     columns = ["", "ms per round", "ns per element", f"x {base.contender}"]
-    columns += ["load, s", "first fit, s", "digest"]
+    columns += ["load, s", "first fit, +s", "digest"]
 
     def row(run: Run) -> list[str]:
         return [
@@ -119,7 +119,7 @@ def _peers(_: Report, section: Section) -> str:
     times = f"x {base.contender}"
     fit = f"{section.runs[0].rounds[1]} rounds, s"
     speed = ["", "exact", "ms per round", times, "prepare, s", fit, times]
-    worth = ["", "predict, ms", "load, s", "first fit, s", "memory, MB", "accuracy", "AUC"]
+    worth = ["", "predict, ms", "load, s", "first fit, +s", "memory, MB", "accuracy", "AUC"]
 
     def how_fast(run: Run) -> list[str]:
         return [

@@ -72,6 +72,15 @@ def test_growth_shows_rounds_and_preparation_over_the_axis_and_the_exponent():
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "1k"]
 
 
+def test_sizes_on_an_axis_are_shortened_only_where_nothing_is_lost():
+    section = Section(
+        "samples", tuple(run((1, 2), samples=m) for m in (100, 4096, 25_000, 1_600_000))
+    )
+    axes = figure_of(report("growth", section)).axes[0]
+    labels = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert labels == ["100", "4096", "25k", "1.6M"]
+
+
 def test_limit_shows_both_yardsticks_where_the_speeds_put_them():
     speed = Speed("cpu", 1, copied=24_000, copy=(0.1,), gathered=8_000, gather=(0.2,))
     section = Section("limit", (run((0.0, 10.0), contender="gpustump numpy"),))
