@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return 130
-    except (UsageError, FormatError, MissingDataError, OSError) as error:
+    except (UsageError, FormatError, MissingDataError, OSError, MemoryError) as error:
         print(f"python -m bench: error: {error}", file=sys.stderr)
         return 2
 
@@ -85,12 +85,18 @@ def measure(options: argparse.Namespace, given: Sequence[str]) -> int:
 
 def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
     """Who had to be measured and was not."""
-    return [
-        f"{run.contender} was not measured on {section.name}: {run.reason}"
-        for section in sections
-        for run in section.runs
-        if run.contender in needed and run.reason
-    ]
+    missed = []
+    for section in sections:
+        reasons = {run.contender: run.reason for run in section.runs if run.reason}
+        reasons |= dict.fromkeys(
+            set(needed) - {run.contender for run in section.runs}, "it did not take part"
+        )
+        missed += [
+            f"{name} was not measured on {section.name}: {reasons[name]}"
+            for name in needed
+            if name in reasons
+        ]
+    return missed
 
 
 def show(options: argparse.Namespace, _: Sequence[str]) -> int:

@@ -110,13 +110,15 @@ def synchronise() -> None:
         torch.cuda.synchronize()
     if cupy is not None:
         cupy.cuda.Device().synchronize()
-    if jax is not None:  # what was sent to a device before this is done before it
-        for device in jax.devices():
-            jax.device_put(np.zeros(1, dtype=np.float32), device).block_until_ready()
+    if jax is not None:
+        jax.block_until_ready(jax.live_arrays())
 
 
 def release() -> None:
-    """Give back the GPU memory that libraries keep for later: others share the GPU."""
+    """Give back the GPU memory that libraries keep for later: others share the GPU.
+
+    JAX keeps what it has taken; it takes only what it needs (see `worker`).
+    """
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()

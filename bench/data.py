@@ -183,6 +183,7 @@ def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
 def _held_out(name: str, X: np.ndarray, y: np.ndarray) -> DataSet:
     order = np.random.default_rng(0).permutation(len(X))
     test, train = np.split(order, [len(X) // 4])
+    X = np.ascontiguousarray(X)  # row by row, as drawn data are
     return DataSet(name, X[train], y[train], X[test], y[test])
 
 

@@ -190,10 +190,11 @@ def _points(
             markerfacecolor=None if run.exact else "white",
             capsize=2,
         )
-    axes.set_xscale("log")
+    if any(value > 0 for run in runs for value in of(run)):  # noise can turn a slope negative
+        axes.set_xscale("log")
+        _plain_ticks(axes.xaxis)
     axes.set_yticks(range(len(runs)), [run.contender for run in runs])
     axes.set_ylim(max(len(runs), 1) - 0.5, -0.5)
-    _plain_ticks(axes.xaxis)
     return list(enumerate(runs))
 
 

@@ -29,9 +29,10 @@ class Peak:
 def peak_memory() -> Iterator[Peak]:
     """Watch the memory of what is done inside the `with`; the values stand after it."""
     peak = Peak()
+    gpu_memory = _gpu_memory()  # first, since loading that takes memory too
     marked = _reset_mark()
     before = _kilobytes("VmRSS")
-    with _watched_gpu(peak):
+    with _watched_gpu(peak, gpu_memory):
         yield peak
     if marked and before is not None:
         peak.host = max(((_kilobytes("VmHWM") or before) - before) * 1024, 0)
@@ -55,9 +56,8 @@ def _kilobytes(name: str) -> int | None:
 
 
 @contextlib.contextmanager
-def _watched_gpu(peak: Peak) -> Iterator[None]:
+def _watched_gpu(peak: Peak, in_use: Callable[[], int] | None) -> Iterator[None]:
     """Keep the most memory in use on the GPU in `peak.device`, if there is one, and only one."""
-    in_use = _gpu_memory()
     if in_use is None:
         yield
         return

@@ -35,7 +35,7 @@ def seconds(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not number >= 0:
+    if not 0 <= number <= 1e6:  # more than any wait can be told
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return number
 

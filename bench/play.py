@@ -66,14 +66,13 @@ def _played(
         print(f"measuring {plan.name}, {len(plan.entries)} entries ...", file=sys.stderr)
     with TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True) as folder:
         workers = _enlisted(plan, Path(folder), limit)
-        try:
+        with contextlib.ExitStack() as ending:
+            for worker in workers:
+                ending.callback(worker.close)
             taken = take_turns(
                 workers, turns, patience=patience, before_turn=measure_probes, step=step
             )
             runs = tuple(worker.run(*each) for worker, each in zip(workers, taken, strict=True))
-        finally:
-            for worker in workers:
-                worker.close()
     return Section(plan.name, runs)
 
 

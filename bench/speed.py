@@ -7,6 +7,7 @@ with memory of its own; on a GPU CuPy or PyTorch.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -98,6 +99,7 @@ def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
                 return maker(n_samples, copy_bytes)
             except Exception as error:  # broken, or built without CUDA: the next may work
                 print(f"the GPU's memory cannot be measured by {module}: {error}", file=sys.stderr)
+            with contextlib.suppress(Exception):  # what is broken may not be able to
                 release()
     return None
 

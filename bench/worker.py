@@ -15,13 +15,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.contenders import Contender, on_host, release, synchronise
+from bench.contenders import Contender, as_it_is, on_host, release, synchronise
 from bench.data import Stored
 from bench.memory import Peak, peak_memory
 from bench.records import Run, Turn
@@ -87,6 +88,7 @@ class Worker:
         self.threads = threads
         self.whole = whole
         self.limit = limit
+        self._tried = False
         self._peak = Peak()
         self._start: Start | None = None
         self._process: Any = None
@@ -157,16 +159,20 @@ class Worker:
         """Start a process; returns the seconds it took to load the libraries."""
         context = multiprocessing.get_context("spawn")
         self._pipe, far_end = context.Pipe()
-        self._process = context.Process(
+        tried = self._tried  # what a GPU library starts for that trial would not count as a start
+        process = context.Process(
             target=serve,
-            args=(far_end, self.contender, self.data, self._log, self.threads),
+            args=(far_end, self.contender, self.data, self._log, self.threads, tried),
             daemon=True,
         )
         threads = dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
         with _variables({**threads, **_SHARED_GPU}), _uninterrupted():
-            self._process.start()
+            process.start()
+        self._process = process
         far_end.close()
-        return float(self._receive())
+        seconds = float(self._receive())
+        self._tried = True
+        return seconds
 
     def _ask(self, order: str, *arguments: int) -> Any:
         assert self._pipe is not None
@@ -175,14 +181,17 @@ class Worker:
         return self._receive()
 
     def _receive(self) -> Any:
+        """The answer; whoever has none is ended at once, lest it keep cores and memory."""
         assert self._pipe is not None
         try:
             if not self._pipe.poll(self.limit):
-                raise WithdrawnError(f"no answer within {self.limit:g} s")
-            went_well, answer = self._pipe.recv()
+                went_well, answer = False, f"no answer within {self.limit:g} s"
+            else:
+                went_well, answer = self._pipe.recv()
         except (EOFError, OSError):
-            raise WithdrawnError(self._how_it_ended()) from None
+            went_well, answer = False, self._how_it_ended()
         if not went_well:
+            self.close()
             raise WithdrawnError(answer)
         return answer
 
@@ -198,13 +207,18 @@ class Worker:
         return f"{how}: {lines[-1][:200]}" if lines else how
 
 
-def serve(pipe: Connection, contender: Contender, data: Stored, log: Path, threads: int) -> None:
-    """The far end: answer orders until the pipe closes. Runs in the worker's process."""
+def serve(
+    pipe: Connection, contender: Contender, data: Stored, log: Path, threads: int, tried: bool
+) -> None:
+    """The far end: answer orders until the pipe closes. Runs in the worker's process.
+
+    It is found out whether the contender can take part, unless that was tried before.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the near end to handle
     _print_into(log)
     _use_cores(threads)
     stage = _Stage(contender, data, threads)
-    if not _answer(pipe, stage.load):
+    if not _answer(pipe, stage.load, tried):
         return
     while True:
         try:
@@ -237,15 +251,16 @@ class _Stage:
         self._y_test = np.zeros(0)
         self._model: Any = None
 
-    def load(self) -> float:
+    def load(self, tried: bool) -> float:
         """Seconds to import what the contender needs; then its data go where they belong."""
         seconds, _ = timed(self._contender.load)
-        if reason := self._contender.unfit():
+        if not tried and (reason := self._contender.unfit()):
             raise WithdrawnError(reason)
         host = self._data.arrays()
         self._y_test = host["y_test"]
         self._placed = {part: self._contender.place(x) for part, x in host.items()}
-        synchronise()
+        if self._contender.place is not as_it_is:  # else no device has been touched yet
+            synchronise()
         return seconds
 
     def weigh(self, rounds: int) -> Peak:
@@ -329,6 +344,7 @@ def _uninterrupted() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # starting it lifts the block, so it comes before
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

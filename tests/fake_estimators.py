@@ -95,3 +95,9 @@ class Traveller(Sleeper):
 
 def device_used(model: Traveller) -> str:
     return "cpu"
+
+
+def counted_trial() -> None:
+    """Nothing stands against it; every call leaves a line."""
+    with open(os.environ["TRIALS"], "a") as file:
+        file.write("tried\n")

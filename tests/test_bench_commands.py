@@ -16,7 +16,7 @@ import pytest
 from made_up import absent, report, run
 
 from bench import records
-from bench.__main__ import main
+from bench.__main__ import _missed, main
 from bench.contenders import PEERS
 from bench.records import Section
 from bench.summary import disagreement
@@ -161,13 +161,21 @@ def test_different_models_of_the_same_job_are_a_failure():
 @pytest.mark.slow
 def test_who_is_needed_and_cannot_be_measured_fails_the_run(tmp_path, capsys):
     names = ["gpustump torch cuda", "gpustump jax cuda"]  # one of them is not here, or both work
-    sizes = ["--samples", "16", "--features", "3", "--rounds", "1", "2", "--turns", "1"]
+    sizes = ["--samples", "300", "--features", "3", "--rounds", "1", "20", "--turns", "1"]
     target = tmp_path / "x.json"
     status = main(["backends", *sizes, "--only", *names, "--need", *names, "-o", str(target)])
     reasons = [each.reason for each in records.read(target).sections[0].runs if each.reason]
     assert status == bool(reasons)
     complaints = capsys.readouterr().err
     assert all(f"was not measured on synthetic: {reason}" in complaints for reason in reasons)
+
+
+def test_who_is_needed_and_does_not_take_part_is_missed():
+    sections = [Section("drawn", (run((1, 2), contender="here"), absent()))]
+    assert _missed(["here", "absent", "elsewhere"], sections) == [
+        "absent was not measured on drawn: not installed",
+        "elsewhere was not measured on drawn: it did not take part",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +189,7 @@ def test_who_is_needed_and_cannot_be_measured_fails_the_run(tmp_path, capsys):
         ("backends --threads 9999", "9999 threads; there are"),
         ("backends --only everyone", "invalid choice: 'everyone'"),
         ("backends --data nonsense", "invalid choice: 'nonsense'"),
+        ("peers --limit inf", "'inf' is not a number of seconds"),
         ("peers --patience soon", "'soon' is not a number of seconds"),
         ("growth --axes sideways", "invalid choice: 'sideways'"),
         ("growth --round-counts 2", "argument --round-counts: '2'"),

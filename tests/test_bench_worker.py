@@ -17,7 +17,7 @@ from bench.contenders import BACKENDS, PEERS, Contender
 from bench.data import Stored, store, synthetic
 from bench.plan import Entry, Plan
 from bench.play import play
-from bench.records import Run
+from bench.records import Run, Turn
 from bench.summary import per_round, preparation, spread
 from bench.timing import take_turns
 from bench.worker import Worker
@@ -127,12 +127,36 @@ def test_a_fit_on_another_device_does_not_count(data):
     assert played(contender, data).reason == "it trained on cpu, not on cuda:0"
 
 
-def test_who_does_not_answer_in_time_withdraws_and_is_ended(data):
-    sleeper = fake("Sleeper", preparing=60.0, a_round=0, predicting=0)
+def test_who_does_not_answer_in_time_is_ended_before_others_are_timed(data):
+    sleeper = Worker(fake("Sleeper", preparing=60.0, a_round=0, predicting=0), data, (1, 2), 1)
+    sleeper.limit = 5.0
+    seen = []
+
+    class Onlooker:
+        def warm_up(self) -> None:
+            pass
+
+        def turn(self) -> Turn:
+            seen.append(multiprocessing.active_children())
+            return Turn(1.0, 2.0)
+
     start = time.monotonic()
-    assert played(sleeper, data, limit=5.0).reason == "no answer within 5 s"
+    (_, reason), _ = take_turns([sleeper, Onlooker()], 1)
+    assert (reason, seen) == ("no answer within 5 s", [[]])
     assert time.monotonic() - start < 30
-    assert not multiprocessing.active_children()
+    assert sleeper.run([], reason).reason == reason
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_whether_it_can_take_part_is_tried_once(whole, data, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIALS", str(tmp_path / "trials"))
+    contender = Contender(
+        *("x", ("fake_estimators",), "Sleeper"),
+        {"preparing": 0, "a_round": 0, "predicting": 0},
+        unfit=fake_estimators.counted_trial,
+    )
+    assert played(contender, data, whole=whole).reason is None
+    assert (tmp_path / "trials").read_text() == "tried\n"
 
 
 @pytest.mark.slow
