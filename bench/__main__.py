@@ -22,7 +22,7 @@ from types import ModuleType
 
 from bench import backends, growth, limit, peers, records
 from bench.data import MissingDataError
-from bench.machine import describe
+from bench.machine import describe, source_sha256
 from bench.options import UsageError
 from bench.play import play
 from bench.records import FormatError
@@ -76,7 +76,7 @@ def measure(options: argparse.Namespace, given: Sequence[str]) -> int:
     print(page(records.read(target)))
     print(f"\nwritten: {', '.join(map(str, [target, *_figures(target)]))}", file=sys.stderr)
     problems = [disagreement(sections), *_missed(options.need, sections)]
-    if describe()["source_sha256"] != machine["source_sha256"]:
+    if source_sha256() != machine["source_sha256"]:
         problems.append("the sources were changed while they were measured: do not trust this run")
     for problem in filter(None, problems):
         print(f"python -m bench: {problem}", file=sys.stderr)

@@ -49,9 +49,11 @@ class Contender:
         How many rounds a fitted model holds; None if that is not known. A fit that ends early
         would make the others look cheap.
     device : callable
-        Where a fitted model says that it was trained, if it says.
-    rounds, threads : str or None
-        The parameters for those; None if it has none (a worker's threads are limited anyway).
+        Where a fitted model says that it was trained; None if it does not say.
+    rounds : str
+        The parameter for their number.
+    threads : str or None
+        The parameter for theirs; None if it has none (a worker's are limited anyway).
     place : callable
         NumPy's arrays to the library and device that it is measured on, outside the timing.
     unfit : callable

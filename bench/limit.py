@@ -2,8 +2,8 @@
 
 Before every turn the memory is measured: how fast it copies, how fast it gathers in random order.
 Two yardsticks come from that: a round that moved one byte an element and 16 a sample, as fast as a
-copy, and a round that gathered once an element, as a scan in sorted order does. A scan over
-histograms may beat the second; none that reads byte codes beats the first.
+copy, and a round that gathered once an element, as a scan in sorted order does. Neither is a proof:
+a scan over histograms may beat the second, one that skips elements or packs codes even the first.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "gpustump": importlib.import_module("gpustump").__version__,
         "commit": _commit(),
-        "source_sha256": _source(),
+        "source_sha256": source_sha256(),
         "versions": {name: v for name in _LIBRARIES if (v := _version(name))},
         "gpus": list(gpus()),
     }
@@ -73,7 +73,7 @@ def _memory() -> int | None:
         return None
 
 
-def _source() -> str:
+def source_sha256() -> str:
     """SHA-256 of the sources that were measured and that measured, wherever they came from."""
     content = hashlib.sha256()
     for folder in ("gpustump", "bench"):

@@ -89,10 +89,10 @@ def exponents(of: Quantity, sizes: Sequence[float], runs: Sequence[Run]) -> list
 
 
 def bytes_to_move(run: Run) -> int:
-    """The fewest bytes that a round of an exact scan over byte codes moves.
+    """The bytes that a round moves if it reads all codes and all weights once.
 
-    Of every element its code, one byte, read once; of every sample its weight, 8 bytes, read and
-    written once. It is a yardstick: a scan that packs two codes in a byte could do with less.
+    Of every element its code, one byte, read; of every sample its weight, 8 bytes, read and
+    written. It is a yardstick: a scan that skips elements or packs codes could do with less.
     """
     return run.samples * run.features + 2 * 8 * run.samples
 
