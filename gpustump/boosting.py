@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.columns import Columns, prepare
-from gpustump.scan import Cut, best_cut
+from gpustump.distribution import Distribution, Factors
+from gpustump.engine import distribution, prepare
+from gpustump.scan import Cut
 from gpustump.stump import Stump
 from gpustump.validation import (
     check_both_signs,
@@ -33,9 +34,10 @@ from gpustump.validation import (
     check_table,
     check_weights,
 )
-from gpustump.weights import SignedWeights, in_units, reweighted, signed
+from gpustump.weights import factors
 
 if TYPE_CHECKING:
+    from gpustump.engine import AnyColumns
     from gpustump.ensemble import StumpEnsemble
 
 VOTE_UNIT = 2.0**-36
@@ -43,6 +45,10 @@ VOTE_UNIT = 2.0**-36
 
 VOTES_LIMIT = 2.0**17
 """Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
+
+_LOG_ERROR = 2.0**-46
+"""More than a C library's logarithm, of a quotient rounded once, is ever off, relatively: 2**-52
+is usual."""
 
 _EXACT = decimal.Context(
     prec=50,
@@ -97,7 +103,12 @@ Callback = Callable[[Round], bool | None]
 
 
 def fit_stump(
-    X: Array, y: Array, sample_weight: Array | None = None, *, block_bytes: int | None = None
+    X: Array,
+    y: Array,
+    sample_weight: Array | None = None,
+    *,
+    block_bytes: int | None = None,
+    n_jobs: int | None = None,
 ) -> Stump:
     """The decision stump of least weighted error: over every feature, threshold and sign.
 
@@ -110,7 +121,10 @@ def fit_stump(
     sample_weight : array (n_samples,), optional
         Finite and not negative, not all zero; only their ratios matter. Equal if not given.
     block_bytes : int, optional
-        How many bytes of temporaries the scan may take.
+        How many bytes of temporaries the reference scan may take.
+    n_jobs : int, optional
+        Threads for the CPU kernels; by default all that this process may use. The stump does not
+        depend on it.
 
     Returns
     -------
@@ -130,9 +144,9 @@ def fit_stump(
     """
     X = check_table(X)
     with arrays.computing_on(X):
-        columns, y, weights = _prepared(X, y, sample_weight, block_bytes)
-        sums = signed(in_units(weights), y)
-        return _stump(columns, best_cut(columns, sums), sums)
+        columns, y, weights = _prepared(X, y, sample_weight, 1, block_bytes, n_jobs)
+        first = distribution(columns, y, weights)
+        return _stump(columns, first.best_cut(), first.mass)
 
 
 def boost(
@@ -144,12 +158,13 @@ def boost(
     n_rounds: int | None = None,
     callback: Callback | None = None,
     block_bytes: int | None = None,
+    n_jobs: int | None = None,
 ) -> Boosting:
     """AdaBoost with exact decision stumps, as an iterator over its rounds.
 
     Parameters
     ----------
-    X, y, sample_weight, block_bytes
+    X, y, sample_weight, block_bytes, n_jobs
         As for `fit_stump`.
     learning_rate : float
         Shrinks every vote; above 0.
@@ -178,7 +193,7 @@ def boost(
     rate = check_real(learning_rate, "learning_rate", above=0.0)
     limit = None if n_rounds is None else check_count(n_rounds, "n_rounds")
     with arrays.computing_on(X):
-        columns, y, weights = _prepared(X, y, sample_weight, block_bytes)
+        columns, y, weights = _prepared(X, y, sample_weight, limit, block_bytes, n_jobs)
     return Boosting(columns, y, weights, learning_rate=rate, n_rounds=limit, callback=callback)
 
 
@@ -188,6 +203,7 @@ class Boosting(Iterator[Round]):
     Parameters
     ----------
     columns : Columns
+        As `engine.prepare` makes them.
     y : array (n_samples,) of float64
         -1.0 or 1.0 for each of the columns' samples.
     sample_weight : array (n_samples,) of float64
@@ -206,7 +222,7 @@ class Boosting(Iterator[Round]):
 
     def __init__(
         self,
-        columns: Columns,
+        columns: AnyColumns,
         y: Array,
         sample_weight: Array,
         *,
@@ -216,25 +232,26 @@ class Boosting(Iterator[Round]):
     ) -> None:
         self.stop_reason: str | None = None
         self._columns = columns
-        self._y = y
         self._learning_rate = learning_rate
         self._n_rounds = n_rounds
         self._callback = callback
-        self._xp = arrays.namespace_of(y)
         self._stumps: list[Stump] = []
         self._votes: list[float] = []
         self._training_bound = 1.0
         self._sum_of_votes = 0.0
-        with arrays.computing_on(self._y):
-            self._weights = in_units(sample_weight)
-            first = signed(self._weights, y)
-            self._masses, self._mass = self._xp.abs(first.values), first.mass
-            self._decision = self._xp.zeros_like(y)
+        self._y = y
+        with arrays.computing_on(y):
+            self._samples = distribution(columns, y, sample_weight)
 
     @property
     def n_done(self) -> int:
         """Rounds done so far, those of `resume` included."""
         return len(self._stumps)
+
+    @property
+    def weights(self) -> Array:
+        """D_t for the next round, (n_samples,) of float64, up to a common factor."""
+        return self._samples.weights
 
     @property
     def model(self) -> StumpEnsemble:
@@ -272,39 +289,35 @@ class Boosting(Iterator[Round]):
         """
         with arrays.computing_on(self._y):
             for stump, vote in zip(stumps, votes, strict=True):
-                sums = signed(self._weights, self._y)
-                predicted = stump.on_values(self._columns.values(stump.feature))
-                agreed = self._xp.where(predicted > 0, sums.values, -sums.values)
-                agreement = int(self._xp.sum(agreed))
-                wrong = (sums.mass - agreement) // 2
-                self._advance(stump, predicted, vote, wrong, sums.mass)
+                agreement = self._samples.agreement_of(stump)
+                wrong = (self._samples.mass - agreement) // 2
+                self._advance(stump, None, vote, wrong)
                 if wrong == 0:
                     self.stop_reason = "perfect"
 
     def _round(self) -> Round | None:
-        sums = signed(self._weights, self._y)
-        cut = best_cut(self._columns, sums)
-        wrong = (sums.mass - cut.agreement) // 2
-        vote = self._vote(sums, wrong)
+        samples = self._samples
+        cut, mass = samples.best_cut(), samples.mass
+        wrong = (mass - cut.agreement) // 2
+        vote = self._vote(samples, wrong)
         if vote == 0.0:
-            self.stop_reason = "small vote" if self._has_edge(wrong, sums.mass) else "no edge"
+            self.stop_reason = "small vote" if self._has_edge(wrong, mass) else "no edge"
             return None
         if self._sum_of_votes + vote > VOTES_LIMIT:
             self.stop_reason = "large votes"
             return None
-        stump = _stump(self._columns, cut, sums)
-        predicted = stump.on_values(self._columns.values(stump.feature))
-        normaliser = self._advance(stump, predicted, vote, wrong, sums.mass)
+        stump = _stump(self._columns, cut, mass)
+        normaliser = self._advance(stump, cut, vote, wrong)
         if wrong == 0:
             self.stop_reason = "perfect"
         return Round(
             number=len(self._stumps),
             stump=stump,
             error=stump.error,
-            edge=cut.agreement / (2 * sums.mass),
+            edge=cut.agreement / (2 * mass),
             vote=vote,
             normaliser=normaliser,
-            training_error=self._training_error(),
+            training_error=samples.training_error,
             training_bound=self._training_bound,
         )
 
@@ -312,70 +325,79 @@ class Boosting(Iterator[Round]):
         """Whether the stump is better than chance by more than what is rounded away."""
         return wrong == 0 or vote_of(wrong, mass, 1.0) != 0.0
 
-    def _vote(self, sums: SignedWeights, wrong: int) -> float:
+    def _vote(self, samples: Distribution, wrong: int) -> float:
         if wrong:
-            return vote_of(wrong, sums.mass, self._learning_rate)
-        lightest = int(self._xp.min(self._xp.abs(sums.values)))
-        return vote_of(lightest, 2 * sums.mass, self._learning_rate)
+            return vote_of(wrong, samples.mass, self._learning_rate)
+        return vote_of(samples.lightest(), 2 * samples.mass, self._learning_rate)
 
-    def _advance(self, stump: Stump, predicted: Array, vote: float, wrong: int, mass: int) -> float:
-        """Add a stump's votes to the decision and reweight the samples; returns the normaliser."""
-        with decimal.localcontext(_EXACT):
-            odds = (Decimal(vote) * 2).exp()
-        normaliser = normaliser_of(wrong, mass, vote)
+    def _advance(self, stump: Stump, cut: Cut | None, vote: float, wrong: int) -> float:
+        """Take a stump into the ensemble and reweight the samples; returns the normaliser."""
+        samples = self._samples
+        correct = samples.mass - wrong
+        odds, normaliser = odds_and_normaliser(wrong, samples.mass, vote)
         self._stumps.append(stump)
         self._votes.append(vote)
         self._training_bound *= normaliser
         self._sum_of_votes += abs(vote)
-        self._decision = self._decision + predicted * vote
-        self._weights = reweighted(
-            self._weights,
-            predicted != self._y,
-            odds,
-            correct_mass=mass - wrong,
-            wrong_mass=wrong,
+        by = factors(
+            odds, correct_mass=correct, wrong_mass=wrong, n_samples=self._columns.n_samples
         )
+        samples.advance(stump, cut, vote, Factors(*by))
         return normaliser
-
-    def _training_error(self) -> float:
-        xp = self._xp
-        mistaken = (self._decision > 0) != (self._y > 0)
-        return int(xp.sum(xp.where(mistaken, self._masses, 0))) / self._mass
 
 
 def vote_of(wrong: int, mass: int, learning_rate: float) -> float:
     """The vote of a stump that gets `wrong` of `mass` wrong, and not 0: see `Round`.
 
-    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`.
+    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`. The C library's logarithm
+    will do where it leaves no doubt which multiple is nearest; else decimal arithmetic decides.
+    """
+    scale = learning_rate / (2 * VOTE_UNIT)
+    log_odds = math.log((mass - wrong) / wrong) if mass > wrong else -math.inf
+    units = log_odds * scale
+    if abs(units) < 2.0**40:
+        doubt = (1.0 + abs(log_odds)) * scale * _LOG_ERROR
+        nearest = round(units)
+        if abs(units - nearest) + doubt < 0.5:
+            return nearest * VOTE_UNIT
+    with decimal.localcontext(_EXACT):
+        exactly = (Decimal(mass - wrong) / Decimal(wrong)).ln() / 2
+        exactly = exactly * Decimal(learning_rate) / Decimal(VOTE_UNIT)
+        if abs(exactly) > VOTES_LIMIT / VOTE_UNIT:
+            return math.inf
+        return int(exactly.to_integral_value()) * VOTE_UNIT
+
+
+def odds_and_normaliser(wrong: int, mass: int, vote: float) -> tuple[Decimal, float]:
+    """exp(2 * vote), and Z_t, the reweighted distribution's sum before it is normalised.
+
+    See `Round` for Z_t.
     """
     with decimal.localcontext(_EXACT):
-        log_odds = (Decimal(mass - wrong) / Decimal(wrong)).ln()
-        units = log_odds / 2 * Decimal(learning_rate) / Decimal(VOTE_UNIT)
-        if abs(units) > VOTES_LIMIT / VOTE_UNIT:
-            return math.inf
-        return int(units.to_integral_value()) * VOTE_UNIT
-
-
-def normaliser_of(wrong: int, mass: int, vote: float) -> float:
-    """Z_t, the sum of the reweighted distribution before it is normalised; see `Round`."""
-    with decimal.localcontext(_EXACT):
         growth = Decimal(vote).exp()
-        return float((wrong * growth + (mass - wrong) / growth) / mass)
+        normaliser = (wrong * growth + (mass - wrong) / growth) / mass
+        return growth * growth, float(normaliser)
 
 
 def _prepared(
-    X: Array, y: Array, sample_weight: Array | None, block_bytes: int | None
-) -> tuple[Columns, Array, Array]:
+    X: Array,
+    y: Array,
+    sample_weight: Array | None,
+    n_rounds: int | None,
+    block_bytes: int | None,
+    n_jobs: int | None,
+) -> tuple[AnyColumns, Array, Array]:
     """Checked columns, labels and weights of the samples that have a weight."""
     y = check_signs(y, X)
     weights, rows = check_weights(sample_weight, X)
     if rows is not None:
         y = arrays.namespace_of(y).take(y, rows, axis=0)
         check_both_signs(y, "y, where sample_weight is not zero,")
-    return prepare(X, rows=rows, block_bytes=block_bytes), y, weights
+    columns = prepare(X, rows, n_rounds=n_rounds, block_bytes=block_bytes, n_jobs=n_jobs)
+    return columns, y, weights
 
 
-def _stump(columns: Columns, cut: Cut, sums: SignedWeights) -> Stump:
+def _stump(columns: AnyColumns, cut: Cut, mass: int) -> Stump:
     """The scan's integers as a stump."""
     position = cut.position
     return Stump(
@@ -383,5 +405,5 @@ def _stump(columns: Columns, cut: Cut, sums: SignedWeights) -> Stump:
         threshold=math.inf if position is None else columns.threshold(cut.feature, position),
         polarity=cut.polarity,
         missing=cut.missing,
-        error=(sums.mass - cut.agreement) // 2 / sums.mass,
+        error=(mass - cut.agreement) // 2 / mass,
     )

@@ -87,19 +87,15 @@ class Columns:
     def threshold(self, feature: int, position: int) -> float:
         """The threshold of the cut after a position: below the next value, not below this one.
 
-        It is the midpoint of the two values, computed in their own dtype. Where that rounds up to
-        the next value, overflows or is undefined, it is the lower value itself, so that comparing
-        with it always parts the samples just where the scan did. After the last present sample
-        there is no next value, and the threshold is infinite.
+        It is their `midpoint`. After the last present sample there is no next value, and the
+        threshold is infinite.
         """
         block, row = divmod(feature, self.blocks[0].order.shape[0])
         if position + 1 >= self.blocks[block].n_present[row]:
             return math.inf
         samples = arrays.integers(self.blocks[block].order[row, position : position + 2])
         low, high = (self._value(feature, sample) for sample in samples)
-        with np.errstate(all="ignore"):
-            middle = (low + high) / low.dtype.type(2)
-        return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
+        return midpoint(low, high)
 
     def _value(self, feature: int, sample: int) -> Any:
         """One value, as a NumPy scalar of the dtype in which values are compared."""
@@ -148,6 +144,17 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
         n_present=np.concatenate([block.n_present for block in blocks]),
         block_bytes=block_bytes,
     )
+
+
+def midpoint(low: Any, high: Any) -> float:
+    """A threshold between two values, computed in their own dtype.
+
+    Where the midpoint rounds up to the higher value, overflows or is undefined, it is the lower one
+    itself, so that comparing with it always parts the samples just where the scan did.
+    """
+    with np.errstate(all="ignore"):
+        middle = (low + high) / low.dtype.type(2)
+    return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
 
 
 def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:

@@ -122,14 +122,14 @@ def choose(found: Extremes, total: int, *, n_cuts: np.ndarray, n_present: np.nda
     feature = int(np.argmax(by_feature))
     agreement = int(by_feature[feature])
     if abs(total) > agreement:
-        return Cut(0, None, _sign(total), _sign(total), abs(total))
+        return Cut(0, None, sign_of(total), sign_of(total), abs(total))
     if split[feature] >= apart[feature]:
         polarity = 1 if first_is_high[feature] else -1
         position = int((found.high_at if polarity > 0 else found.low_at)[feature])
     else:
-        polarity = _sign(int(found.present[feature]))
+        polarity = sign_of(int(found.present[feature]))
         position = int(n_present[feature]) - 1
-    return Cut(feature, position, polarity, _sign(int(missing[feature]) or total), agreement)
+    return Cut(feature, position, polarity, sign_of(int(missing[feature]) or total), agreement)
 
 
 def _running_sums(values: Array, order: Array) -> Array:
@@ -174,6 +174,6 @@ def _at_last_present(score_left: Array, n_present: np.ndarray, samples: slice) -
     return xp.where(xp.asarray(inside, device=device), reached, 0)
 
 
-def _sign(value: int) -> int:
+def sign_of(value: int) -> int:
     """+1 or -1; zero counts as positive."""
     return 1 if value >= 0 else -1

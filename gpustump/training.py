@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Boosting, Callback, Round
-from gpustump.columns import Columns, prepare
 from gpustump.early_stopping import EarlyStopping
+from gpustump.engine import prepare
 from gpustump.ensemble import Member
 from gpustump.placement import DeviceError, brought_to, explained_errors, places_to_train
 from gpustump.progress import Bar
 from gpustump.validation import brought_beside
+
+if TYPE_CHECKING:
+    from gpustump.engine import AnyColumns
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Settings:
         Rounds without a better held-out error before stopping; None to hold nothing out.
     tol : float
     callback : callable or None
-    block_bytes : int or None
+    block_bytes, n_jobs : int or None
     show_progress : bool
     """
 
@@ -79,6 +83,7 @@ class Settings:
     tol: float = 0.0
     callback: Callback | None = None
     block_bytes: int | None = None
+    n_jobs: int | None = None
     show_progress: bool = False
 
 
@@ -175,7 +180,13 @@ def _train_on(
         X = brought_to(X, place)
         with arrays.computing_on(X):
             samples = samples.beside(X)
-            columns = prepare(X, rows=samples.rows, block_bytes=settings.block_bytes)
+            columns = prepare(
+                X,
+                samples.rows,
+                n_rounds=settings.n_rounds * (1 if n_classes == 2 else n_classes),
+                block_bytes=settings.block_bytes,
+                n_jobs=settings.n_jobs,
+            )
         if held_out is not None:
             held_out = held_out.beside(X)
         positives = [1] if n_classes == 2 else list(range(n_classes))
@@ -191,7 +202,11 @@ def _train_on(
 
 
 def _boosting(
-    columns: Columns, samples: Samples, held_out: Samples | None, positive: int, settings: Settings
+    columns: AnyColumns,
+    samples: Samples,
+    held_out: Samples | None,
+    positive: int,
+    settings: Settings,
 ) -> tuple[Boosting, EarlyStopping | None]:
     """One class against the rest, and what watches it."""
     with arrays.computing_on(columns.X):

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -75,47 +74,56 @@ def in_units(sample_weight: Array) -> Array:
     first = xp.ceil(_times_power_of_two(sample_weight, safe))
     first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
     mass = int(xp.sum(xp.astype(first, xp.int64)))
-    free = -_halvings(Fraction(mass), n_samples)
+    free = -_halvings(mass, 1, n_samples)
     scaled = xp.ceil(_times_power_of_two(sample_weight, safe + free))
     return xp.maximum(scaled, xp.ones_like(scaled))
 
 
-def reweighted(
-    weights: Array, wrong: Array, odds: Decimal, *, correct_mass: int, wrong_mass: int
-) -> Array:
-    """The next round's weights: those of misclassified samples grow by `odds` against the others'.
+def factors(
+    odds: Decimal, *, correct_mass: int, wrong_mass: int, n_samples: int
+) -> tuple[float, float, int]:
+    """What a round multiplies the weights by: (of misclassified samples, of the others, halvings).
 
     D_{t+1}(i) is proportional to D_t(i) * exp(-alpha_t * y_i * h_t(x_i)) [Freund and Schapire
     1997; COS 511, lecture 11]. Up to a common factor that leaves correct samples as they are and
-    multiplies wrong ones by exp(2 * alpha_t); the common factor is a power of two.
+    multiplies wrong ones by exp(2 * alpha_t); the common factor is 2**-halvings.
 
     Parameters
     ----------
-    weights : array (n_samples,) of float64
-    wrong : array (n_samples,) of bool
     odds : Decimal
         exp(2 * alpha_t), any positive number.
     correct_mass, wrong_mass : int
         The integer weights of the two parts in the round that just ended.
+    n_samples : int
     """
     if wrong_mass == 0:  # only a common factor would change
-        return weights
-    xp = arrays.namespace_of(weights)
-    n_samples = weights.shape[0]
-    growth = Fraction(odds)
+        return 1.0, 1.0, 0
+    growth, scale = odds.as_integer_ratio()
     # No weight is above its integer, and each product is within a factor 1 + 2**-52.
-    bound = correct_mass + growth * wrong_mass
-    halvings = _halvings(bound * (1 + Fraction(1, 2**52)), n_samples)
-    unit = Fraction(1, 2**halvings) if halvings >= 0 else Fraction(2**-halvings)
-    grown, kept = (arrays.scalar(float(f), weights) for f in (growth * unit, unit))
-    return xp.maximum(weights * xp.where(wrong, grown, kept), arrays.scalar(FLOOR, weights))
+    bound = (correct_mass * scale + growth * wrong_mass) * (2**52 + 1)
+    halvings = _halvings(bound, scale << 52, n_samples)
+    if halvings < 0:
+        growth <<= -halvings
+    else:
+        scale <<= halvings
+    return growth / scale, math.ldexp(1.0, -halvings), halvings  # dividing ints rounds once
 
 
-def _halvings(bound: Fraction, n_samples: int) -> int:
-    """The least k: weights of this sum, over 2**k, round up to integers of a sum below 2**62."""
-    limit = TOP - 2 * n_samples  # rounding adds less than 1 to each, the floor far less
-    halvings = int(bound).bit_length() - limit.bit_length()
-    while bound > limit * Fraction(2) ** halvings:
+def reweighted(weights: Array, wrong: Array, grown: float, kept: float) -> Array:
+    """The next round's weights, of the samples that the stump got wrong and of the others."""
+    xp = arrays.namespace_of(weights)
+    by = xp.where(wrong, arrays.scalar(grown, weights), arrays.scalar(kept, weights))
+    return xp.maximum(weights * by, arrays.scalar(FLOOR, weights))
+
+
+def _halvings(bound: int, scale: int, n_samples: int) -> int:
+    """The least k: weights that sum to bound / scale, over 2**k, round up to a sum below 2**62.
+
+    Not below -62: weights that small all count as one unit.
+    """
+    limit = (TOP - 2 * n_samples) * scale  # rounding adds less than 1 to each, the floor far less
+    halvings = max(bound.bit_length() - limit.bit_length() - 1, -TOP.bit_length() + 1)
+    while bound << max(0, -halvings) > limit << max(0, halvings):
         halvings += 1
     return halvings
 

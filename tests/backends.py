@@ -1,4 +1,4 @@
-"""The array libraries on which every behaviour is tested, in one list.
+"""The array libraries, and the compiled kernels, on which every behaviour is tested, in one list.
 
 A behaviour test takes the `backend` fixture (see conftest.py) and so runs once for each of them.
 One that cannot be used here is skipped, and the skip says why. Arrays go in from NumPy by `asarray`
@@ -17,12 +17,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Backend:
-    """An array library: how to give it an array, how to take one back, why it cannot be used."""
+    """An array library: how to give it an array, how to take one back, why it cannot be used.
+
+    `kernels` says which scan its arrays go to, as GPUSTUMP_KERNELS does.
+    """
 
     name: str
     asarray: Callable[[np.ndarray], Any]
     to_numpy: Callable[[Any], np.ndarray]
     reason: str | None = None
+    kernels: str = "reference"
     lacks: frozenset[str] = frozenset()
 
     def owns(self, x: Any) -> bool:
@@ -87,6 +91,8 @@ def _to_cupy(x: np.ndarray) -> Any:
 
 BACKENDS = (
     Backend("numpy", np.array, np.asarray),
+    Backend("numpy-direct", np.array, np.asarray, _missing("numba"), kernels="direct"),
+    Backend("numpy-coded", np.array, np.asarray, _missing("numba"), kernels="coded"),
     Backend(
         "array-api-strict",
         _to_strict,
@@ -106,3 +112,5 @@ BACKENDS = (
 )
 
 NUMPY = BACKENDS[0]
+KERNELS = BACKENDS[1:3]
+"""The reference on NumPy, and the compiled kernels that must be like it."""

@@ -11,6 +11,8 @@ import os
 # Read by SciPy when it is first imported: without it, scikit-learn leaves out some of its checks.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+import math
+
 import pytest
 from backends import BACKENDS, Backend
 from hypothesis import HealthCheck, settings
@@ -22,6 +24,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("gpustump")
+
+
+@pytest.fixture(autouse=True)
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend's own kernels; in other tests those that many fits in one process end up with."""
+    wanted = "auto"
+    if "backend" in request.fixturenames:
+        wanted = request.getfixturevalue("backend").kernels
+    monkeypatch.setenv("GPUSTUMP_KERNELS", wanted)
+    monkeypatch.setattr("gpustump.engine._waited", math.inf)
 
 
 @pytest.fixture(scope="session", params=BACKENDS, ids=str)

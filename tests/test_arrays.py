@@ -145,7 +145,8 @@ def test_large_integers_count_as_the_float64_they_round_to(backend: Backend):
 
 def test_names_of_the_library_and_the_device(backend: Backend):
     x = backend.asarray(np.zeros(2, dtype=np.float32))
-    assert arrays.library_name(x).replace("_", "-") == backend.name
+    name = arrays.library_name(x).replace("_", "-")
+    assert name == ("numpy" if backend.name.startswith("numpy") else backend.name)
     assert arrays.device_name(x) == ("cuda:0" if backend.name == "cupy" else "cpu")
     assert arrays.on_host(x) == (backend.name != "cupy")
     assert arrays.dtype_name(x) == "float32"

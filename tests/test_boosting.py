@@ -44,7 +44,7 @@ def splits(record: Round) -> tuple[int, float, int, int]:
 
 def integers(run: Boosting) -> list[int]:
     """The integers that the next round's scan will add up: the weights, rounded up."""
-    return [math.ceil(Fraction(weight)) for weight in np.asarray(run._weights).tolist()]
+    return [math.ceil(Fraction(weight)) for weight in np.asarray(run.weights).tolist()]
 
 
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3, 1.5])
@@ -318,7 +318,7 @@ def test_integer_weights_always_sum_to_just_under_2_to_62(sample, learning_rate)
     first = sum(integers(run))
     assert 2**60 <= first < 2**62
     for _ in run:
-        weights = np.asarray(run._weights)
+        weights = np.asarray(run.weights)
         assert np.isfinite(weights).all()
         assert (weights > 0).all()
         assert sum(integers(run)) < 2**62

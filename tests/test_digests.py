@@ -323,23 +323,25 @@ def made(name: str) -> Data:
 
 def trained(backend: Backend, given: Data, n_rounds: int, block_bytes: int | None) -> StumpEnsemble:
     weights = given.sample_weight
-    records = list(
-        boost(
-            backend.asarray(given.X),
-            backend.asarray(given.y),
-            None if weights is None else backend.asarray(weights),
-            learning_rate=given.learning_rate,
-            n_rounds=n_rounds,
-            block_bytes=block_bytes,
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUSTUMP_KERNELS", backend.kernels)
+        records = list(
+            boost(
+                backend.asarray(given.X),
+                backend.asarray(given.y),
+                None if weights is None else backend.asarray(weights),
+                learning_rate=given.learning_rate,
+                n_rounds=n_rounds,
+                block_bytes=block_bytes,
+            )
         )
-    )
     member = Member(tuple(r.stump for r in records), tuple(r.vote for r in records))
     return StumpEnsemble((member,), given.X.shape[1])
 
 
 @functools.cache
 def reference(name: str) -> StumpEnsemble:
-    """NumPy's model of a data set."""
+    """The reference's model of a data set, on NumPy."""
     return trained(NUMPY, made(name), N_ROUNDS, None)
 
 

@@ -24,7 +24,15 @@ FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 WORKING = {"int32": "float64", "uint32": "float64", "int64": "float64", "uint64": "float64"}
 WORKING |= dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "float32")
-EXAMPLES = {"numpy": 1500, "array-api-strict": 500, "torch": 700, "jax": 300, "cupy": 300}
+EXAMPLES = {
+    "numpy": 1500,
+    "numpy-direct": 1500,
+    "numpy-coded": 700,
+    "array-api-strict": 500,
+    "torch": 700,
+    "jax": 300,
+    "cupy": 300,
+}
 
 
 def awkward_floats(dtype: str) -> st.SearchStrategy[float]:
@@ -167,7 +175,7 @@ def test_every_round_takes_the_oracles_stump_under_its_own_integer_weights(probl
     rows = [as_floats(X)[i] for i in kept]
     labels = [y[i] for i in kept]
     while True:
-        integers = [math.ceil(Fraction(one)) for one in run._weights.tolist()]
+        integers = [math.ceil(Fraction(one)) for one in run.weights.tolist()]
         record = next(run, None)
         if record is None:
             return

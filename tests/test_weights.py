@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
-from gpustump.weights import FLOOR, TOP, in_units, reweighted, signed
+from gpustump.weights import FLOOR, TOP, factors, in_units, reweighted, signed
 
 NORMAL = st.builds(math.ldexp, st.floats(1.0, 1.99), st.integers(-1022, 1023))
 
@@ -100,9 +100,14 @@ def test_reweighting_multiplies_the_wrong_ones_by_the_odds(pairs, vote):
     integers = [math.ceil(Fraction(weight)) for weight in weights.tolist()]
     wrong_mass = sum(q for q, is_wrong in zip(integers, wrong, strict=True) if is_wrong)
     odds = (Decimal(vote) * 2).exp()
-    new = reweighted(
-        weights, wrong, odds, correct_mass=sum(integers) - wrong_mass, wrong_mass=wrong_mass
-    ).tolist()
+    grown, kept, halvings = factors(
+        odds,
+        correct_mass=sum(integers) - wrong_mass,
+        wrong_mass=wrong_mass,
+        n_samples=len(pairs),
+    )
+    assert kept == 2.0**-halvings
+    new = reweighted(weights, wrong, grown, kept).tolist()
     assert sum(math.ceil(Fraction(weight)) for weight in new) < TOP
     assert min(new) >= FLOOR
     if wrong_mass == 0:
@@ -125,11 +130,11 @@ def test_reweighting_is_the_same_in_every_library(backend: Backend):
     weights = in_units(10.0 ** rng.uniform(-200, 200, size=40))
     wrong = rng.random(40) < 0.3
     for odds in ("2.718281828459045", "1e-40", "1e4000", "1e-4000"):
-        how = {"correct_mass": 2**61, "wrong_mass": 2**60}
+        *by, _ = factors(Decimal(odds), correct_mass=2**61, wrong_mass=2**60, n_samples=40)
         w, is_wrong = backend.asarray(weights), backend.asarray(wrong)
         with arrays.computing_on(w):
-            new = reweighted(w, is_wrong, Decimal(odds), **how)
-        expected = reweighted(weights, wrong, Decimal(odds), **how)
+            new = reweighted(w, is_wrong, *by)
+        expected = reweighted(weights, wrong, *by)
         assert backend.to_numpy(new).tolist() == expected.tolist()
 
 

@@ -1,0 +1,184 @@
+"""D_t on the CPU: signed weights, scores and histograms of one boosting run, advanced together.
+
+This is `gpustump.distribution.Distribution` for coded columns: the same integers as the reference
+in every round, found with one sweep over the samples.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from gpustump.cpu.codes import CodedColumns
+from gpustump.cpu.search import NOTHING, Profile, best_split
+from gpustump.cpu.sweep import CHUNK, add, advance, sweep, votes_by_code
+from gpustump.cpu.team import ranges
+from gpustump.distribution import Factors
+from gpustump.scan import Cut, sign_of
+from gpustump.stump import Stump
+from gpustump.weights import in_units
+
+_PIECE = 8 * CHUNK
+"""Samples that a thread takes at a time."""
+
+_COLUMNS_AT_ONCE = 4
+
+
+class CodedDistribution:
+    """The state of one run.
+
+    Parameters
+    ----------
+    columns : CodedColumns
+    y : ndarray (n_samples,) of float64
+        -1.0 or 1.0.
+    sample_weight : ndarray (n_samples,) of float64
+        Positive.
+    """
+
+    def __init__(self, columns: CodedColumns, y: np.ndarray, sample_weight: np.ndarray) -> None:
+        weights = in_units(sample_weight)
+        self._columns = columns
+        self._scores = np.zeros(columns.n_samples)
+        lightest, heaviest = weights.min(), weights.max()
+        self._masses = (weights if lightest < heaviest else weights[:1]).astype(np.int64)
+        self._signed = weights * y
+        del weights
+        self._votes = np.zeros(columns.n_samples, dtype=np.int8)
+        self._profile = Profile.empty(columns)
+        n_columns = len(columns.codes)
+        self._histograms = np.zeros((2, n_columns, 256), dtype=np.int64)
+        self._lock = threading.Lock()
+        # Private histograms cost clearing and adding up; they pay where columns are long.
+        self._by_samples = columns.n_samples >= 64 * 256 * columns.team.size
+        if not self._by_samples:
+            self._index = np.empty(columns.n_samples, dtype=np.uint32)
+            self._picked = np.empty(columns.n_samples, dtype=np.int64)
+            n_chunks = -(-columns.n_samples // CHUNK)
+            self._lengths = np.zeros((n_chunks, 2), dtype=np.int64)
+        self._sweep(0.0, 1.0, 1.0, anew=True)
+        self._first_mass = self.mass
+
+    total: int
+    mass: int
+    _mistaken: int
+
+    @property
+    def training_error(self) -> float:
+        """Share of the first round's weight that the ensemble gets wrong."""
+        return self._mistaken / self._first_mass
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Float64 weights, (n_samples,); see `Distribution.weights`."""
+        weights: np.ndarray = np.abs(self._signed)
+        return weights
+
+    def lightest(self) -> int:
+        """The smallest integer weight."""
+        return int(np.ceil(np.abs(self._signed).min()))
+
+    def best_cut(self) -> Cut:
+        """The cut of largest agreement; see `scan.best_cut`."""
+        best = best_split(self._columns, self._histograms, self._signed, self._profile)
+        if best is NOTHING or abs(self.total) > best.agreement:
+            return Cut(0, None, sign_of(self.total), sign_of(self.total), abs(self.total))
+        feature = -best.minus_feature
+        missing = sign_of(int(self._profile.missing[feature]) or self.total)
+        return Cut(feature, -best.minus_position, best.polarity, missing, best.agreement)
+
+    def agreement_of(self, stump: Stump) -> int:
+        """The weight that a stump gets right less what it gets wrong."""
+        predicted = stump.on_values(self._columns.values(stump.feature))
+        signs = np.where(predicted > 0, self._signed, -self._signed)
+        return int(np.sum(np.copysign(np.ceil(np.abs(signs)), signs).astype(np.int64)))
+
+    def advance(self, stump: Stump, cut: Cut | None, vote: float, factors: Factors) -> None:
+        """Take a stump into the ensemble; see `Distribution.advance`."""
+        if cut is None:
+            predicted = stump.on_values(self._columns.values(stump.feature))
+            self._votes[:] = predicted
+        else:
+            self._vote(cut)
+        halvings = factors.halvings
+        if halvings < 0 or factors.grown < factors.kept:
+            self._profile.forget()
+        elif halvings > 0:
+            self._profile.halve(halvings)
+        self._sweep(vote, factors.grown, factors.kept, anew=halvings != 0)
+
+    def _vote(self, cut: Cut) -> None:
+        """The votes of the stump that a cut makes."""
+        columns, feature = self._columns, cut.feature
+        first, n_bins = columns.first[feature], int(columns.n_bins[feature])
+        by_bin = np.full(n_bins + 1, -cut.polarity, dtype=np.int8)
+        by_bin[n_bins] = cut.missing
+        left: np.ndarray | None = None
+        if cut.position is None:
+            by_bin[:n_bins] = cut.polarity
+        else:
+            last = columns.bin_at(feature, cut.position)
+            by_bin[:last] = cut.polarity
+            at_end = columns.offset[first + last + 1] - 1
+            if cut.position == at_end:
+                by_bin[last] = cut.polarity
+            else:  # the cut parts a bin
+                begin = int(columns.offset[first + last])
+                left = columns.bins.sorted_bin(columns, feature, last)
+                left = left[: cut.position + 1 - begin]
+        codes = columns.codes[columns.bundles.column[feature]]
+        by_code = columns.bundles.by_code(feature, by_bin)
+        columns.team.each(
+            lambda part: votes_by_code(codes, by_code, self._votes, *part),
+            ranges(columns.n_samples, 4 * _PIECE),
+        )
+        if left is not None:
+            self._votes[left] = cut.polarity
+
+    def _sweep(self, vote: float, grow: float, keep: float, *, anew: bool) -> None:
+        """Give the samples their next weights and scores; bring sums and histograms up to date."""
+        if anew:
+            self._histograms[:] = 0
+        sums = np.zeros(3, dtype=np.int64)
+        state = (self._signed, self._scores, self._masses, self._votes, vote, grow, keep, int(anew))
+        if self._by_samples:
+            self._sweep_by_samples(state, sums)
+        else:
+            self._sweep_by_columns(state, sums)
+        self.total, self.mass, self._mistaken = map(int, sums)
+
+    def _sweep_by_samples(self, state: tuple[object, ...], sums: np.ndarray) -> None:
+        """Every thread takes some of the samples, with histograms of its own."""
+        columns = self._columns
+        pieces = iter(ranges(columns.n_samples, _PIECE))
+
+        def take(_: int) -> None:
+            own, own_sums = np.zeros_like(self._histograms), np.zeros(3, dtype=np.int64)
+            for part in pieces:
+                sweep(*state, *part, columns.codes, own, own_sums)
+            with self._lock:
+                self._histograms += own
+                sums[:] += own_sums
+
+        columns.team.each(take, range(columns.team.size))
+
+    def _sweep_by_columns(self, state: tuple[object, ...], sums: np.ndarray) -> None:
+        """Every thread takes some of the samples, and then all of them for some of the columns."""
+        columns = self._columns
+        kept = (self._index, self._picked, self._lengths)
+
+        def take_samples(part: tuple[int, int]) -> None:
+            own_sums = np.zeros(3, dtype=np.int64)
+            advance(*state, *part, *kept, own_sums)
+            with self._lock:
+                sums[:] += own_sums
+
+        columns.team.each(take_samples, ranges(columns.n_samples, _PIECE))
+        n_columns = len(columns.codes)
+        fair = -(-n_columns // (2 * columns.team.size))
+        size = max(_COLUMNS_AT_ONCE, fair // _COLUMNS_AT_ONCE * _COLUMNS_AT_ONCE)
+        columns.team.each(
+            lambda part: add(columns.codes, self._histograms, *part, *kept),
+            ranges(n_columns, size),
+        )

@@ -1,0 +1,71 @@
+"""Compiling: every kernel for its declared types when its file is imported, kept on disk.
+
+Declared types mean that nothing is compiled later, in the middle of a fit, and that an array of
+another type or layout is an error rather than one more version. A first import on a machine takes
+seconds; `notices` lets a program say so while it waits. Where no folder can be written, kernels
+are compiled anew in each process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+STAGES = ("codes", "bundles", "bins", "sweep", "search", "distribution", "direct")
+
+notices: list[Callable[[str], None]] = [logging.getLogger("gpustump").info]
+"""Called with a line of text when compiling begins."""
+
+_seconds: dict[str, float] = {}
+_has_compiled = False
+
+
+def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function for these types; it runs without Python's lock.
+
+    Indices are never checked: what a kernel is given must fit.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        try:
+            dispatcher = _dispatcher(function, cache=True)
+        except RuntimeError:  # no folder to keep it in
+            dispatcher = _dispatcher(function, cache=False)
+        for signature in signatures:
+            if hasattr(dispatcher, "compile"):  # a plain function where Numba is switched off
+                _compile(dispatcher, signature)
+        return dispatcher
+
+    return compiled
+
+
+def load(*stages: str) -> None:
+    """Import kernels, compiling them if this machine has not done so yet."""
+    for stage in stages or STAGES:
+        if stage not in _seconds:
+            started = time.perf_counter()
+            importlib.import_module(f"gpustump.cpu.{stage}")
+            _seconds[stage] = time.perf_counter() - started
+
+
+def seconds_compiling() -> float:
+    """How long this process has waited for the compiler; 0 if all came from disk."""
+    return sum(_seconds.values()) if _has_compiled else 0.0
+
+
+def _dispatcher(function: Callable[..., Any], *, cache: bool) -> Any:
+    return numba.njit(cache=cache, nogil=True, boundscheck=False, error_model="numpy")(function)
+
+
+def _compile(dispatcher: Any, signature: str) -> None:
+    global _has_compiled
+    dispatcher.compile(signature)
+    if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
+        _has_compiled = True
+        for notice in notices:
+            notice("compiling the CPU kernels, once on this machine; it takes some seconds ...")
