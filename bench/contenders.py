@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ class Contender:
         The parameter for theirs; None if it has none (a worker's are limited anyway).
     place : callable
         NumPy's arrays to the library and device that it is measured on, outside the timing.
+    variables : mapping
+        Environment variables that hold in its process.
     unfit : callable
         Why it cannot take part, found out in its own process; None if it can.
     """
@@ -70,6 +73,7 @@ class Contender:
     rounds: str = "n_estimators"
     threads: str | None = None
     place: Callable[[np.ndarray], Any] = as_it_is
+    variables: Mapping[str, str] = field(default_factory=dict)
     unfit: Callable[[], str | None] = nothing_against
 
     def absent(self) -> str | None:
@@ -81,6 +85,7 @@ class Contender:
 
     def load(self) -> None:
         """Import all that it needs."""
+        os.environ.update(self.variables)
         for module in reversed(self.needs):
             importlib.import_module(module)
         self._class()
@@ -262,9 +267,12 @@ def _catboost(name: str, **parameters: Any) -> Contender:
     )
 
 
+_REFERENCE = {"GPUSTUMP_KERNELS": "reference"}
+
 BACKENDS = (
-    _gpustump("gpustump numpy", device="cpu"),
-    _gpustump("gpustump torch", "torch", device="cpu", place=_torch_cpu),
+    _gpustump("gpustump numba", "numba", device="cpu", variables={"GPUSTUMP_KERNELS": "coded"}),
+    _gpustump("gpustump numpy", device="cpu", variables=_REFERENCE),
+    _gpustump("gpustump torch", "torch", device="cpu", place=_torch_cpu, variables=_REFERENCE),
     _gpustump("gpustump jax", "jax", device="cpu", place=_jax_cpu),
     _gpustump("gpustump cupy", "cupy", device="cuda", place=_cupy, unfit=_no_cupy),
     _gpustump(
@@ -272,7 +280,7 @@ BACKENDS = (
     ),
     _gpustump("gpustump jax cuda", "jax", device="cuda", place=_jax_cuda, unfit=_no_jax_cuda),
 )
-"""gpustump on each array library, the data there already."""
+"""gpustump's CPU kernels, and its reference on each array library, the data there already."""
 
 PEERS = (
     _gpustump("gpustump", device="cpu"),

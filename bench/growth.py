@@ -18,7 +18,7 @@ from bench.summary import AXES
 
 ROUNDS = (5, 25)
 CONTENDERS = (*BACKENDS, *PEERS)
-DEFAULT = ["gpustump numpy", "gpustump torch"]
+DEFAULT = ["gpustump numba", "gpustump numpy"]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ host. Two rules hold here:
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -87,7 +88,14 @@ def to_host(x: Array) -> np.ndarray:
 
 def dtype_name(x: Array) -> str:
     """The dtype's bare name: "float32", "int64", "bool"."""
+    if isinstance(x.dtype, np.dtype):
+        return _numpy_name(x.dtype)
     return str(x.dtype).rpartition(".")[2]
+
+
+@functools.cache  # NumPy puts the name together anew each time, and it is asked for often
+def _numpy_name(dtype: np.dtype) -> str:
+    return str(dtype)
 
 
 def plain(x: Array) -> Array:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -109,6 +109,7 @@ def fit_stump(
     *,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
+    max_memory: int | str | None = None,
 ) -> Stump:
     """The decision stump of least weighted error: over every feature, threshold and sign.
 
@@ -125,6 +126,8 @@ def fit_stump(
     n_jobs : int, optional
         Threads for the CPU kernels; by default all that this process may use. The stump does not
         depend on it.
+    max_memory : int or str, optional
+        How many bytes this may take beside X on the CPU: 2_000_000_000, "500 MB", "2 GiB".
 
     Returns
     -------
@@ -144,7 +147,15 @@ def fit_stump(
     """
     X = check_table(X)
     with arrays.computing_on(X):
-        columns, y, weights = _prepared(X, y, sample_weight, 1, block_bytes, n_jobs)
+        columns, y, weights = _prepared(
+            X,
+            y,
+            sample_weight,
+            n_rounds=1,
+            block_bytes=block_bytes,
+            n_jobs=n_jobs,
+            max_memory=max_memory,
+        )
         first = distribution(columns, y, weights)
         return _stump(columns, first.best_cut(), first.mass)
 
@@ -159,12 +170,13 @@ def boost(
     callback: Callback | None = None,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
+    max_memory: int | str | None = None,
 ) -> Boosting:
     """AdaBoost with exact decision stumps, as an iterator over its rounds.
 
     Parameters
     ----------
-    X, y, sample_weight, block_bytes, n_jobs
+    X, y, sample_weight, block_bytes, n_jobs, max_memory
         As for `fit_stump`.
     learning_rate : float
         Shrinks every vote; above 0.
@@ -193,7 +205,15 @@ def boost(
     rate = check_real(learning_rate, "learning_rate", above=0.0)
     limit = None if n_rounds is None else check_count(n_rounds, "n_rounds")
     with arrays.computing_on(X):
-        columns, y, weights = _prepared(X, y, sample_weight, limit, block_bytes, n_jobs)
+        columns, y, weights = _prepared(
+            X,
+            y,
+            sample_weight,
+            n_rounds=limit,
+            block_bytes=block_bytes,
+            n_jobs=n_jobs,
+            max_memory=max_memory,
+        )
     return Boosting(columns, y, weights, learning_rate=rate, n_rounds=limit, callback=callback)
 
 
@@ -380,21 +400,18 @@ def odds_and_normaliser(wrong: int, mass: int, vote: float) -> tuple[Decimal, fl
 
 
 def _prepared(
-    X: Array,
-    y: Array,
-    sample_weight: Array | None,
-    n_rounds: int | None,
-    block_bytes: int | None,
-    n_jobs: int | None,
+    X: Array, y: Array, sample_weight: Array | None, **how: Any
 ) -> tuple[AnyColumns, Array, Array]:
-    """Checked columns, labels and weights of the samples that have a weight."""
+    """Checked columns, labels and weights of the samples that have a weight.
+
+    See `engine.prepare` for how.
+    """
     y = check_signs(y, X)
     weights, rows = check_weights(sample_weight, X)
     if rows is not None:
         y = arrays.namespace_of(y).take(y, rows, axis=0)
         check_both_signs(y, "y, where sample_weight is not zero,")
-    columns = prepare(X, rows, n_rounds=n_rounds, block_bytes=block_bytes, n_jobs=n_jobs)
-    return columns, y, weights
+    return prepare(X, rows, **how), y, weights
 
 
 def _stump(columns: AnyColumns, cut: Cut, mass: int) -> Stump:

@@ -4,10 +4,10 @@ Nobody names one. NumPy arrays and PyTorch's CPU tensors go to the CPU kernels i
 and worth its start; everything else goes to the reference. All return the same integers, so a
 choice by time costs nothing but time:
 
-* Loading Numba and the kernels takes a second in every process (and compiling them some more, once
+* Loading Numba and the kernels takes half a second in every process (and compiling them some more, once
   on a machine). A process that has only small things to do is done sooner without; so kernels are
   loaded when the reference has worked, or would work, for about as long as that takes.
-* Few samples are scanned directly, more through histograms.
+* Small tables are scanned directly, others through histograms.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
 the kernels out, "direct" and "coded" always take the one or the other.
@@ -18,33 +18,40 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, TypeAlias
 
 import array_api_compat
 import numpy as np
 
-from gpustump import arrays, columns
+from gpustump import arrays, columns, memory
 from gpustump.arrays import Array
 from gpustump.columns import Columns
 from gpustump.distribution import ArrayDistribution, Distribution
-from gpustump.validation import check_count
+from gpustump.validation import brought_beside, check_bytes, check_count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpustump.cpu.codes import CodedColumns
     from gpustump.cpu.direct import SortedColumns
+    from gpustump.tables import StepTable
 
     AnyColumns: TypeAlias = Columns | CodedColumns | SortedColumns
 
 CHOICES = ("auto", "reference", "direct", "coded")
 
-DIRECT_SAMPLES = 4096
-"""Up to so many samples are scanned directly."""
+DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
+"""Tables of up to so many samples, or elements, are scanned directly."""
 
-START_SECONDS = 1.0
+START_SECONDS = 0.5
 """About what loading Numba and the compiled kernels takes."""
 
-_PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
-"""What the reference takes to sort an element, to scan it in a round, and for a round besides."""
+_PREPARING_NS, _ROUND_NS, _ROUND_SECONDS, _PREDICTING_NS = 60.0, 9.0, 0.0005, 10.0
+"""What the reference takes to sort an element, to scan it in a round, for a round besides, and
+to look an element up when it predicts."""
+
+_is_broken = False
 
 _waited = 0.0
 """Seconds that the reference has taken in this process where the kernels could have been used."""
@@ -57,6 +64,7 @@ def prepare(
     n_rounds: int | None = None,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
+    max_memory: int | str | None = None,
 ) -> AnyColumns:
     """A feature table ready for the implementation that suits it.
 
@@ -71,25 +79,44 @@ def prepare(
         See `columns.prepare`.
     n_jobs : int, optional
         Threads for the CPU kernels; all that the process may use by default.
+    max_memory : int or str, optional
+        Bytes that columns and rounds may take in all beside X, if X is on the host.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is not as described, or max_memory is too little; the message says how much
+        is needed.
     """
     threads = check_jobs(n_jobs)
     if block_bytes is not None:
         check_count(block_bytes, "block_bytes")
-    choice = _choice(X, rows, n_rounds)
+    limit = None if max_memory is None else check_bytes(max_memory, "max_memory")
+    if not arrays.on_host(X):
+        limit = None
+    shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
+    choice = _choice(X, shape, n_rounds)
+    if choice == "direct" and limit is not None and memory.of_direct(*shape) > limit:
+        choice = "coded"
     if choice == "reference":
+        if limit is not None:
+            most = memory.block_bytes(*shape, limit)
+            block_bytes = most if block_bytes is None else min(most, block_bytes)
         return columns.prepare(X, rows=rows, block_bytes=block_bytes)
     from gpustump.cpu.team import Team
 
     table = arrays.to_host(X)
     taken = None if rows is None else arrays.to_host(rows).astype(np.int64, copy=False)
-    team = Team(threads)
     if choice == "direct":
         from gpustump.cpu import direct
 
-        return direct.prepare(table, taken, team)
+        return direct.prepare(table, taken, Team(threads))
     from gpustump.cpu import codes
 
-    return codes.prepare(table, taken, team, None)
+    if limit is None:
+        return codes.prepare(table, taken, Team(threads))
+    plan = memory.plan(*shape, limit, threads)
+    return codes.prepare(table, taken, Team(plan.threads), finely=plan.finely, budget=plan.sorted)
 
 
 def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distribution:
@@ -106,6 +133,26 @@ def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distri
     return CodedDistribution(prepared, y, sample_weight)
 
 
+def scores(
+    X: Array, constant: float, tables: Sequence[StepTable], n_jobs: int | None = None
+) -> Array:
+    """F(x) of each row of a checked table: a constant and step functions, added up.
+
+    float64 (n_samples,), in the library and on the device of X.
+    """
+    n_elements = X.shape[0] * len(tables)
+    if _predicts(X, n_elements):
+        from gpustump.cpu import prediction
+
+        found = prediction.scores(arrays.to_host(X), constant, tables, check_jobs(n_jobs))
+        return brought_beside(found, X)
+    xp = arrays.namespace_of(X)
+    score = xp.full(X.shape[0], constant, dtype=xp.float64, device=arrays.device_of(X))
+    for table in tables:
+        score = score + table.look_up(X[:, table.feature])
+    return score
+
+
 def check_jobs(n_jobs: int | None) -> int:
     """The number of threads that a parameter asks for: all that there are for None and -1."""
     if n_jobs is None or n_jobs == -1:
@@ -115,25 +162,37 @@ def check_jobs(n_jobs: int | None) -> int:
     return check_count(n_jobs, "n_jobs")
 
 
-def _choice(X: Array, rows: Array | None, n_rounds: int | None) -> str:
+def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
     global _waited
     choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
     if choice not in CHOICES:
         raise ValueError(f"GPUSTUMP_KERNELS must be one of {', '.join(CHOICES)}; got {choice!r}.")
     if choice == "reference" or not _suits(X):
         return "reference"
-    n_samples = X.shape[0] if rows is None else rows.shape[0]
     if choice == "auto":
         if n_rounds is not None and not _is_loaded():
-            seconds = _reference_seconds(n_samples * X.shape[1], n_rounds)
+            seconds = _reference_seconds(shape[0] * shape[1], n_rounds)
             if _waited + seconds < START_SECONDS:
                 _waited += seconds
                 return "reference"
-        choice = "direct" if n_samples <= DIRECT_SAMPLES else "coded"
-    from gpustump.cpu import jit
+        is_small = shape[0] <= DIRECT_SAMPLES or shape[0] * shape[1] <= DIRECT_ELEMENTS
+        choice = "direct" if is_small else "coded"
+    return choice if _loaded() else "reference"
 
-    jit.load()
-    return choice
+
+def _predicts(X: Array, n_elements: int) -> bool:
+    """Whether the CPU kernels predict; as for training, not before that is worth their start."""
+    global _waited
+    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
+    if choice == "reference" or not _suits(X):
+        return False
+    if "gpustump.cpu.prediction" not in sys.modules:
+        seconds = n_elements * _PREDICTING_NS * 1e-9
+        if choice == "auto" and _waited + seconds < START_SECONDS:
+            _waited += seconds
+            return False
+        return _loaded("prediction")
+    return True
 
 
 def _suits(X: Array) -> bool:
@@ -141,6 +200,24 @@ def _suits(X: Array) -> bool:
     if not (array_api_compat.is_numpy_array(X) or array_api_compat.is_torch_array(X)):
         return False
     return arrays.on_host(X) and importlib.util.find_spec("numba") is not None
+
+
+def _loaded(*stages: str) -> bool:
+    """Whether the kernels can be had; an installation that does not work is reported once."""
+    global _is_broken
+    if _is_broken:
+        return False
+    try:
+        from gpustump.cpu import jit
+
+        jit.load(*stages)
+    except (ImportError, OSError) as error:
+        _is_broken = True
+        warnings.warn(
+            f"Numba is installed but does not work, so training is slower: {error}", stacklevel=2
+        )
+        return False
+    return True
 
 
 def _is_loaded() -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump import arrays, model_file
+from gpustump import arrays, engine, model_file
 from gpustump.arrays import Array
 from gpustump.stump import Stump
 from gpustump.tables import StepTable, step_tables
@@ -58,14 +58,9 @@ class Member:
         """The constant part of the score, and its step function of each feature in use."""
         return step_tables(self.stumps, self.votes)
 
-    def score(self, X: Array) -> Array:
+    def score(self, X: Array, n_jobs: int | None = None) -> Array:
         """F(x) for each row of X, float64 (n_samples,)."""
-        xp = arrays.namespace_of(X)
-        constant, tables = self.tables
-        score = xp.full(X.shape[0], constant, dtype=xp.float64, device=arrays.device_of(X))
-        for table in tables:
-            score = score + table.look_up(X[:, table.feature])
-        return score
+        return engine.scores(X, *self.tables, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -133,13 +128,15 @@ class StumpEnsemble:
         """Rounds of the member that has most."""
         return max(len(member) for member in self.members)
 
-    def decision_function(self, X: Array) -> Array:
+    def decision_function(self, X: Array, *, n_jobs: int | None = None) -> Array:
         """The score F(x) of each sample: the sum of the votes.
 
         Parameters
         ----------
         X : array (n_samples, n_features)
             Of any array library.
+        n_jobs : int, optional
+            Threads for the CPU kernels; by default all that this process may use.
 
         Returns
         -------
@@ -154,7 +151,7 @@ class StumpEnsemble:
         """
         X = self._checked(X)
         with arrays.computing_on(X):
-            return self._joined([member.score(X) for member in self.members])
+            return self._joined([member.score(X, n_jobs) for member in self.members])
 
     def predict(self, X: Array) -> Array:
         """The label of each sample: of the positive score, or of the largest. See `labels_of`."""

@@ -40,6 +40,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
     model_: StumpEnsemble
     classes_: np.ndarray
     device_: str
+    n_jobs: int | None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -70,7 +71,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             If X is not a table of numbers with the features seen in `fit`.
         """
         check_is_fitted(self)
-        return self.model_.decision_function(self._table(X, reset=False))
+        return self.model_.decision_function(self._table(X, reset=False), n_jobs=self.n_jobs)
 
     def predict(self, X: Array) -> Array:
         """The label of each sample, (n_samples,), in X's library; text labels in NumPy."""
@@ -258,8 +259,15 @@ class AdaBoostClassifier(_StumpClassifier):
         1 shows a bar with rounds, training error and rate on stderr, if that is a terminal.
     callback : callable or None
         Called with each `Round`; a true answer ends that member's boosting.
+    n_jobs : int or None
+        Threads on the CPU; None and -1 stand for all that this process may use. The model does not
+        depend on it.
+    max_memory : int, str or None
+        How many bytes a fit may take beside X on the CPU: 2_000_000_000, "500 MB", "2 GiB". What
+        does not fit is worked out again when it is needed; the model does not depend on it.
     block_bytes : int or None
-        How many bytes of temporaries a scan may take; by default what suits the device.
+        How many bytes of temporaries the scan on arrays may take at once, on a GPU or where Numba
+        is not installed; by default what suits the device.
 
     Attributes
     ----------
@@ -302,6 +310,8 @@ class AdaBoostClassifier(_StumpClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
         block_bytes: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -315,6 +325,8 @@ class AdaBoostClassifier(_StumpClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callback = callback
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
         self.block_bytes = block_bytes
 
     _runs: tuple[Run, ...]
@@ -423,6 +435,8 @@ class AdaBoostClassifier(_StumpClassifier):
             tol=check_real(self.tol, "tol"),
             callback=self.callback,
             block_bytes=self.block_bytes,
+            n_jobs=self.n_jobs,
+            max_memory=self.max_memory,
             show_progress=bool(self.verbose),
         )
 
@@ -437,7 +451,7 @@ class DecisionStumpClassifier(_StumpClassifier):
     ----------
     device : str
         As for `AdaBoostClassifier`.
-    block_bytes : int or None
+    n_jobs, max_memory, block_bytes : int or None
         As for `AdaBoostClassifier`.
 
     Attributes
@@ -451,15 +465,29 @@ class DecisionStumpClassifier(_StumpClassifier):
         As for `AdaBoostClassifier`.
     """
 
-    def __init__(self, *, device: str = "auto", block_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        block_bytes: int | None = None,
+    ) -> None:
         self.device = device
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
         self.block_bytes = block_bytes
 
     def fit(
         self, X: Array, y: Array, sample_weight: Array | None = None
     ) -> DecisionStumpClassifier:
         """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
-        settings = Settings(n_rounds=1, block_bytes=self.block_bytes)
+        settings = Settings(
+            n_rounds=1,
+            block_bytes=self.block_bytes,
+            n_jobs=self.n_jobs,
+            max_memory=self.max_memory,
+        )
         self._train(X, y, sample_weight, settings, check_device(self.device))
         return self
 

@@ -56,12 +56,22 @@ def devices() -> tuple[Device, ...]:
     Libraries for arrays on the CPU are looked up, not imported. CuPy is imported and made to
     compute something on each GPU.
     """
-    host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data")]
+    host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data"), _numba()]
     for library in ("torch", "jax", "array_api_strict"):
         version = _version(library)
         found = "takes and answers in its arrays" if version else "not installed (optional)"
         host.append(Device("cpu", library, version, version is not None, found))
     return (*host, *_cuda_devices())
+
+
+def _numba() -> Device:
+    version = _version("numba")
+    if version is None:
+        how = (
+            "not installed: pip install 'gpustump[cpu]' makes training on the CPU many times faster"
+        )
+        return Device("cpu", "numba", None, False, how)
+    return Device("cpu", "numba", version, True, "compiles the CPU kernels for host data")
 
 
 def _cuda_devices() -> list[Device]:

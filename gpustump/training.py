@@ -74,6 +74,7 @@ class Settings:
     tol : float
     callback : callable or None
     block_bytes, n_jobs : int or None
+    max_memory : int, str or None
     show_progress : bool
     """
 
@@ -84,6 +85,7 @@ class Settings:
     callback: Callback | None = None
     block_bytes: int | None = None
     n_jobs: int | None = None
+    max_memory: int | str | None = None
     show_progress: bool = False
 
 
@@ -186,6 +188,7 @@ def _train_on(
                 n_rounds=settings.n_rounds * (1 if n_classes == 2 else n_classes),
                 block_bytes=settings.block_bytes,
                 n_jobs=settings.n_jobs,
+                max_memory=settings.max_memory,
             )
         if held_out is not None:
             held_out = held_out.beside(X)

@@ -235,6 +235,25 @@ def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
     raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
+_UNITS = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def check_bytes(value: Any, name: str) -> int:
+    """A number of bytes: a whole number, or text such as "500 MB", "2GB" or "1.5 GiB"."""
+    if not isinstance(value, str):
+        return check_count(value, name)
+    number = value.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = value.strip()[len(number) :].lower() or "b"
+    with contextlib.suppress(ValueError):
+        found = float(number) * _UNITS.get(unit, math.nan)
+        if math.isfinite(found) and found >= 1:
+            return int(found)
+    raise ValueError(
+        f'{name} must be a number of bytes, such as 2000000000, "500 MB" or "2 GiB"; got {value!r}.'
+    )
+
+
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """A whole number, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):

@@ -150,6 +150,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", metavar="N", type=_whole(0, 2**32 - 1), default=0, help="of that choice (0)")
     add("--device", type=_device, default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    _add_resources(parser)
     add("--quiet", action="store_true", help="print nothing, unless something is wrong")
     add("--force", action="store_true", help="replace OUT even if it is not a model")
     add("-o", "--output", metavar="OUT", default="model.json", help="model file (model.json)")
@@ -174,6 +175,18 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_resources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--jobs", metavar="N", type=_whole(1), help="threads on the CPU (all that there are)"
+    )
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        type=_size,
+        help="what training may take beside the table, such as 500MB or 2GiB (no limit)",
+    )
+
+
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model file")
     parser.add_argument(
@@ -195,6 +208,17 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
         return value
 
     return parsed
+
+
+def _size(text: str) -> int:
+    from gpustump.validation import check_bytes
+
+    try:
+        return check_bytes(text, "it")
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of bytes, such as 500MB or 2GiB; got {quoted(text)}"
+        ) from None
 
 
 def _real(text: str) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from gpustump.cli import report, summary
 from gpustump.cli.errors import input_errors
 from gpustump.cli.outputs import check_output, check_replaced_model
 from gpustump.cli.task import Part, Task, split, task_of
+from gpustump.progress import listeners
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train as the command line says."""
+    if arguments.quiet:
+        listeners.clear()
     check_output(arguments.output, "--output", inputs=(arguments.data,))
     if not arguments.force:
         check_replaced_model(arguments.output, "--output")
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
             *summary.about_training(classifier, model, trained, arguments.rounds),
             *summary.about_held_out(model, held_out),
             *summary.about_features(model, task.encoding),
-            ("time", f"{seconds:.2f} s to fit, on {classifier.device_}"),
+            ("time", f"{seconds:.2f} s to fit, on {classifier.device_}{_of_it_compiling()}"),
             ("digest", model.digest()),
             ("written", f"{arguments.output}, {report.size(os.path.getsize(arguments.output))}"),
         ]
@@ -72,10 +76,22 @@ def _fitted(part: Part, arguments: argparse.Namespace) -> AdaBoostClassifier:
         learning_rate=arguments.learning_rate,
         random_state=arguments.seed,
         device=arguments.device,
+        n_jobs=arguments.jobs,
+        max_memory=arguments.max_memory,
         verbose=int(bar),
     )
     with input_errors():
         return classifier.fit(part.X, part.y, part.weights)
+
+
+def _of_it_compiling() -> str:
+    """What part of the time is never needed again on this machine."""
+    if "gpustump.cpu.jit" not in sys.modules:
+        return ""
+    from gpustump.cpu.jit import seconds_compiling
+
+    seconds = seconds_compiling()
+    return f"; {seconds:.2f} s of it to compile the kernels, once" if seconds else ""
 
 
 def _details(task: Task, arguments: argparse.Namespace) -> dict[str, object]:

@@ -1,9 +1,8 @@
 """Bins that had to be looked into: their samples in sorted order, found when first asked for.
 
-Most bins are never looked into, so nothing is sorted ahead. A bin's positions stand in its
-feature's array just where they would stand if the whole feature were sorted, four bytes each
+Most bins are never looked into, so nothing is sorted ahead. A sorted position takes four bytes
 (eight for 2**31 samples and more). The sign bit says that the next sample has the same value, so
-that there is no cut between them. Memory that has not been written to costs nothing.
+that there is no cut between them.
 
 Where memory is limited, the features that were not used for longest are forgotten first; what is
 needed again is sorted again.
@@ -24,86 +23,97 @@ if TYPE_CHECKING:
     from gpustump.cpu.codes import CodedColumns
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Held:
-    """One feature's positions, and which of its bins they are known for."""
+    """One feature's sorted bins, one after the other, and where each begins; -1: not sorted."""
 
     order: np.ndarray
-    known: np.ndarray
-    n_bytes: int = 0
+    starts: np.ndarray
 
 
 class Bins:
-    """Sorted positions of some of the bins. Each feature is for one thread at a time.
+    """The sorted bins of all features. Each feature is for one thread at a time.
 
     Parameters
     ----------
     n_samples : int
     budget : int or None
-        Bytes that positions may take; those of the features in use are kept whatever it is.
+        Bytes that they may take; those of the features in use are kept whatever it is.
     """
 
     def __init__(self, n_samples: int, budget: int | None) -> None:
         self._dtype = np.dtype("int32" if n_samples < 2**31 else "int64")
         self._mark = self._dtype.type(np.iinfo(self._dtype).min)  # the sign bit
-        self._n_samples = n_samples
         self._budget = budget
         self._by_feature: dict[int, _Held] = {}  # what was used last comes last
         self._n_bytes = 0
         self._lock = threading.Lock()
 
-    def order(self, columns: CodedColumns, feature: int, wanted: np.ndarray) -> np.ndarray:
-        """The feature's sorted positions, (n_samples,), right within all `wanted` bins.
+    def sorted(
+        self, columns: CodedColumns, feature: int, wanted: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """An array with the sorted samples of the wanted bins, and where in it each bin begins.
 
         Without the sign bit they are samples; with it, the next sample has the same value.
         """
-        with self._lock:
-            held = self._by_feature.pop(feature, None)
-            if held is None:
-                known = np.zeros(columns.n_bins[feature], dtype=bool)
-                held = _Held(np.empty(self._n_samples, dtype=self._dtype), known)
-            self._by_feature[feature] = held
-        new = wanted[~held.known[wanted]]
+        held = self._of(columns, feature)
+        new = np.unique(wanted[held.starts[wanted] < 0])
         if len(new):
-            self._fill(columns, feature, held, np.unique(new))
-        return held.order
+            held = self._with(columns, feature, held, new)
+        self._keep(feature, held)
+        return held.order, held.starts[wanted]
 
     def known(self, columns: CodedColumns, feature: int) -> np.ndarray:
         """Which of a feature's bins are sorted, (n_bins,) of bool."""
-        held = self._by_feature.get(feature)
-        if held is None:
-            return np.zeros(columns.n_bins[feature], dtype=bool)
-        return held.known
+        known: np.ndarray = self._of(columns, feature).starts >= 0
+        return known
 
     def sorted_bin(self, columns: CodedColumns, feature: int, bin_: int) -> np.ndarray:
         """The samples of one bin by increasing value."""
         slot = columns.first[feature] + bin_
-        order = self.order(columns, feature, np.asarray([bin_]))
-        start, end = columns.offset[slot], columns.offset[slot + 1]
-        found: np.ndarray = order[start:end] & ~self._mark
+        order, (start,) = self.sorted(columns, feature, np.asarray([bin_]))
+        n_inside = columns.offset[slot + 1] - columns.offset[slot]
+        found: np.ndarray = order[start : start + n_inside] & ~self._mark
         return found
 
-    def _fill(self, columns: CodedColumns, feature: int, held: _Held, new: np.ndarray) -> None:
-        first = columns.first[feature]
-        starts, ends = columns.offset[first + new], columns.offset[first + new + 1]
-        self._make_room(feature, held, int(np.sum(ends - starts)) * self._dtype.itemsize)
+    def _of(self, columns: CodedColumns, feature: int) -> _Held:
+        with self._lock:
+            held = self._by_feature.get(feature)
+        if held is not None:
+            return held
+        return _Held(np.empty(0, dtype=self._dtype), np.full(columns.n_bins[feature], -1))
+
+    def _keep(self, feature: int, held: _Held) -> None:
+        """Note a feature as used last; forget others while they are too many."""
+        with self._lock:
+            before = self._by_feature.pop(feature, None)
+            self._by_feature[feature] = held
+            self._n_bytes += held.order.nbytes - (before.order.nbytes if before else 0)
+            while self._budget is not None and self._n_bytes > self._budget:
+                oldest = next(iter(self._by_feature))
+                if oldest == feature:
+                    return
+                self._n_bytes -= self._by_feature.pop(oldest).order.nbytes
+
+    def _with(self, columns: CodedColumns, feature: int, held: _Held, new: np.ndarray) -> _Held:
+        """What is held of a feature, and new bins behind it."""
+        slots = columns.first[feature] + new
+        lengths = columns.offset[slots + 1] - columns.offset[slots]
+        ends = np.cumsum(lengths) + len(held.order)
+        starts = ends - lengths
+        order = np.empty(ends[-1], dtype=self._dtype)
+        order[: len(held.order)] = held.order
         place = np.full(256, -1)
         place[new] = starts
-        _members(columns.codes[columns.bundles.column[feature]], place, held.order)
-        spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
-        bits = _bits(columns.X)
-        if bits.dtype == np.int32:  # key and place in one integer: sorting those is quickest
-            both = np.empty(int(np.sum(ends - starts)), dtype=np.int64)
-            _keys_and_places(bits, feature, columns.rows_or_none, starts, ends, held.order, both)
-            done = 0
-            for start, end in spans:
-                both[done : done + end - start].sort()
-                done += end - start
-            _put_in_order(both, starts, ends, held.order)
+        _members(columns.codes[columns.bundles.column[feature]], place, order)
+        if columns.X.dtype == np.float32 and columns.X.flags.aligned:
+            _sort_float32(columns, feature, starts, ends, order)
         else:
-            for start, end in spans:
-                self._sort(columns, feature, held.order[start:end])
-        held.known[new] = True
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+                self._sort(columns, feature, order[start:end])
+        all_starts = held.starts.copy()
+        all_starts[new] = starts
+        return _Held(order, all_starts)
 
     def _sort(self, columns: CodedColumns, feature: int, samples: np.ndarray) -> None:
         """Bring a bin's samples in order of their values; mark those like the next one."""
@@ -113,18 +123,21 @@ class Bins:
         samples[:], keys = samples[at], keys[at]
         samples[:-1][keys[1:] == keys[:-1]] |= self._mark
 
-    def _make_room(self, feature: int, held: _Held, n_bytes: int) -> None:
-        """Count what will be held; forget other features while it is too much."""
-        with self._lock:
-            held.n_bytes += n_bytes
-            self._n_bytes += n_bytes
-            if self._budget is None:
-                return
-            for other in list(self._by_feature):
-                if self._n_bytes <= self._budget:
-                    return
-                if other != feature:
-                    self._n_bytes -= self._by_feature.pop(other).n_bytes
+
+def _sort_float32(
+    columns: CodedColumns, feature: int, starts: np.ndarray, ends: np.ndarray, order: np.ndarray
+) -> None:
+    """The same for some bins of a table of float32, whose key and place fit into one integer.
+
+    NumPy sorts integers with the widest instructions that the processor has.
+    """
+    both = np.empty(int(ends[-1] - starts[0]), dtype=np.int64)
+    _keys_and_places(
+        columns.X.view(np.int32), feature, columns.rows_or_none, starts, ends, order, both
+    )
+    for start, end in zip((starts - starts[0]).tolist(), (ends - starts[0]).tolist(), strict=True):
+        both[start:end].sort()
+    _put_in_order(both, starts, ends, order)
 
 
 @kernel("void(uint8[::1], int64[::1], int32[::1])", "void(uint8[::1], int64[::1], int64[::1])")
@@ -193,10 +206,3 @@ def _put_in_order(both, starts, ends, order):  # type: ignore[no-untyped-def]
                 sample |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
             order[start + k] = sample
         done += end - start
-
-
-def _bits(X: np.ndarray) -> np.ndarray:
-    """The bit patterns of a table of float32; an empty table of another type for all others."""
-    if X.dtype == np.float32 and X.flags.aligned:
-        return X.view(np.int32)
-    return np.empty((0, 0), dtype=np.int64)

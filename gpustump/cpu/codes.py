@@ -127,20 +127,42 @@ class CodedColumns:
         return arrays.as_working(_rows_of(self.X, _picked(self.rows, sample), feature))[0]
 
 
-def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team, budget: int | None) -> CodedColumns:
-    """Code a table (n_samples, n_features); `budget` bytes for sorted bins, None for no limit."""
+def prepare(
+    X: np.ndarray,
+    rows: np.ndarray | None,
+    team: Team,
+    *,
+    finely: bool = True,
+    budget: int | None = None,
+    max_cuts: int = LIMIT,
+) -> CodedColumns:
+    """Code a table.
+
+    Parameters
+    ----------
+    X : ndarray (n_samples, n_features)
+    rows : ndarray (n_rows,) of int64, or None
+        Take only these rows.
+    team : Team
+    finely : bool
+        Whether features of many values get a second byte.
+    budget : int, optional
+        Bytes that sorted bins may take.
+    max_cuts : int
+        Most cuts of a feature, up to `LIMIT`.
+    """
     n_samples = X.shape[0] if rows is None else rows.shape[0]
     n_features = X.shape[1]
-    limit = min(LIMIT, max(16, n_samples // _PER_BIN))
+    limit = min(max_cuts, max(16, n_samples // _PER_BIN))
     codes = np.empty((n_features, n_samples), dtype=np.uint8)
     fine: list[np.ndarray] = []
     cuts: list[np.ndarray] = []
     counts = np.empty((n_features, 256), dtype=np.int64)
     impure = np.empty((n_features, 256), dtype=np.uint8)
-    for start, end in ranges(n_features, _TILE[1] * max(4, team.size)):
+    for start, end in ranges(n_features, _TILE[1] * team.size):
         part = slice(start, end)
         found, crowded = _cuts(X, rows, part, limit, team)
-        fine_here = [np.empty(n_samples if c else 0, dtype=np.uint8) for c in crowded]
+        fine_here = [np.empty(n_samples if c and finely else 0, dtype=np.uint8) for c in crowded]
         _code(X, rows, part, found, codes[part], fine_here, counts[part], impure[part], team)
         cuts.extend(found)
         fine.extend(fine_here)

@@ -7,6 +7,7 @@ says that the next sample has the same value, so that there is no cut between th
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,11 @@ class SortedColumns:
     n_present: np.ndarray
     team: Team
 
+    @functools.cached_property
+    def _working(self) -> type[np.generic]:
+        """The type in which values are compared."""
+        return np.dtype(arrays.working_dtype(arrays.dtype_name(self.X))).type
+
     @property
     def n_samples(self) -> int:
         return int(self.order.shape[1])
@@ -71,7 +77,7 @@ class SortedColumns:
     def _value(self, feature: int, position: int) -> Any:
         sample = int(self.order[feature, position] & _SAMPLE)
         row = sample if self.rows is None else int(self.rows[sample])
-        return arrays.as_working(self.X[row : row + 1, feature])[0]
+        return self._working(self.X[row, feature])
 
 
 def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team) -> SortedColumns:

@@ -2,24 +2,23 @@
 
 Declared types mean that nothing is compiled later, in the middle of a fit, and that an array of
 another type or layout is an error rather than one more version. A first import on a machine takes
-seconds; `notices` lets a program say so while it waits. Where no folder can be written, kernels
-are compiled anew in each process.
+seconds, which is announced. Where no folder can be written, kernels are compiled anew in each
+process.
 """
 
 from __future__ import annotations
 
 import importlib
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numba
 
-STAGES = ("codes", "bundles", "bins", "sweep", "search", "distribution", "direct")
+from gpustump.progress import announce
 
-notices: list[Callable[[str], None]] = [logging.getLogger("gpustump").info]
-"""Called with a line of text when compiling begins."""
+STAGES = ("codes", "bundles", "bins", "sweep", "search", "distribution", "direct", "prediction")
+"""All files with kernels."""
 
 _seconds: dict[str, float] = {}
 _has_compiled = False
@@ -36,9 +35,10 @@ def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
             dispatcher = _dispatcher(function, cache=True)
         except RuntimeError:  # no folder to keep it in
             dispatcher = _dispatcher(function, cache=False)
-        for signature in signatures:
-            if hasattr(dispatcher, "compile"):  # a plain function where Numba is switched off
+        if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
+            for signature in signatures:
                 _compile(dispatcher, signature)
+            dispatcher.disable_compile()
         return dispatcher
 
     return compiled
@@ -67,5 +67,4 @@ def _compile(dispatcher: Any, signature: str) -> None:
     dispatcher.compile(signature)
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
-        for notice in notices:
-            notice("compiling the CPU kernels, once on this machine; it takes some seconds ...")
+        announce("compiling the CPU kernels, once on this machine: some seconds ...")

@@ -143,12 +143,12 @@ def _look_inside(columns: CodedColumns, signed: np.ndarray, profile: Profile, be
             bins = _may_win(columns, profile, feature, best)
         if not len(bins):
             return
-        order = columns.bins.order(columns, feature, bins)
+        order, starts = columns.bins.sorted(columns, feature, bins)
         found = np.asarray(NOTHING, dtype=np.int64)
         _scan(
-            order, bins, columns.offset, signed, profile.positive, profile.negative, profile.rise,
-            profile.fall, profile.positive_then, profile.negative_then, first, feature,
-            profile.present[feature], profile.missing[feature], found,
+            order, starts, bins, columns.offset, signed, profile.positive, profile.negative,
+            profile.rise, profile.fall, profile.positive_then, profile.negative_then, first,
+            feature, profile.present[feature], profile.missing[feature], found,
         )  # fmt: skip
         with lock:
             best = max(best, Best(*map(int, found)))
@@ -310,37 +310,38 @@ def _edges(  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    "void(int32[::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, int64[::1])",
-    "void(int64[::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, int64[::1])",
+    "void(int32[::1], int64[::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, int64[::1])",
+    "void(int64[::1], int64[::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, int64[::1])",
 )
 def _scan(  # type: ignore[no-untyped-def]
-    order, bins, offset, signed, positive, negative, rise, fall, positive_then, negative_then,
-    first, feature, present, missing, found,
+    order, starts, bins, offset, signed, positive, negative, rise, fall, positive_then,
+    negative_then, first, feature, present, missing, found,
 ):  # fmt: skip
     """The best cut inside these bins of a feature; notes how far the sum rose and fell there."""
     left = 0
     done = first
-    for b in bins:
-        s = first + b
+    for t in range(len(bins)):
+        s = first + bins[t]
+        ahead = offset[s] - starts[t]  # from a place in `order` to the sorted position
         while done < s:
             left += positive[done] - negative[done]
             done += 1
         highest, lowest = -(1 << 61), 1 << 61
         highest_at, lowest_at = -1, -1
         reached = 0
-        for k in range(offset[s], offset[s + 1] - 1):
-            marked = order[k]
+        for k in range(starts[t], starts[t] + offset[s + 1] - offset[s] - 1):
+            marked = order[np.uint64(k)]
             sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
-            weight = signed[sample]
+            weight = signed[np.uint64(sample)]
             units = np.int64(np.ceil(abs(weight)))
             reached += units if weight > 0.0 else -units
             if marked >= 0:
                 if reached > highest:
-                    highest, highest_at = reached, k
+                    highest, highest_at = reached, k + ahead
                 if reached < lowest:
-                    lowest, lowest_at = reached, k
+                    lowest, lowest_at = reached, k + ahead
         rise[s], fall[s] = highest, -lowest
         positive_then[s], negative_then[s] = positive[s], negative[s]
         if highest_at < 0:

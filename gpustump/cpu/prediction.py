@@ -1,0 +1,220 @@
+"""F(x) on the CPU: the sum of step functions, a tile of rows at a time on every thread.
+
+A feature's values are compared as keys (see `arrays.order_keys`) in the table's own dtype. With few
+steps, every threshold is compared with all rows of the tile, which the compiler does for many rows
+in one instruction; with many, each row is looked up by halving.
+
+Looking a vote up costs more than finding which one. So features are taken in groups, whose sums of
+votes stand in one table, with a place for every combination of steps: one look-up answers for
+several features. Sums of votes are exact, in whatever order; a model whose votes are no multiples
+of `VOTE_UNIT`, which was not trained here, is added up feature by feature, as the reference does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.boosting import VOTE_UNIT, VOTES_LIMIT
+from gpustump.cpu.jit import kernel
+from gpustump.cpu.team import Team, ranges
+from gpustump.stump import rounded_down
+from gpustump.tables import StepTable
+
+_TILE = 512
+"""Rows whose values of all features stay in the cache while they are looked up."""
+
+_PIECE = 16 * _TILE
+"""Rows that a thread takes at a time."""
+
+_FEW = 24
+"""Up to so many thresholds are compared one by one."""
+
+_COMBINATIONS = 1024
+"""Votes in a group's table, unless one feature alone has more: a part of the nearest cache."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A model laid out for the kernel.
+
+    Attributes
+    ----------
+    features : ndarray (n_used,) of int64
+    starts : ndarray (n_used + 1,) of int64
+        Where each feature's thresholds begin.
+    thresholds : ndarray of int32 or int64
+        Keys in the dtype of the rows.
+    strides : ndarray (n_used,) of int64
+        How many places of its group's table a step of the feature counts.
+    groups : ndarray (n_groups + 1,) of int64
+        Where each group's features begin.
+    tables : ndarray of float64
+        The groups' tables, one after the other.
+    places : ndarray (n_groups + 1,) of int64
+        Where they begin.
+    """
+
+    features: np.ndarray
+    starts: np.ndarray
+    thresholds: np.ndarray
+    strides: np.ndarray
+    groups: np.ndarray
+    tables: np.ndarray
+    places: np.ndarray
+
+
+def scores(X: np.ndarray, constant: float, tables: Sequence[StepTable], threads: int) -> np.ndarray:
+    """The score of each row of X (n_samples, n_features): float64 (n_samples,)."""
+    found = np.full(X.shape[0], constant)
+    if not tables:
+        return found
+    plan = _plan(tables, str(arrays.working_dtype(arrays.dtype_name(X))))
+    width = plan.thresholds.dtype
+
+    def look_up(part: tuple[int, int]) -> None:
+        rows = arrays.as_working(X[slice(*part)])
+        rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
+        bits = rows.view(width)
+        bits = bits if bits.flags.aligned else bits.copy()
+        _add_votes(
+            bits, plan.features, plan.starts, plan.thresholds, plan.strides, plan.groups,
+            plan.tables, plan.places, found[slice(*part)],
+        )  # fmt: skip
+
+    Team(threads).each(look_up, ranges(X.shape[0], _PIECE))
+    return found
+
+
+def _plan(tables: Sequence[StepTable], dtype: str) -> _Plan:
+    """Group the features; each table of a group holds the sums for all combinations of steps."""
+    # float16 is compared as the float32 that it is exactly.
+    keys = [_keys(rounded_down(table.thresholds, dtype)) for table in tables]
+    # Behind the last step, where every value but NaN has stopped, stands the missing one.
+    values = [np.append(table.values, table.missing) for table in tables]
+    most = _COMBINATIONS if _add_up_exactly(values) else 1
+    groups, strides, sums = [0], [], [np.zeros(1)]
+    for f, own in enumerate(values):
+        if f > groups[-1] and len(sums[-1]) * len(own) > most:
+            groups.append(f)
+            sums.append(np.zeros(1))
+        strides.append(len(sums[-1]))
+        sums[-1] = np.add.outer(own, sums[-1]).reshape(-1)
+    return _Plan(
+        features=np.asarray([table.feature for table in tables]),
+        starts=np.cumsum([0] + [len(k) for k in keys]),
+        thresholds=np.concatenate(keys),
+        strides=np.asarray(strides),
+        groups=np.asarray([*groups, len(tables)]),
+        tables=np.concatenate(sums),
+        places=np.cumsum([0] + [len(s) for s in sums]),
+    )
+
+
+def _keys(thresholds: np.ndarray) -> np.ndarray:
+    wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
+    keys: np.ndarray = arrays.order_keys(wide)
+    return keys
+
+
+def _add_up_exactly(values: list[np.ndarray]) -> bool:
+    """Whether float64 holds every sum of these votes."""
+    units = np.concatenate(values) / VOTE_UNIT
+    largest = sum(float(np.abs(own).max()) for own in values)
+    return bool((units == np.rint(units)).all()) and largest < VOTES_LIMIT
+
+
+@kernel(
+    "void(int32[::1], int32, int64, uint32[::1])",
+    "void(int64[::1], int64, int64, uint32[::1])",
+)
+def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
+    """Move the rows above a threshold on by a stride."""
+    stride = np.uint32(stride)
+    for i in range(len(places)):
+        places[i] += stride * np.uint32(step < keys[i])
+
+
+@kernel(
+    "void(int32[::1], int32[::1], int64, uint32[::1])",
+    "void(int64[::1], int64[::1], int64, uint32[::1])",
+)
+def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
+    """Four thresholds at once: the places are read and written less often."""
+    stride = np.uint32(stride)
+    s, t, u, v = steps[0], steps[1], steps[2], steps[3]
+    for i in range(len(places)):
+        key = keys[i]
+        above = np.uint32(s < key) + np.uint32(t < key) + np.uint32(u < key) + np.uint32(v < key)
+        places[i] += stride * above
+
+
+@kernel(
+    "void(int32[::1], int32[::1], int64, uint32[::1])",
+    "void(int64[::1], int64[::1], int64, uint32[::1])",
+)
+def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
+    """Any number of sorted thresholds: all rows halve their range before the next time."""
+    below = np.zeros(len(places), dtype=np.uint32)
+    length = len(steps)
+    while length > 0:
+        half = np.uint32((length + 1) // 2)
+        for i in range(len(places)):
+            below[i] += half * np.uint32(steps[below[i] + half - np.uint32(1)] < keys[i])
+        length -= half
+    for i in range(len(places)):
+        places[i] += np.uint32(stride) * below[i]
+
+
+@kernel(
+    "void(Array(int32, 1, 'A', readonly=True), int32[::1])",
+    "void(Array(int64, 1, 'A', readonly=True), int64[::1])",
+)
+def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
+    """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
+    for i in range(len(keys)):  # values that lie far apart come first, and alone
+        keys[i] = bits[i]
+    highest = (1 << (8 * bits.itemsize - 1)) - 1
+    infinity = 0x7F800000 if bits.itemsize == 4 else 0x7FF0000000000000
+    for i in range(len(keys)):
+        bit = keys[i]
+        key = bit if bit >= 0 else -highest - 1 - bit
+        keys[i] = highest if key > infinity or key < -infinity else key
+
+
+@kernel(
+    "void(Array(int32, 2, 'A', readonly=True), int64[::1], int64[::1], int32[::1], int64[::1],"
+    " int64[::1], float64[::1], int64[::1], float64[::1])",
+    "void(Array(int64, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], float64[::1], int64[::1], float64[::1])",
+)
+def _add_votes(  # type: ignore[no-untyped-def]
+    bits, features, starts, thresholds, strides, groups, tables, table_starts, scores
+):
+    """Add a model's votes to the scores of some rows, given as bit patterns; see `_Plan`."""
+    all_keys = np.empty(_TILE, dtype=thresholds.dtype)
+    all_places = np.empty(_TILE, dtype=np.uint32)
+    for start in range(0, len(scores), _TILE):
+        own, rows = scores[start : start + _TILE], bits[start : start + _TILE]
+        keys, places = all_keys[: len(own)], all_places[: len(own)]
+        for g in range(len(groups) - 1):
+            places[:] = 0
+            for f in range(groups[g], groups[g + 1]):
+                _as_keys(rows[:, features[f]], keys)
+                steps = thresholds[starts[f] : starts[f + 1]]
+                done = 0
+                if len(steps) > _FEW:
+                    _count_many(keys, steps, strides[f], places)
+                    done = len(steps)
+                while done + 4 <= len(steps):
+                    _count_four(keys, steps[done : done + 4], strides[f], places)
+                    done += 4
+                while done < len(steps):
+                    _count_one(keys, steps[done], strides[f], places)
+                    done += 1
+            votes = tables[table_starts[g] : table_starts[g + 1]]
+            for i in range(len(own)):
+                own[i] += votes[places[i]]
