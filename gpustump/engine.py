@@ -4,9 +4,9 @@ Nobody names one. NumPy arrays and PyTorch's CPU tensors go to the CPU kernels i
 and worth its start; everything else goes to the reference. All return the same integers, so a
 choice by time costs nothing but time:
 
-* Loading Numba and the kernels takes half a second in every process (and compiling them some more, once
-  on a machine). A process that has only small things to do is done sooner without; so kernels are
-  loaded when the reference has worked, or would work, for about as long as that takes.
+* Loading Numba and the kernels takes half a second in every process (and compiling them some more,
+  once on a machine). A process that has only small things to do is done sooner without; so kernels
+  are loaded when the reference has worked, or would work, for about as long as that takes.
 * Small tables are scanned directly, others through histograms.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
