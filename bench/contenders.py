@@ -59,6 +59,8 @@ class Contender:
         NumPy's arrays to the library and device that it is measured on, outside the timing.
     variables : mapping
         Environment variables that hold in its process.
+    large : tuple of str
+        Modules that only a large fit imports: they are loaded before memory is weighed.
     unfit : callable
         Why it cannot take part, found out in its own process; None if it can.
     """
@@ -74,6 +76,7 @@ class Contender:
     threads: str | None = None
     place: Callable[[np.ndarray], Any] = as_it_is
     variables: Mapping[str, str] = field(default_factory=dict)
+    large: tuple[str, ...] = ()
     unfit: Callable[[], str | None] = nothing_against
 
     def absent(self) -> str | None:
@@ -227,6 +230,9 @@ def _xgboost_device(model: Any) -> str | None:
     return str(config["learner"]["generic_param"]["device"])
 
 
+_KERNELS = tuple(f"gpustump.cpu.{stage}" for stage in ("distribution", "direct", "prediction"))
+
+
 def _gpustump(name: str, *needs: str, device: str, **options: Any) -> Contender:
     return Contender(
         name,
@@ -235,6 +241,7 @@ def _gpustump(name: str, *needs: str, device: str, **options: Any) -> Contender:
         {"device": device},
         made=_gpustump_rounds,
         device=_gpustump_device,
+        large=_KERNELS if device == "cpu" else (),
         **options,
     )
 

@@ -9,6 +9,7 @@ wait. Memory is weighed in a process before that one, so that the first fit time
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import signal
@@ -270,6 +271,9 @@ class _Stage:
         some = [self._contender.place(host[part][np.sort(few)]) for part in ("X", "y")]
         del host
         self._fitted(rounds, *some)
+        for module in self._contender.large:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module)
         release()
         with peak_memory() as peak:
             self._fitted(rounds, self._placed["X"], self._placed["y"])

@@ -51,12 +51,12 @@ class Bundles:
 
     def by_code(self, feature: int, by_slot: np.ndarray) -> np.ndarray:
         """What is given for each of a feature's slots, (256,), for each code of its column."""
-        found = np.zeros(256, dtype=by_slot.dtype)
         if self.default[feature] < 0:
+            found = np.full(256, by_slot[max(0, len(by_slot) - 2)], dtype=by_slot.dtype)
             found[: len(by_slot) - 1] = by_slot[:-1]
             found[self.missing_code[feature]] = by_slot[-1]
             return found
-        found[:] = by_slot[self.default[feature]]
+        found = np.full(256, by_slot[self.default[feature]], dtype=by_slot.dtype)
         mine = slice(self.entry[feature], self.entry[feature + 1])
         found[self.codes[mine]] = by_slot[self.slots[mine]]
         return found

@@ -19,7 +19,7 @@ from gpustump.scan import Cut, sign_of
 from gpustump.stump import Stump
 from gpustump.weights import in_units
 
-_PIECE = 8 * CHUNK
+_PIECE = 2 * CHUNK
 """Samples that a thread takes at a time."""
 
 _COLUMNS_AT_ONCE = 4
@@ -122,7 +122,8 @@ class CodedDistribution:
         columns, feature = self._columns, cut.feature
         first, n_bins = columns.first[feature], int(columns.n_bins[feature])
         by_bin = np.full(n_bins + 1, -cut.polarity, dtype=np.int8)
-        by_bin[n_bins] = cut.missing
+        if columns.n_missing[feature]:
+            by_bin[n_bins] = cut.missing
         left: np.ndarray | None = None
         if cut.position is None:
             by_bin[:n_bins] = cut.polarity
@@ -140,7 +141,7 @@ class CodedDistribution:
         by_code = columns.bundles.by_code(feature, by_bin)
         columns.team.each(
             lambda part: votes_by_code(codes, by_code, self._votes, *part),
-            ranges(columns.n_samples, 4 * _PIECE),
+            ranges(columns.n_samples, 16 * _PIECE),
         )
         if left is not None:
             self._votes[left] = cut.polarity

@@ -22,7 +22,7 @@ import numpy as np
 
 from gpustump.cpu.codes import CodedColumns
 from gpustump.cpu.jit import kernel
-from gpustump.cpu.team import ranges
+from gpustump.cpu.team import Team, ranges
 
 _FEATURES_AT_ONCE = 256
 """So many features' bins are weighed as one piece of work."""
@@ -132,14 +132,14 @@ def _look_inside(columns: CodedColumns, signed: np.ndarray, profile: Profile, be
     """Scan the bins that may hold a better cut than the best edge."""
     lock = threading.Lock()
 
-    def look(feature: int) -> None:
+    def look(feature: int, team: Team) -> None:
         nonlocal best
         first = columns.first[feature]
         bins = _may_win(columns, profile, feature, best)
         if len(columns.fine[feature]) and _is_worth_a_closer_look(
             columns, profile, feature, bins, best
         ):
-            _look_closer(columns, signed, profile, feature)
+            _look_closer(columns, signed, profile, feature, team)
             bins = _may_win(columns, profile, feature, best)
         if not len(bins):
             return
@@ -158,7 +158,12 @@ def _look_inside(columns: CodedColumns, signed: np.ndarray, profile: Profile, be
     highest: dict[int, int] = {}
     for feature, bound in zip(features.tolist(), profile.bound[promising].tolist(), strict=True):
         highest[feature] = max(bound, highest.get(feature, -1))
-    columns.team.each(look, sorted(highest, key=lambda feature: -highest[feature]))
+    in_turn = sorted(highest, key=lambda feature: -highest[feature])
+    if len(in_turn) <= 2 * columns.team.size:  # all threads for one feature, then for the next
+        for feature in in_turn:
+            look(feature, columns.team)
+    else:
+        columns.team.each(lambda feature: look(feature, Team(1)), in_turn)
     return best
 
 
@@ -195,12 +200,23 @@ def _is_worth_a_closer_look(
     return bool((can_win & unsorted).any()) or 4 * n_inside[can_win].sum() > columns.n_samples
 
 
-def _look_closer(columns: CodedColumns, signed: np.ndarray, profile: Profile, feature: int) -> None:
+def _look_closer(
+    columns: CodedColumns, signed: np.ndarray, profile: Profile, feature: int, team: Team
+) -> None:
     """Tighten the bounds of all bins of a feature: add up the weights in parts of them."""
     codes = columns.codes[columns.bundles.column[feature]]
     n_bins = int(columns.n_bins[feature])
     parts = np.zeros((256, 256, 2), dtype=np.int64)
-    _weigh_parts(codes, columns.fine[feature], signed, parts)
+    lock = threading.Lock()
+
+    def weigh(part: tuple[int, int]) -> None:
+        here = slice(*part)
+        own = np.zeros_like(parts)
+        _weigh_parts(codes[here], columns.fine[feature][here], signed[here], own)
+        with lock:
+            np.add(parts, own, out=parts)
+
+    team.each(weigh, ranges(columns.n_samples, -(-columns.n_samples // team.size)))
     _rise_of_parts(
         parts, n_bins, int(columns.first[feature]), profile.positive, profile.negative,
         profile.rise, profile.fall, profile.positive_then, profile.negative_then,

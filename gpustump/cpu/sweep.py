@@ -222,6 +222,21 @@ def add(codes, histograms, low, high, index, picked, lengths):  # type: ignore[n
 
 @kernel("void(uint8[::1], int8[::1], int8[::1], int64, int64)")
 def votes_by_code(codes, by_code, votes, low, high):  # type: ignore[no-untyped-def]
-    """A stump's votes for samples from `low` to `high`, looked up by their codes."""
-    for i in range(low, high):
-        votes[i] = by_code[codes[i]]
+    """A stump's votes for samples from `low` to `high`, by their codes.
+
+    Mostly one code parts two votes; comparing with that is done for many samples at once.
+    """
+    own, found = codes[low:high], votes[low:high]
+    last = 0
+    while last < 255 and by_code[last + 1] == by_code[0]:
+        last += 1
+    left, right = by_code[0], by_code[255]
+    is_step = True
+    for code in range(last + 1, 256):
+        is_step &= by_code[code] == right
+    if is_step:
+        for i in range(len(own)):
+            found[i] = left if own[i] <= last else right
+    else:
+        for i in range(len(own)):
+            found[i] = by_code[own[i]]
