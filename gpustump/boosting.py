@@ -27,6 +27,7 @@ from gpustump.engine import distribution, prepare
 from gpustump.scan import Cut
 from gpustump.stump import Stump
 from gpustump.validation import (
+    brought_beside,
     check_both_signs,
     check_count,
     check_real,
@@ -259,6 +260,7 @@ class Boosting(Iterator[Round]):
         self._votes: list[float] = []
         self._training_bound = 1.0
         self._sum_of_votes = 0.0
+        self._is_whole = True
         self._y = y
         with arrays.computing_on(y):
             self._samples = distribution(columns, y, sample_weight)
@@ -270,8 +272,8 @@ class Boosting(Iterator[Round]):
 
     @property
     def weights(self) -> Array:
-        """D_t for the next round, (n_samples,) of float64, up to a common factor."""
-        return self._samples.weights
+        """D_t for the next round, (n_samples,) of float64 beside y, up to a common factor."""
+        return brought_beside(self._samples.weights, self._y)
 
     @property
     def model(self) -> StumpEnsemble:
@@ -286,6 +288,7 @@ class Boosting(Iterator[Round]):
             self.stop_reason = self.stop_reason or "limit"
         if self.stop_reason is not None:
             raise StopIteration
+        self._check_whole()
         with arrays.computing_on(self._y):
             record = self._round()
         if record is None:
@@ -293,6 +296,10 @@ class Boosting(Iterator[Round]):
         if self._callback is not None and self._asked_to_stop(record):
             self.stop_reason = self.stop_reason or "callback"
         return record
+
+    def _check_whole(self) -> None:
+        if not self._is_whole:
+            raise RuntimeError("this boosting was interrupted in the middle of a round; start anew")
 
     def _asked_to_stop(self, record: Round) -> bool:
         assert self._callback is not None
@@ -307,6 +314,7 @@ class Boosting(Iterator[Round]):
         On the data that they were learnt from, the rounds that follow are the ones that an
         uninterrupted run would have made, to the last bit.
         """
+        self._check_whole()
         with arrays.computing_on(self._y):
             for stump, vote in zip(stumps, votes, strict=True):
                 agreement = self._samples.agreement_of(stump)
@@ -352,6 +360,7 @@ class Boosting(Iterator[Round]):
 
     def _advance(self, stump: Stump, cut: Cut | None, vote: float, wrong: int) -> float:
         """Take a stump into the ensemble and reweight the samples; returns the normaliser."""
+        self._is_whole = False  # whatever interrupts this leaves it undone in part
         samples = self._samples
         correct = samples.mass - wrong
         odds, normaliser = odds_and_normaliser(wrong, samples.mass, vote)
@@ -363,6 +372,7 @@ class Boosting(Iterator[Round]):
             odds, correct_mass=correct, wrong_mass=wrong, n_samples=self._columns.n_samples
         )
         samples.advance(stump, cut, vote, Factors(*by))
+        self._is_whole = True
         return normaliser
 
 

@@ -10,7 +10,7 @@ choice by time costs nothing but time:
 * Small tables are scanned directly, others through histograms.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
-the kernels out, "direct" and "coded" always take the one or the other.
+the kernels out, "direct" and "coded" take the one or the other wherever they can be had.
 """
 
 from __future__ import annotations
@@ -96,17 +96,19 @@ def prepare(
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
     choice = _choice(X, shape, n_rounds)
-    if choice == "direct" and limit is not None and memory.of_direct(*shape) > limit:
-        choice = "coded"
+    if limit is not None:
+        choice = memory.choice_within(limit, choice, *shape, threads)
     if choice == "reference":
         if limit is not None:
             most = memory.block_bytes(*shape, limit)
-            block_bytes = most if block_bytes is None else min(most, block_bytes)
+            block_bytes = min(most, block_bytes or columns.HOST_BLOCK_BYTES)
         return columns.prepare(X, rows=rows, block_bytes=block_bytes)
     from gpustump.cpu.team import Team
 
     table = arrays.to_host(X)
-    taken = None if rows is None else arrays.to_host(rows).astype(np.int64, copy=False)
+    taken = None
+    if rows is not None:
+        taken = np.ascontiguousarray(arrays.to_host(rows), dtype=np.int64)
     if choice == "direct":
         from gpustump.cpu import direct
 
@@ -116,7 +118,7 @@ def prepare(
     if limit is None:
         return codes.prepare(table, taken, Team(threads))
     plan = memory.plan(*shape, limit, threads)
-    return codes.prepare(table, taken, Team(plan.threads), finely=plan.finely, budget=plan.sorted)
+    return codes.prepare(table, taken, Team(plan.threads), finely=plan.finely, budget=plan.kept)
 
 
 def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distribution:
@@ -140,6 +142,8 @@ def scores(
 
     float64 (n_samples,), in the library and on the device of X.
     """
+    if n_jobs is not None:
+        check_jobs(n_jobs)
     n_elements = X.shape[0] * len(tables)
     if _predicts(X, n_elements):
         from gpustump.cpu import prediction
@@ -164,9 +168,7 @@ def check_jobs(n_jobs: int | None) -> int:
 
 def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
     global _waited
-    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
-    if choice not in CHOICES:
-        raise ValueError(f"GPUSTUMP_KERNELS must be one of {', '.join(CHOICES)}; got {choice!r}.")
+    choice = _asked_for()
     if choice == "reference" or not _suits(X):
         return "reference"
     if choice == "auto":
@@ -180,10 +182,17 @@ def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
     return choice if _loaded() else "reference"
 
 
+def _asked_for() -> str:
+    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
+    if choice not in CHOICES:
+        raise ValueError(f"GPUSTUMP_KERNELS must be one of {', '.join(CHOICES)}; got {choice!r}.")
+    return choice
+
+
 def _predicts(X: Array, n_elements: int) -> bool:
     """Whether the CPU kernels predict; as for training, not before that is worth their start."""
     global _waited
-    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
+    choice = _asked_for()
     if choice == "reference" or not _suits(X):
         return False
     if "gpustump.cpu.prediction" not in sys.modules:
@@ -211,10 +220,12 @@ def _loaded(*stages: str) -> bool:
         from gpustump.cpu import jit
 
         jit.load(*stages)
-    except (ImportError, OSError) as error:
+    except Exception as error:  # of any kind: what it needs may be missing, broken, or too new
         _is_broken = True
         warnings.warn(
-            f"Numba is installed but does not work, so training is slower: {error}", stacklevel=2
+            f"Numba is installed but does not work, so the reference is used, which is slower: "
+            f"{type(error).__name__}: {error}",
+            stacklevel=2,
         )
         return False
     return True

@@ -451,7 +451,9 @@ class DecisionStumpClassifier(_StumpClassifier):
     ----------
     device : str
         As for `AdaBoostClassifier`.
-    n_jobs, max_memory, block_bytes : int or None
+    n_jobs : int or None
+    max_memory : int, str or None
+    block_bytes : int or None
         As for `AdaBoostClassifier`.
 
     Attributes

@@ -15,14 +15,14 @@ from gpustump.columns import ELEMENT_BYTES
 _SAMPLE_BYTES = 80
 """Of vectors: what the estimators, the labels and the weights need at their peak."""
 
-_THREAD_BYTES = 20 * 2**20
-"""Tiles being coded, a sample of the rows, weights in the parts of bins."""
-
 _SORTING_BYTES = 16
 """Per sample and thread: one feature's bins while they are sorted."""
 
 _FEATURE_BYTES = 40_000
 """Histograms and what is known of a feature's bins."""
+
+_HISTOGRAM_BYTES = 4096
+"""Per feature and thread."""
 
 
 class Plan(NamedTuple):
@@ -33,57 +33,68 @@ class Plan(NamedTuple):
     threads : int
     finely : bool
         Whether features of many values get a second byte.
-    sorted : int
+    kept : int
         Bytes for sorted positions.
     """
 
     threads: int
     finely: bool
-    sorted: int
+    kept: int
 
 
-def plan(n_samples: int, n_features: int, limit: int, threads: int) -> Plan:
-    """The best way to train on coded columns within a limit of bytes.
+def choice_within(limit: int, choice: str, n_samples: int, n_features: int, threads: int) -> str:
+    """The way of training that was chosen, or the first other one that a limit of bytes allows.
 
     Raises
     ------
     ValueError
         If there is none.
     """
+    shape = (n_samples, n_features)
+    needs = {"reference": _of_reference(*shape)}
+    if choice != "reference":  # else the kernels are not to be had
+        needs |= {"direct": _of_direct(*shape, threads), "coded": sum(_of_coded(*shape))}
+    for way in (choice, "coded", "reference"):
+        if needs.get(way, limit + 1) <= limit:
+            return way
+    raise ValueError(
+        f"max_memory is {limit} bytes, but training on {n_samples} samples of {n_features} features"
+        f" takes at least {min(needs.values())} bytes beside the table."
+    )
+
+
+def plan(n_samples: int, n_features: int, limit: int, threads: int) -> Plan:
+    """How to train on coded columns within a limit of bytes that is enough for one thread."""
     n_elements = n_samples * n_features
-    least = n_elements + n_samples * _SAMPLE_BYTES + n_features * _FEATURE_BYTES
-    of_thread = _THREAD_BYTES + n_samples * _SORTING_BYTES
-    if least + of_thread > limit:
-        raise _too_little(n_samples, n_features, least + of_thread, limit)
-    threads = min(threads, (limit - least) // of_thread)
+    least, of_thread = _of_coded(n_samples, n_features)
+    threads = max(1, min(threads, (limit - least) // of_thread))
     free = limit - least - threads * of_thread
     finely = free >= 2 * n_elements
     return Plan(threads, finely, free - finely * n_elements)
 
 
-def of_direct(n_samples: int, n_features: int) -> int:
-    """Bytes that sorting and scanning all of a small table takes."""
-    return 8 * n_samples * n_features + n_samples * _SAMPLE_BYTES + 2 * _THREAD_BYTES
-
-
 def block_bytes(n_samples: int, n_features: int, limit: int) -> int:
-    """Bytes of temporaries that are left to the reference scan.
+    """Bytes of temporaries that a limit leaves to the reference scan."""
+    return limit - _of_reference(n_samples, n_features) + n_samples * ELEMENT_BYTES
 
-    Raises
-    ------
-    ValueError
-        If that is not enough for one feature.
-    """
+
+def _of_reference(n_samples: int, n_features: int) -> int:
+    """Orders and cuts of all features, temporaries of one."""
     position = 4 if n_samples < 2**31 else 8
-    resident = n_samples * n_features * (position + 1) + n_samples * _SAMPLE_BYTES
-    least = resident + n_samples * ELEMENT_BYTES
-    if least > limit:
-        raise _too_little(n_samples, n_features, least, limit)
-    return limit - resident
+    of_element = n_features * (position + 1)
+    return n_samples * (of_element + _SAMPLE_BYTES + ELEMENT_BYTES)
 
 
-def _too_little(n_samples: int, n_features: int, needed: int, limit: int) -> ValueError:
-    return ValueError(
-        f"max_memory is {limit} bytes, but training on {n_samples} samples of {n_features} features"
-        f" takes at least {needed} bytes beside the table."
-    )
+def _of_direct(n_samples: int, n_features: int, threads: int) -> int:
+    """Orders of all features; some, as keys, while each thread sorts."""
+    of_thread = 50 * min(n_samples * n_features, 2**17)
+    return n_samples * (4 * n_features + _SAMPLE_BYTES) + threads * of_thread + 2**20
+
+
+def _of_coded(n_samples: int, n_features: int) -> tuple[int, int]:
+    """With one byte an element and nothing kept: in all, and for each thread."""
+    least = n_samples * (n_features + _SAMPLE_BYTES) + n_features * _FEATURE_BYTES
+    drawn = 30 * min(n_samples, 2**14) * min(n_features, 64)  # a sample of the rows, as keys
+    parts = 3 * 2**20
+    of_thread = drawn + parts + n_samples * _SORTING_BYTES + n_features * _HISTOGRAM_BYTES
+    return least, of_thread

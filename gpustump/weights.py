@@ -26,7 +26,8 @@ TOP = 2**62
 
 FLOOR = 2.0**-900
 """Least weight, in units of the integers. Where subnormal numbers are flushed to zero (XLA), a
-smaller one would vanish and elsewhere not; its integer is 1 in any case."""
+smaller one would vanish and elsewhere not; its integer is 1 in any case. (Compiled kernels hold its
+value: after a change, remove the `__pycache__` folders.)"""
 
 SMALLEST = 2.0**-1022
 """Sample weights below the smallest normal float64 count as zero, for the same reason."""

@@ -111,7 +111,7 @@ def _training_error(
     bound = sum(rounds[-1].training_bound if rounds else 1.0 for rounds in runs)
     if model.is_binary and runs[0]:
         return runs[0][-1].training_error, min(bound, 1.0)
-    wrong = model.predict(part.X) != part.y
+    wrong = model.labels_of(part.scores(model)) != part.y
     weights = None if part.weights is None else part.weights / part.weights.max()
     return float(np.average(wrong, weights=weights)), min(bound, 1.0)
 
@@ -125,7 +125,7 @@ def about_held_out(model: StumpEnsemble, part: Part | None) -> list[tuple[str, s
         if not part.weights.any():
             return [("held out", "no figures: all of its weights are zero")]
         part = replace(part, weights=part.weights / part.weights.max())  # sums stay finite
-    scores = model.decision_function(part.X)
+    scores = part.scores(model)
     right = np.average(model.labels_of(scores) == part.y, weights=part.weights)
     rows = [("held-out accuracy", f"{right:.4f}{weighted}")]
     area, n_judged = _area(model, scores, part)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from gpustump.cli.errors import InputError, counted, input_errors, listed, quote
 from gpustump.cli.labels import labels_of
 from gpustump.cli.reading import read_table
 from gpustump.cli.tables import ArrayColumn, Column, Table, of_matrix
+
+if TYPE_CHECKING:
+    from gpustump import StumpEnsemble
+
+_ROWS_AT_ONCE = 2**16
+"""Rows that are copied out of the table together."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +52,30 @@ class Task:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows, to train on or to judge by."""
+    """Some of the rows, to train on or to judge by.
+
+    The table itself is left as it is, since it may be a file larger than the memory.
+
+    Attributes
+    ----------
+    X : ndarray (n_rows, n_features)
+        The whole table.
+    rows : ndarray (n_part,) of int64
+        Which rows of it.
+    y : ndarray (n_part,)
+    weights : ndarray (n_part,) or None
+    """
 
     X: np.ndarray
+    rows: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None
 
-    def taken(self, rows: np.ndarray) -> Part:
-        weights = None if self.weights is None else self.weights[rows]
-        return Part(self.X[rows], self.y[rows], weights)
+    def scores(self, model: StumpEnsemble) -> np.ndarray:
+        """The decision values of these rows."""
+        starts = range(0, len(self.rows), _ROWS_AT_ONCE)
+        parts = [self.rows[start : start + _ROWS_AT_ONCE] for start in starts]
+        return np.concatenate([model.decision_function(self.X[rows]) for rows in parts])
 
 
 def task_of(arguments: argparse.Namespace) -> Task:
@@ -153,9 +175,8 @@ def _dropped(table: Table, options: list[str]) -> set[int]:
 
 def split(task: Task, share: float, seed: int) -> tuple[Part, Part | None]:
     """Rows to train on, and rows held out."""
-    every = Part(task.X, task.y, task.weights)
     if share == 0.0:
-        return every, None
+        return _part(task, np.arange(len(task.y))), None
     from sklearn.model_selection import train_test_split
 
     classes, counts = np.unique(task.y, return_counts=True)
@@ -176,4 +197,9 @@ def split(task: Task, share: float, seed: int) -> tuple[Part, Part | None]:
         rows, held_out = train_test_split(
             np.arange(len(task.y)), test_size=share, random_state=seed, stratify=task.y
         )
-    return every.taken(np.sort(rows)), every.taken(np.sort(held_out))
+    return _part(task, np.sort(rows)), _part(task, np.sort(held_out))
+
+
+def _part(task: Task, rows: np.ndarray) -> Part:
+    weights = None if task.weights is None else task.weights[rows]
+    return Part(task.X, rows, task.y[rows], weights)

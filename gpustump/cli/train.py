@@ -14,6 +14,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gpustump import __version__
 from gpustump.cli import report, summary
 from gpustump.cli.errors import input_errors
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     task = task_of(arguments)
     trained, held_out = split(task, arguments.test_size, arguments.seed)
     started = time.perf_counter()
-    classifier = _fitted(trained, arguments)
+    classifier = _fitted(task, trained, arguments)
     seconds = time.perf_counter() - started
     model = replace(
         classifier.model_,
@@ -67,9 +69,14 @@ def _check_device(name: str) -> None:
         raise DeviceError(f"--device {name}: {error}") from error
 
 
-def _fitted(part: Part, arguments: argparse.Namespace) -> AdaBoostClassifier:
+def _fitted(task: Task, part: Part, arguments: argparse.Namespace) -> AdaBoostClassifier:
+    """Train on a part of the rows: the others get no weight, and are not copied."""
     from gpustump import AdaBoostClassifier
 
+    weights = part.weights
+    if len(part.rows) < len(task.y):
+        weights = np.zeros(len(task.y))
+        weights[part.rows] = 1.0 if part.weights is None else part.weights
     bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
     classifier = AdaBoostClassifier(
         n_estimators=arguments.rounds,
@@ -81,7 +88,7 @@ def _fitted(part: Part, arguments: argparse.Namespace) -> AdaBoostClassifier:
         verbose=int(bar),
     )
     with input_errors():
-        return classifier.fit(part.X, part.y, part.weights)
+        return classifier.fit(task.X, task.y, weights)
 
 
 def _of_it_compiling() -> str:

@@ -49,7 +49,7 @@ class Bins:
         self._n_bytes = 0
         self._lock = threading.Lock()
 
-    def sorted(
+    def sorted_bins(
         self, columns: CodedColumns, feature: int, wanted: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """An array with the sorted samples of the wanted bins, and where in it each bin begins.
@@ -71,7 +71,7 @@ class Bins:
     def sorted_bin(self, columns: CodedColumns, feature: int, bin_: int) -> np.ndarray:
         """The samples of one bin by increasing value."""
         slot = columns.first[feature] + bin_
-        order, (start,) = self.sorted(columns, feature, np.asarray([bin_]))
+        order, (start,) = self.sorted_bins(columns, feature, np.asarray([bin_]))
         n_inside = columns.offset[slot + 1] - columns.offset[slot]
         found: np.ndarray = order[start : start + n_inside] & ~self._mark
         return found
@@ -133,7 +133,7 @@ def _sort_float32(
     """
     both = np.empty(int(ends[-1] - starts[0]), dtype=np.int64)
     _keys_and_places(
-        columns.X.view(np.int32), feature, columns.rows_or_none, starts, ends, order, both
+        columns.X.view(np.int32), feature, columns.rows_for_kernels, starts, ends, order, both
     )
     for start, end in zip((starts - starts[0]).tolist(), (ends - starts[0]).tolist(), strict=True):
         both[start:end].sort()

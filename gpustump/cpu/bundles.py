@@ -89,6 +89,7 @@ def join(
     for row, source in enumerate(kept):  # rows only ever move up
         if row != source:
             codes[row] = codes[source]
+    codes = codes[: len(kept)].copy() if 2 * len(kept) < n_features else codes[: len(kept)]
     default = np.full(n_features, -1)
     missing_code = missing_code.copy()
     lengths = np.zeros(n_features + 1, dtype=np.int64)
@@ -101,7 +102,7 @@ def join(
         lengths[j + 1] = len(others)
         all_codes.append(others.astype(np.uint8))
         all_slots.append(table[others])
-    return codes[: len(kept)], Bundles(
+    return codes, Bundles(
         column=np.searchsorted(kept, column),
         missing_code=missing_code,
         default=default,

@@ -95,8 +95,8 @@ class CodedColumns:
     bins: Bins = field(repr=False)
 
     @property
-    def rows_or_none(self) -> np.ndarray:
-        """`rows` for kernels: int64, empty if all rows take part."""
+    def rows_for_kernels(self) -> np.ndarray:
+        """`rows`, or none at all if all of them take part."""
         return _NO_ROWS if self.rows is None else self.rows
 
     def values(self, feature: int) -> np.ndarray:
@@ -367,7 +367,8 @@ def _code_finely(keys, cuts, n_cuts, codes, fine):  # type: ignore[no-untyped-de
     low, scale = np.zeros(256), np.zeros(256)  # bins without two cuts stay whole
     for b in range(1, n_cuts):
         low[b] = cuts[b - 1]
-        scale[b] = 255.0 / (np.float64(cuts[b]) - np.float64(cuts[b - 1]))
+        width = np.float64(cuts[b]) - low[b]
+        scale[b] = 255.0 / width if width > 0.0 else 0.0  # keys of 64 bits may round together
     for i in range(len(keys)):
         code = codes[i]
         fine[i] = np.uint8(np.int32((keys[i] - low[code]) * scale[code]))

@@ -88,7 +88,7 @@ def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team) -> SortedColumns
 
     def sort(part: tuple[int, int]) -> None:
         here = slice(*part)
-        values = np.ascontiguousarray(arrays.picked(arrays.as_working(X[:, here]), rows).T)
+        values = np.ascontiguousarray(arrays.as_working(arrays.picked(X[:, here], rows)).T)
         keys = arrays.order_keys(values)
         if keys.dtype.itemsize <= 4:  # key and sample in one integer: sorting those is quickest
             both = (keys.astype(np.int64) << 32) | np.arange(n_samples)

@@ -13,7 +13,7 @@ import numpy as np
 from gpustump.cpu.codes import CodedColumns
 from gpustump.cpu.search import NOTHING, Profile, best_split
 from gpustump.cpu.sweep import CHUNK, add, advance, sweep, votes_by_code
-from gpustump.cpu.team import ranges
+from gpustump.cpu.team import Shared, ranges
 from gpustump.distribution import Factors
 from gpustump.scan import Cut, sign_of
 from gpustump.stump import Stump
@@ -63,7 +63,6 @@ class CodedDistribution:
     total: int
     mass: int
     _mistaken: int
-    _is_whole: bool
 
     @property
     def training_error(self) -> float:
@@ -81,15 +80,7 @@ class CodedDistribution:
         return int(np.ceil(np.abs(self._signed).min()))
 
     def best_cut(self) -> Cut:
-        """The cut of largest agreement; see `scan.best_cut`.
-
-        Raises
-        ------
-        RuntimeError
-            If the round before was interrupted while the weights were changing.
-        """
-        if not self._is_whole:
-            raise RuntimeError("this boosting was interrupted in the middle of a round; start anew")
+        """The cut of largest agreement; see `scan.best_cut`."""
         best = best_split(self._columns, self._histograms, self._signed, self._profile)
         if best is NOTHING or abs(self.total) > best.agreement:
             return Cut(0, None, sign_of(self.total), sign_of(self.total), abs(self.total))
@@ -148,7 +139,6 @@ class CodedDistribution:
 
     def _sweep(self, vote: float, grow: float, keep: float, *, anew: bool) -> None:
         """Give the samples their next weights and scores; bring sums and histograms up to date."""
-        self._is_whole = False
         if anew:
             self._histograms[:] = 0
         sums = np.zeros(3, dtype=np.int64)
@@ -158,12 +148,11 @@ class CodedDistribution:
         else:
             self._sweep_by_columns(state, sums)
         self.total, self.mass, self._mistaken = map(int, sums)
-        self._is_whole = True
 
     def _sweep_by_samples(self, state: tuple[object, ...], sums: np.ndarray) -> None:
         """Every thread takes some of the samples, with histograms of its own."""
         columns = self._columns
-        pieces = iter(ranges(columns.n_samples, _PIECE))
+        pieces = Shared(ranges(columns.n_samples, _PIECE))
 
         def take(_: int) -> None:
             own, own_sums = np.zeros_like(self._histograms), np.zeros(3, dtype=np.int64)

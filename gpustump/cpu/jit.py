@@ -18,7 +18,7 @@ import numba
 from gpustump.progress import announce
 
 STAGES = ("codes", "bundles", "bins", "sweep", "search", "distribution", "direct", "prediction")
-"""All files with kernels."""
+"""What a fit or a prediction imports, kernels and all."""
 
 _seconds: dict[str, float] = {}
 _has_compiled = False
@@ -32,14 +32,9 @@ def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         try:
-            dispatcher = _dispatcher(function, cache=True)
-        except RuntimeError:  # no folder to keep it in
-            dispatcher = _dispatcher(function, cache=False)
-        if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
-            for signature in signatures:
-                _compile(dispatcher, signature)
-            dispatcher.disable_compile()
-        return dispatcher
+            return _compiled(function, signatures, cache=True)
+        except (RuntimeError, OSError):  # no folder to keep it in, or a full one
+            return _compiled(function, signatures, cache=False)
 
     return compiled
 
@@ -54,17 +49,24 @@ def load(*stages: str) -> None:
 
 
 def seconds_compiling() -> float:
-    """How long this process has waited for the compiler; 0 if all came from disk."""
+    """How long loading the kernels took in this process if some were compiled; otherwise 0."""
     return sum(_seconds.values()) if _has_compiled else 0.0
 
 
-def _dispatcher(function: Callable[..., Any], *, cache: bool) -> Any:
-    return numba.njit(cache=cache, nogil=True, boundscheck=False, error_model="numpy")(function)
+def _compiled(function: Callable[..., Any], signatures: tuple[str, ...], *, cache: bool) -> Any:
+    make = numba.njit(cache=cache, nogil=True, boundscheck=False, error_model="numpy")
+    dispatcher = make(function)
+    if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
+        for signature in signatures:
+            dispatcher.compile(signature)
+            _notice(dispatcher)
+        dispatcher.disable_compile()
+    return dispatcher
 
 
-def _compile(dispatcher: Any, signature: str) -> None:
+def _notice(dispatcher: Any) -> None:
+    """Announce the compiler the first time that something does not come from disk."""
     global _has_compiled
-    dispatcher.compile(signature)
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
         announce("compiling the CPU kernels, once on this machine: some seconds ...")

@@ -72,16 +72,18 @@ def scores(X: np.ndarray, constant: float, tables: Sequence[StepTable], threads:
     found = np.full(X.shape[0], constant)
     if not tables:
         return found
-    plan = _plan(tables, str(arrays.working_dtype(arrays.dtype_name(X))))
+    plan = _plan(constant, tables, str(arrays.working_dtype(arrays.dtype_name(X))))
     width = plan.thresholds.dtype
+    as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
+    places = plan.features if as_it_is else np.arange(len(tables))
 
     def look_up(part: tuple[int, int]) -> None:
-        rows = arrays.as_working(X[slice(*part)])
-        rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
-        bits = rows.view(width)
-        bits = bits if bits.flags.aligned else bits.copy()
+        rows = X[slice(*part)]
+        if not as_it_is:  # only the columns in use, as float32 or float64
+            rows = arrays.as_working(rows[:, plan.features])
+            rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
         _add_votes(
-            bits, plan.features, plan.starts, plan.thresholds, plan.strides, plan.groups,
+            rows.view(width), places, plan.starts, plan.thresholds, plan.strides, plan.groups,
             plan.tables, plan.places, found[slice(*part)],
         )  # fmt: skip
 
@@ -89,13 +91,13 @@ def scores(X: np.ndarray, constant: float, tables: Sequence[StepTable], threads:
     return found
 
 
-def _plan(tables: Sequence[StepTable], dtype: str) -> _Plan:
+def _plan(constant: float, tables: Sequence[StepTable], dtype: str) -> _Plan:
     """Group the features; each table of a group holds the sums for all combinations of steps."""
     # float16 is compared as the float32 that it is exactly.
     keys = [_keys(rounded_down(table.thresholds, dtype)) for table in tables]
     # Behind the last step, where every value but NaN has stopped, stands the missing one.
     values = [np.append(table.values, table.missing) for table in tables]
-    most = _COMBINATIONS if _add_up_exactly(values) else 1
+    most = _COMBINATIONS if _add_up_exactly([np.asarray([constant]), *values]) else 1
     groups, strides, sums = [0], [], [np.zeros(1)]
     for f, own in enumerate(values):
         if f > groups[-1] and len(sums[-1]) * len(own) > most:

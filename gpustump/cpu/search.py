@@ -55,7 +55,8 @@ class Profile:
     positive, negative : ndarray
         The weight of its samples labelled +1 and -1.
     rise, fall : ndarray
-        How far `score_left` rose and fell inside it, at most.
+        How far `score_left`, from its value at the bin's left edge, rose and fell at cuts inside
+        it, at most; less than 0 if it never did, and 2**62 below if there is no cut.
     positive_then, negative_then : ndarray
         Its weights when that was so.
     bound : ndarray
@@ -143,7 +144,7 @@ def _look_inside(columns: CodedColumns, signed: np.ndarray, profile: Profile, be
             bins = _may_win(columns, profile, feature, best)
         if not len(bins):
             return
-        order, starts = columns.bins.sorted(columns, feature, bins)
+        order, starts = columns.bins.sorted_bins(columns, feature, bins)
         found = np.asarray(NOTHING, dtype=np.int64)
         _scan(
             order, starts, bins, columns.offset, signed, profile.positive, profile.negative,
@@ -193,11 +194,12 @@ def _is_worth_a_closer_look(
     grown = np.maximum(
         positive - profile.positive_then[slots], negative - profile.negative_then[slots]
     )
-    can_fall = 2 * grown + np.maximum(positive, negative) // 64
-    can_win = profile.bound[slots] - can_fall <= best.agreement
+    can_fall = 2.0 * grown + np.maximum(positive, negative) / 64
+    may_be_ruled_out = profile.bound[slots] - can_fall <= best.agreement
     unsorted = ~columns.bins.known(columns, feature)[bins]
     n_inside = columns.offset[slots + 1] - columns.offset[slots]
-    return bool((can_win & unsorted).any()) or 4 * n_inside[can_win].sum() > columns.n_samples
+    n_saved = int(n_inside[may_be_ruled_out].sum())
+    return bool((may_be_ruled_out & unsorted).any()) or 4 * n_saved > columns.n_samples
 
 
 def _look_closer(
@@ -344,7 +346,7 @@ def _scan(  # type: ignore[no-untyped-def]
         while done < s:
             left += positive[done] - negative[done]
             done += 1
-        highest, lowest = -(1 << 61), 1 << 61
+        highest, lowest = -(1 << 62), 1 << 62
         highest_at, lowest_at = -1, -1
         reached = 0
         for k in range(starts[t], starts[t] + offset[s + 1] - offset[s] - 1):

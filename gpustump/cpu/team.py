@@ -6,10 +6,12 @@ because those may neither be used from two threads at once nor survive a fork.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
@@ -41,27 +43,51 @@ class Team:
 
     def each(self, work: Callable[[Item], object], items: Iterable[Item]) -> None:
         """Call `work` with every item, in any order; raises what one of the calls raises."""
-        items = list(items)
-        shared = iter(items)
+        shared = Shared(items)
 
         def take() -> None:
-            for item in shared:  # taking the next item of a list is one step for Python
+            for item in shared:
                 work(item)
 
         futures: list[Future[None]] = []
         try:
-            helpers = min(self.size, len(items)) - 1
-            if helpers > 0:
-                pool = _pool(self.size)
-                futures = [pool.submit(take) for _ in range(helpers)]
+            for _ in range(min(self.size, len(shared)) - 1):
+                with contextlib.suppress(RuntimeError):  # no more threads to be had: do with fewer
+                    futures.append(_pool(self.size).submit(take))
             take()
         finally:
-            for _ in shared:  # after an error, nobody begins another item
-                pass
-            problems = [future.exception() for future in futures]
+            shared.close()  # after an error, nobody begins another item
+            begun = [future for future in futures if not future.cancel()]
+            problems = [future.exception() for future in begun]
         for problem in problems:
             if problem is not None:
                 raise problem
+
+
+class Shared(Generic[Item]):
+    """Items that several threads take from, each of them once."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = list(items)
+        self._lock = threading.Lock()
+        self._n_taken = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        while True:
+            with self._lock:
+                at = self._n_taken
+                if at >= len(self._items):
+                    return
+                self._n_taken += 1
+            yield self._items[at]
+
+    def close(self) -> None:
+        """Let nobody take another one."""
+        with self._lock:
+            self._n_taken = len(self._items)
 
 
 def ranges(total: int, size: int) -> list[tuple[int, int]]:

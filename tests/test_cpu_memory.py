@@ -1,0 +1,109 @@
+"""Memory: what a fit takes beside the table, by the kernel's own count of the process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc"),
+]
+
+COMMON = """
+import os, resource, sys
+import numpy as np
+from gpustump import AdaBoostClassifier
+
+def status(field):
+    for line in open("/proc/self/status"):
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+
+def drawn(n_samples, n_features):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((n_samples, n_features), dtype=np.float32)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + random.standard_normal(n_samples) > 0).astype(np.int64)
+    return X, y
+
+def fitted(X, y, limit=None, n_rounds=25):
+    return AdaBoostClassifier(
+        n_estimators=n_rounds, device="cpu", n_jobs=2, max_memory=limit
+    ).fit(X, y)
+
+small = drawn(5000, 30)
+fitted(*small, n_rounds=3).predict(small[0])  # loads the libraries and starts the threads
+"""
+
+PEAK = """
+limit = int(sys.argv[1])
+X, y = drawn(*map(int, sys.argv[2:]))
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+model = fitted(X, y, limit or None)
+print(status("VmHWM") - before, model.model_.digest())
+"""
+
+IN_MEMORY = """
+print(fitted(np.load(sys.argv[1]), np.load(sys.argv[1].replace("X.npy", "y.npy"))).model_.digest())
+"""
+
+FROM_DISK = """
+file, allowed, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+X = np.load(file, mmap_mode="r")
+y = np.load(file.replace("X.npy", "y.npy"))
+resource.setrlimit(resource.RLIMIT_DATA, (status("VmData") + allowed,) * 2)
+try:
+    np.array(X)
+    print("the table fits", end=" ")
+except MemoryError:
+    print("too large", end=" ")
+print(fitted(X, y, limit or None).model_.digest())
+"""
+
+
+def run(program: str, *arguments: object) -> list[str]:
+    environment = os.environ | {"GPUSTUMP_KERNELS": "coded", "MALLOC_ARENA_MAX": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMON + program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_fit_takes_less_than_six_bytes_an_element_and_obeys_its_limit():
+    n_samples, n_features = 400_000, 40
+    n_elements = n_samples * n_features
+    peak, digest = run(PEAK, 0, n_samples, n_features)
+    assert int(peak) <= 6 * n_elements + 80 * n_samples
+    for limit in (120_000_000, 105_000_000):
+        limited, same = run(PEAK, limit, n_samples, n_features)
+        assert int(limited) <= limit
+        assert same == digest
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_table_larger_than_memory_trains_from_disk(tmp_path, order):
+    """The system refuses the process more memory than a part of the table takes."""
+    import numpy as np
+
+    n_samples, n_features = 200_000, 200
+    random = np.random.default_rng(0)
+    X = random.standard_normal((n_samples, n_features), dtype=np.float32)
+    y = (X[:, 0] + X[:, 1] + random.standard_normal(n_samples) > 0).astype(np.int64)
+    np.save(tmp_path / "X.npy", np.asarray(X, order=order))
+    np.save(tmp_path / "y.npy", y)
+    limit = 110_000_000
+    assert limit < X.nbytes
+    verdict = run(FROM_DISK, tmp_path / "X.npy", limit + 10_000_000, limit)
+    (unlimited,) = run(IN_MEMORY, tmp_path / "X.npy")
+    assert verdict == ["too", "large", unlimited]

@@ -1,0 +1,100 @@
+"""Scores of the CPU kernels against the reference's, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpustump import Member, StumpEnsemble
+from gpustump.boosting import VOTE_UNIT
+from gpustump.cpu import prediction
+from gpustump.stump import Stump
+
+
+def member(
+    random: np.random.Generator, n_stumps: int, n_features: int, *, exact: float | bool
+) -> Member:
+    """Any stumps: some at infinity, some at values that the rows have, some constant.
+
+    `exact` is the share of votes that are multiples of the unit.
+    """
+    stumps, votes = [], []
+    for _ in range(n_stumps):
+        threshold = random.choice([random.normal(), np.round(random.normal()), np.inf])
+        polarity, missing = random.choice([-1, 1], size=2)
+        stumps.append(Stump(random.integers(n_features), threshold, polarity, missing, 0.25))
+        vote = random.exponential()
+        whole = random.random() < exact
+        votes.append(round(vote / VOTE_UNIT) * VOTE_UNIT if whole else vote)
+    return Member(tuple(stumps), tuple(votes))
+
+
+def rows(random: np.random.Generator, n_samples: int, n_features: int, dtype: str) -> np.ndarray:
+    X = random.normal(size=(n_samples, n_features)) * random.choice([0.1, 1.0, 30.0])
+    X = np.where(random.random(X.shape) < 0.3, np.round(X), X)
+    if dtype.startswith("float"):
+        X[random.random(X.shape) < 0.1] = np.nan
+        X[random.random(X.shape) < 0.05] = -np.inf
+        X[random.random(X.shape) < 0.05] = np.inf
+        return X.astype(dtype)
+    return np.abs(X).clip(0, 100).astype(dtype)
+
+
+@settings(max_examples=120)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0, 1, 3, 40, 300]),
+    st.sampled_from(["float16", "float32", "float64", "int8", "bool", "uint16", "int64"]),
+    st.sampled_from([1.0, 0.9, 0.0]),
+    st.integers(1, 3),
+)
+def test_scores_are_the_references_to_the_last_bit(seed, n_stumps, dtype, exact, threads):
+    random = np.random.default_rng(seed)
+    n_samples, n_features = int(random.integers(1, 1200)), int(random.integers(1, 6))
+    one = member(random, n_stumps, n_features, exact=exact)
+    X = rows(random, n_samples, n_features, dtype)
+    constant, tables = one.tables
+    expected = np.full(n_samples, constant)
+    for table in tables:
+        expected = expected + table.look_up(X[:, table.feature])
+    found = prediction.scores(X, constant, tables, threads)
+    assert found.view(np.int64).tolist() == expected.view(np.int64).tolist()
+
+
+def test_a_constant_that_is_no_multiple_of_the_unit_is_added_first_too():
+    inf = np.inf
+    stumps = (Stump(0, inf, 1, 1, 0.25), Stump(0, 0.0, 1, 1, 0.25), Stump(1, 0.0, -1, 1, 0.25))
+    constant, tables = Member(stumps, (0.1, 1.0, 1.0)).tables
+    found = prediction.scores(np.asarray([[-1.0, -1.0]]), constant, tables, 1)
+    assert found.tolist() == [(0.1 + 1.0) - 1.0]
+
+
+def test_features_are_looked_up_together_only_where_sums_are_exact():
+    random = np.random.default_rng(0)
+    for exact in (True, False):
+        plan = prediction._plan(*member(random, 60, 8, exact=exact).tables, "float32")
+        assert (len(plan.groups) - 1 < len(plan.features)) == exact
+
+
+def test_many_rows_in_many_pieces_are_each_scored_once():
+    random = np.random.default_rng(1)
+    model = StumpEnsemble((member(random, 30, 4, exact=True),), 4)
+    X = random.normal(size=(3 * prediction._PIECE + 17, 4)).astype(np.float32)
+    pieces = [model.decision_function(part) for part in np.array_split(X, 50)]
+    assert np.concatenate(pieces).tolist() == model.decision_function(X, n_jobs=3).tolist()
+
+
+def test_torch_rows_are_answered_in_torch(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "coded")
+    random = np.random.default_rng(2)
+    model = StumpEnsemble((member(random, 30, 4, exact=True),), 4)
+    X = random.normal(size=(50, 4))
+    found = model.decision_function(torch.asarray(X))
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == model.decision_function(X).tolist()
