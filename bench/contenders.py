@@ -277,7 +277,7 @@ def _catboost(name: str, **parameters: Any) -> Contender:
 _REFERENCE = {"GPUSTUMP_KERNELS": "reference"}
 
 BACKENDS = (
-    _gpustump("gpustump numba", "numba", device="cpu", variables={"GPUSTUMP_KERNELS": "coded"}),
+    _gpustump("gpustump numba", "numba", *_KERNELS, device="cpu"),
     _gpustump("gpustump numpy", device="cpu", variables=_REFERENCE),
     _gpustump("gpustump torch", "torch", device="cpu", place=_torch_cpu, variables=_REFERENCE),
     _gpustump("gpustump jax", "jax", device="cpu", place=_jax_cpu),

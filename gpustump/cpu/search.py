@@ -24,6 +24,12 @@ from gpustump.cpu.codes import CodedColumns
 from gpustump.cpu.jit import kernel
 from gpustump.cpu.team import Team, ranges
 
+_PER_PART = 8
+"""Samples that a part of a bin should hold, so that clearing the parts is the smaller job."""
+
+_SAMPLES_AT_ONCE = 2**17
+"""Fewer samples than this are not worth another thread."""
+
 _FEATURES_AT_ONCE = 256
 """So many features' bins are weighed as one piece of work."""
 
@@ -208,7 +214,10 @@ def _look_closer(
     """Tighten the bounds of all bins of a feature: add up the weights in parts of them."""
     codes = columns.codes[columns.bundles.column[feature]]
     n_bins = int(columns.n_bins[feature])
-    parts = np.zeros((256, 256, 2), dtype=np.int64)
+    n_parts = 256
+    while n_parts > 16 and n_parts * 256 * _PER_PART > columns.n_samples:
+        n_parts //= 2
+    parts = np.zeros((256, n_parts, 2), dtype=np.int64)
     lock = threading.Lock()
 
     def weigh(part: tuple[int, int]) -> None:
@@ -218,7 +227,8 @@ def _look_closer(
         with lock:
             np.add(parts, own, out=parts)
 
-    team.each(weigh, ranges(columns.n_samples, -(-columns.n_samples // team.size)))
+    fair = -(-columns.n_samples // team.size)
+    team.each(weigh, ranges(columns.n_samples, max(fair, _SAMPLES_AT_ONCE)))
     _rise_of_parts(
         parts, n_bins, int(columns.first[feature]), profile.positive, profile.negative,
         profile.rise, profile.fall, profile.positive_then, profile.negative_then,
@@ -233,10 +243,14 @@ def _look_closer(
 
 @kernel("void(uint8[::1], uint8[::1], float64[::1], int64[:, :, ::1])")
 def _weigh_parts(codes, fine, signed, parts):  # type: ignore[no-untyped-def]
-    """The positive and negative weight in every part of every bin."""
+    """The positive and negative weight in every part, (256, n_parts, 2), of every bin."""
+    shift = np.uint8(0)
+    while parts.shape[1] << shift < 256:
+        shift += np.uint8(1)
     for i in range(len(codes)):
         weight = signed[i]
-        parts[codes[i], fine[i], np.uint64(weight < 0.0)] += np.int64(np.ceil(abs(weight)))
+        part = np.uint64(fine[i] >> shift)
+        parts[codes[i], part, np.uint64(weight < 0.0)] += np.int64(np.ceil(abs(weight)))
 
 
 @kernel(
@@ -250,7 +264,7 @@ def _rise_of_parts(  # type: ignore[no-untyped-def]
     for b in range(n_bins):
         s = first + b
         reached, up, down = 0, 0, 0
-        for part in range(256):
+        for part in range(parts.shape[1]):
             up = max(up, reached + parts[b, part, 0])
             down = max(down, parts[b, part, 1] - reached)
             reached += parts[b, part, 0] - parts[b, part, 1]
