@@ -12,7 +12,7 @@ from bench.contenders import BACKENDS
 from bench.options import add_data, add_turns
 from bench.plan import Plan, plans_over_data
 
-ROUNDS = (2, 12)
+ROUNDS = (2, 42)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from bench.options import add_shape, add_turns, whole
 from bench.plan import Entry, Plan, chosen
 from bench.speed import COPY_BYTES, Probe, gpu_probe, host_probe
 
-ROUNDS = (2, 12)
+ROUNDS = (2, 42)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -27,14 +27,16 @@ import numpy as np
 from gpustump import arrays, columns, memory
 from gpustump.arrays import Array
 from gpustump.columns import Columns
+from gpustump.cpu.team import Team, threads_of
 from gpustump.distribution import ArrayDistribution, Distribution
-from gpustump.validation import brought_beside, check_bytes, check_count
+from gpustump.validation import brought_beside, check_bytes, check_count, check_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpustump.cpu.codes import CodedColumns
     from gpustump.cpu.direct import SortedColumns
+    from gpustump.cpu.prediction import Plan
     from gpustump.tables import StepTable
 
     AnyColumns: TypeAlias = Columns | CodedColumns | SortedColumns
@@ -88,7 +90,7 @@ def prepare(
         If a parameter is not as described, or max_memory is too little; the message says how much
         is needed.
     """
-    threads = check_jobs(n_jobs)
+    check_jobs(n_jobs)
     if block_bytes is not None:
         check_count(block_bytes, "block_bytes")
     limit = None if max_memory is None else check_bytes(max_memory, "max_memory")
@@ -96,6 +98,7 @@ def prepare(
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
     choice = _choice(X, shape, n_rounds)
+    threads = 1 if choice == "reference" else threads_of(n_jobs)
     if limit is not None:
         choice = memory.choice_within(limit, choice, *shape, threads)
     if choice == "reference":
@@ -103,8 +106,6 @@ def prepare(
             most = memory.block_bytes(*shape, limit)
             block_bytes = min(most, block_bytes or columns.HOST_BLOCK_BYTES)
         return columns.prepare(X, rows=rows, block_bytes=block_bytes)
-    from gpustump.cpu.team import Team
-
     table = arrays.to_host(X)
     taken = None
     if rows is not None:
@@ -136,34 +137,29 @@ def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distri
 
 
 def scores(
-    X: Array, constant: float, tables: Sequence[StepTable], n_jobs: int | None = None
+    X: Array,
+    constant: float,
+    tables: Sequence[StepTable],
+    n_jobs: int | None = None,
+    plans: dict[str, Plan] | None = None,
 ) -> Array:
     """F(x) of each row of a checked table: a constant and step functions, added up.
 
-    float64 (n_samples,), in the library and on the device of X.
+    float64 (n_samples,), in the library and on the device of X. `plans`, empty at first, keeps
+    what the kernels make of the tables.
     """
-    if n_jobs is not None:
-        check_jobs(n_jobs)
+    check_jobs(n_jobs)
     n_elements = X.shape[0] * len(tables)
     if _predicts(X, n_elements):
         from gpustump.cpu import prediction
 
-        found = prediction.scores(arrays.to_host(X), constant, tables, check_jobs(n_jobs))
+        found = prediction.scores(arrays.to_host(X), constant, tables, n_jobs, plans)
         return brought_beside(found, X)
     xp = arrays.namespace_of(X)
     score = xp.full(X.shape[0], constant, dtype=xp.float64, device=arrays.device_of(X))
     for table in tables:
         score = score + table.look_up(X[:, table.feature])
     return score
-
-
-def check_jobs(n_jobs: int | None) -> int:
-    """The number of threads that a parameter asks for: all that there are for None and -1."""
-    if n_jobs is None or n_jobs == -1:
-        from gpustump.cpu.team import available
-
-        return available()
-    return check_count(n_jobs, "n_jobs")
 
 
 def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:

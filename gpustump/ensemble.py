@@ -60,7 +60,12 @@ class Member:
 
     def score(self, X: Array, n_jobs: int | None = None) -> Array:
         """F(x) for each row of X, float64 (n_samples,)."""
-        return engine.scores(X, *self.tables, n_jobs)
+        return engine.scores(X, *self.tables, n_jobs, self._plans)
+
+    @cached_property
+    def _plans(self) -> dict[str, Any]:
+        """What predicting keeps; not part of the model."""
+        return {}
 
 
 @dataclass(frozen=True)

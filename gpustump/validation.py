@@ -235,6 +235,11 @@ def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
     raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
+def check_jobs(n_jobs: Any) -> int | None:
+    """A number of threads; None and -1 stand for all that there are."""
+    return None if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs")
+
+
 _UNITS = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 

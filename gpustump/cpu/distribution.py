@@ -11,7 +11,7 @@ import threading
 import numpy as np
 
 from gpustump.cpu.codes import CodedColumns
-from gpustump.cpu.search import NOTHING, Profile, best_split
+from gpustump.cpu.search import Profile, best_split
 from gpustump.cpu.sweep import CHUNK, add, advance, sweep, votes_by_code
 from gpustump.cpu.team import Shared, ranges
 from gpustump.distribution import Factors
@@ -82,7 +82,7 @@ class CodedDistribution:
     def best_cut(self) -> Cut:
         """The cut of largest agreement; see `scan.best_cut`."""
         best = best_split(self._columns, self._histograms, self._signed, self._profile)
-        if best is NOTHING or abs(self.total) > best.agreement:
+        if abs(self.total) > best.agreement:  # always so if there is no split
             return Cut(0, None, sign_of(self.total), sign_of(self.total), abs(self.total))
         feature = -best.minus_feature
         missing = sign_of(int(self._profile.missing[feature]) or self.total)

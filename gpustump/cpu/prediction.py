@@ -20,7 +20,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.boosting import VOTE_UNIT, VOTES_LIMIT
 from gpustump.cpu.jit import kernel
-from gpustump.cpu.team import Team, ranges
+from gpustump.cpu.team import Team, ranges, threads_of
 from gpustump.stump import rounded_down
 from gpustump.tables import StepTable
 
@@ -38,7 +38,7 @@ _COMBINATIONS = 1024
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """A model laid out for the kernel.
 
     Attributes
@@ -67,12 +67,23 @@ class _Plan:
     places: np.ndarray
 
 
-def scores(X: np.ndarray, constant: float, tables: Sequence[StepTable], threads: int) -> np.ndarray:
-    """The score of each row of X (n_samples, n_features): float64 (n_samples,)."""
+def scores(
+    X: np.ndarray,
+    constant: float,
+    tables: Sequence[StepTable],
+    n_jobs: int | None,
+    plans: dict[str, Plan] | None = None,
+) -> np.ndarray:
+    """The score of each row of X (n_samples, n_features): float64 (n_samples,).
+
+    `plans` keeps the model's layout for each dtype from one call to the next.
+    """
     found = np.full(X.shape[0], constant)
     if not tables:
         return found
-    plan = _plan(constant, tables, str(arrays.working_dtype(arrays.dtype_name(X))))
+    dtype = str(arrays.working_dtype(arrays.dtype_name(X)))
+    plans = {} if plans is None else plans
+    plan = plans.get(dtype) or plans.setdefault(dtype, _plan(constant, tables, dtype))
     width = plan.thresholds.dtype
     as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
     places = plan.features if as_it_is else np.arange(len(tables))
@@ -87,11 +98,12 @@ def scores(X: np.ndarray, constant: float, tables: Sequence[StepTable], threads:
             plan.tables, plan.places, found[slice(*part)],
         )  # fmt: skip
 
-    Team(threads).each(look_up, ranges(X.shape[0], _PIECE))
+    pieces = ranges(X.shape[0], _PIECE)
+    Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up, pieces)
     return found
 
 
-def _plan(constant: float, tables: Sequence[StepTable], dtype: str) -> _Plan:
+def _plan(constant: float, tables: Sequence[StepTable], dtype: str) -> Plan:
     """Group the features; each table of a group holds the sums for all combinations of steps."""
     # float16 is compared as the float32 that it is exactly.
     keys = [_keys(rounded_down(table.thresholds, dtype)) for table in tables]
@@ -105,7 +117,7 @@ def _plan(constant: float, tables: Sequence[StepTable], dtype: str) -> _Plan:
             sums.append(np.zeros(1))
         strides.append(len(sums[-1]))
         sums[-1] = np.add.outer(own, sums[-1]).reshape(-1)
-    return _Plan(
+    return Plan(
         features=np.asarray([table.feature for table in tables]),
         starts=np.cumsum([0] + [len(k) for k in keys]),
         thresholds=np.concatenate(keys),
@@ -196,7 +208,7 @@ def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
 def _add_votes(  # type: ignore[no-untyped-def]
     bits, features, starts, thresholds, strides, groups, tables, table_starts, scores
 ):
-    """Add a model's votes to the scores of some rows, given as bit patterns; see `_Plan`."""
+    """Add a model's votes to the scores of some rows, given as bit patterns; see `Plan`."""
     all_keys = np.empty(_TILE, dtype=thresholds.dtype)
     all_places = np.empty(_TILE, dtype=np.uint32)
     for start in range(0, len(scores), _TILE):

@@ -21,8 +21,14 @@ if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
     os.register_at_fork(after_in_child=_pools.clear)
 
 
-def available() -> int:
-    """How many threads this process may use: cores it may run on, and OMP_NUM_THREADS."""
+def threads_of(n_jobs: int | None) -> int:
+    """How many threads a checked `n_jobs` asks for.
+
+    For None and -1 all that this process may use: the cores that it may run on, fewer if
+    OMP_NUM_THREADS says so.
+    """
+    if n_jobs is not None and n_jobs != -1:
+        return n_jobs
     import joblib
 
     limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
