@@ -25,7 +25,7 @@ from gpustump.arrays import Array
 from gpustump.distribution import Distribution, Factors
 from gpustump.engine import distribution, prepare
 from gpustump.scan import Cut
-from gpustump.stump import Stump
+from gpustump.stump import VOTE_UNIT, VOTES_LIMIT, Stump
 from gpustump.validation import (
     brought_beside,
     check_both_signs,
@@ -40,12 +40,6 @@ from gpustump.weights import factors
 if TYPE_CHECKING:
     from gpustump.engine import AnyColumns
     from gpustump.ensemble import StumpEnsemble
-
-VOTE_UNIT = 2.0**-36
-"""Votes are whole multiples of this, about 1.5e-11."""
-
-VOTES_LIMIT = 2.0**17
-"""Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
 
 _LOG_ERROR = 2.0**-46
 """More than a C library's logarithm, of a quotient rounded once, is ever off, relatively: 2**-52

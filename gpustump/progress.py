@@ -1,38 +1,17 @@
-"""What someone who waits gets to see, on stderr, and only where someone looks.
+"""The progress bar: rounds, training error and rate, on stderr, and only where someone looks.
 
-A bar over rounds, with training error and rate, which tqdm draws (where tqdm is not installed,
-training goes on without it and says so once), and a line about waits that come as a surprise.
+tqdm draws it. Where tqdm is not installed, training goes on without a bar and says so once.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
 import warnings
-from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpustump.boosting import Round
-
-
-def on_terminal(text: str) -> None:
-    """Write a line to stderr if somebody is there to read it, else to the log."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(f"gpustump: {text}", file=sys.stderr)
-    else:
-        logging.getLogger("gpustump").info(text)
-
-
-listeners: list[Callable[[str], None]] = [on_terminal]
-"""Who is told, in a line of text, about a wait that would otherwise be a surprise."""
-
-
-def announce(text: str) -> None:
-    """Tell all listeners."""
-    for tell in listeners:
-        tell(text)
 
 
 class Bar:

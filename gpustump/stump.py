@@ -10,6 +10,12 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 
+VOTE_UNIT = 2.0**-36
+"""Votes of stumps are whole multiples of this, about 1.5e-11."""
+
+VOTES_LIMIT = 2.0**17
+"""Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
+
 _FIELDS = {"feature": int, "threshold": float, "polarity": int, "missing": int, "error": float}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpustump import boost, columns, engine, progress
+from gpustump import boost, columns, engine, notices
 from gpustump.validation import check_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,7 +188,7 @@ def test_compiling_is_announced_once(monkeypatch, can_be_kept):
         monkeypatch.setattr(jit, "_compiled", refusing)
     monkeypatch.setattr(jit, "_has_compiled", False)
     heard: list[str] = []
-    monkeypatch.setattr(progress, "listeners", [heard.append])
+    monkeypatch.setattr(notices, "listeners", [heard.append])
 
     def add(x, y):  # type: ignore[no-untyped-def]
         return x + y
@@ -201,13 +201,13 @@ def test_compiling_is_announced_once(monkeypatch, can_be_kept):
 
 
 def test_an_announcement_goes_to_a_terminal_only(monkeypatch, capsys):
-    progress.on_terminal("compiling")
+    notices.on_terminal("compiling")
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress.on_terminal("compiling")
+    notices.on_terminal("compiling")
     assert capsys.readouterr().err == "gpustump: compiling\n"
     monkeypatch.setattr(sys, "stderr", None)
-    progress.on_terminal("compiling")
+    notices.on_terminal("compiling")
 
 
 @needs_numba

@@ -21,7 +21,7 @@ from gpustump.cli import report, summary
 from gpustump.cli.errors import input_errors
 from gpustump.cli.outputs import check_output, check_replaced_model
 from gpustump.cli.task import Part, Task, split, task_of
-from gpustump.progress import listeners
+from gpustump.notices import listeners
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier

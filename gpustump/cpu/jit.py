@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 
-from gpustump.progress import announce
+from gpustump.notices import announce
 
 STAGES = ("codes", "bundles", "bins", "sweep", "search", "distribution", "direct", "prediction")
 """What a fit or a prediction imports, kernels and all."""

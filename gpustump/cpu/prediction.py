@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpustump import arrays
-from gpustump.boosting import VOTE_UNIT, VOTES_LIMIT
 from gpustump.cpu.jit import kernel
 from gpustump.cpu.team import Team, ranges, threads_of
-from gpustump.stump import rounded_down
+from gpustump.stump import VOTE_UNIT, VOTES_LIMIT, rounded_down
 from gpustump.tables import StepTable
 
 _TILE = 512

@@ -1,0 +1,25 @@
+"""A line about waits that come as a surprise, as for the compiler: to stderr if someone looks."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+
+
+def on_terminal(text: str) -> None:
+    """Write a line to stderr if somebody is there to read it, else to the log."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"gpustump: {text}", file=sys.stderr)
+    else:
+        logging.getLogger("gpustump").info(text)
+
+
+listeners: list[Callable[[str], None]] = [on_terminal]
+"""Who is told, in a line of text, about a wait that would otherwise be a surprise."""
+
+
+def announce(text: str) -> None:
+    """Tell all listeners."""
+    for tell in listeners:
+        tell(text)
