@@ -2,8 +2,9 @@
 
 The algorithm is Freund and Schapire's (1997; COS 511, lecture 11) with the exact stump as its weak
 learner. All that a round decides is decided on the host, from two Python integers: the weight that
-the stump gets right and the weight that it gets wrong. Logarithms and exponentials of them are
-taken in decimal arithmetic, which gives the same digits everywhere; the C library's would not.
+the stump gets right and the weight that it gets wrong. Exponentials of them are taken
+in decimal arithmetic, which gives the same digits everywhere; the C library's would not. So are
+logarithms, where the last digits of the C library's could decide the vote.
 
 A vote is a whole multiple of `VOTE_UNIT`. So sums of votes are exact in float64, whatever their
 order: the decision value summed round by round, or feature by feature from tables, on any device,
