@@ -1,8 +1,9 @@
 """Which implementation of the scan trains: the compiled kernels or the reference on arrays.
 
-Nobody names one. NumPy arrays and PyTorch's CPU tensors go to the CPU kernels if Numba is installed
-and worth its start; everything else goes to the reference. All return the same integers, so a
-choice by time costs nothing but time:
+Nobody names one. Arrays on a CUDA device, of any library, go to the CUDA kernels if CuPy can launch
+them; NumPy arrays and PyTorch's CPU tensors go to the CPU kernels if Numba is installed and worth
+its start; everything else goes to the reference. All return the same integers, so a choice by time
+costs nothing but time:
 
 * Loading Numba and the kernels takes half a second in every process (and compiling them some more,
   once on a machine). A process that has only small things to do is done sooner without; so kernels
@@ -10,7 +11,8 @@ choice by time costs nothing but time:
 * Small tables are scanned directly, others through histograms.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
-the kernels out, "direct" and "coded" take the one or the other wherever they can be had.
+the kernels out, "direct" and "coded" take the one or the other of the CPU's, and "cuda" the
+device's, wherever they can be had.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import array_api_compat
 import numpy as np
@@ -36,12 +38,13 @@ if TYPE_CHECKING:
 
     from gpustump.cpu.codes import CodedColumns
     from gpustump.cpu.direct import SortedColumns
-    from gpustump.cpu.prediction import Plan
+    from gpustump.cuda.codes import DeviceColumns
+    from gpustump.cuda.device import Device
     from gpustump.tables import StepTable
 
-    AnyColumns: TypeAlias = Columns | CodedColumns | SortedColumns
+    AnyColumns: TypeAlias = Columns | CodedColumns | SortedColumns | DeviceColumns
 
-CHOICES = ("auto", "reference", "direct", "coded")
+CHOICES = ("auto", "reference", "direct", "coded", "cuda")
 
 DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
 """Tables of up to so many samples, or elements, are scanned directly."""
@@ -53,6 +56,9 @@ _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS, _PREDICTING_NS = 60.0, 9.0, 0.0005, 10
 """What the reference takes to sort an element, to scan it in a round, for a round besides, and
 to look an element up when it predicts."""
 
+_MOST_ON_DEVICE = 2**31 - 1
+"""Samples whose sorted positions the CUDA kernels can hold in 31 bits."""
+
 _is_broken = False
 
 _waited = 0.0
@@ -63,6 +69,7 @@ def prepare(
     X: Array,
     rows: Array | None = None,
     *,
+    place: str | None = None,
     n_rounds: int | None = None,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
@@ -75,6 +82,8 @@ def prepare(
     X : array (n_samples, n_features)
     rows : array (n_rows,) of int, optional
         Take only these rows.
+    place : str, optional
+        The device to train on, if X is in the host's memory; see `reader_of_host_tables`.
     n_rounds : int, optional
         How many rounds there will be at most, if that is known.
     block_bytes : int, optional
@@ -82,18 +91,27 @@ def prepare(
     n_jobs : int, optional
         Threads for the CPU kernels; all that the process may use by default.
     max_memory : int or str, optional
-        Bytes that columns and rounds may take in all beside X, if X is on the host.
+        Bytes that columns and rounds may take in all beside X: of the host's memory or, for the
+        CUDA kernels, of the device's.
 
     Raises
     ------
     ValueError, TypeError
         If a parameter is not as described, or max_memory is too little; the message says how much
         is needed.
+    DeviceError
+        If it is a device's memory that is too little.
     """
     check_jobs(n_jobs)
     if block_bytes is not None:
         check_count(block_bytes, "block_bytes")
     limit = None if max_memory is None else check_bytes(max_memory, "max_memory")
+    device = _device_for(X, place)
+    if device is not None:
+        from gpustump.cuda import codes as device_codes
+
+        table = X if place is None else arrays.to_host(X)
+        return device_codes.prepare(table, rows, device, budget=limit)
     if not arrays.on_host(X):
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
@@ -122,10 +140,34 @@ def prepare(
     return codes.prepare(table, taken, Team(plan.threads), finely=plan.finely, budget=plan.kept)
 
 
+def reader_of_host_tables(place: str) -> str | None:
+    """The device "cuda" or "cuda:N" by its full name, if its kernels take tables from the host.
+
+    None if not: the table has to be brought there.
+
+    Raises
+    ------
+    DeviceError
+        If there is no such device.
+    """
+    if not place.startswith("cuda") or _asked_for() not in ("auto", "cuda"):
+        return None
+    from gpustump.cuda.device import device_named
+
+    device = device_named(place)
+    return None if device is None else device.name
+
+
 def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distribution:
     """The first round's distribution for labels -1.0 and 1.0 and positive weights."""
     if isinstance(prepared, Columns):
         return ArrayDistribution(prepared, y, sample_weight)
+    from gpustump.cuda.codes import DeviceColumns
+
+    if isinstance(prepared, DeviceColumns):
+        from gpustump.cuda.distribution import CudaDistribution
+
+        return CudaDistribution(prepared, y, sample_weight)
     y, sample_weight = arrays.to_host(y), arrays.to_host(sample_weight)
     from gpustump.cpu.direct import DirectDistribution, SortedColumns
 
@@ -141,7 +183,7 @@ def scores(
     constant: float,
     tables: Sequence[StepTable],
     n_jobs: int | None = None,
-    plans: dict[str, Plan] | None = None,
+    plans: dict[str, Any] | None = None,
 ) -> Array:
     """F(x) of each row of a checked table: a constant and step functions, added up.
 
@@ -149,6 +191,11 @@ def scores(
     what the kernels make of the tables.
     """
     check_jobs(n_jobs)
+    device = _device_for(X, None)
+    if device is not None:
+        from gpustump.cuda import prediction as device_prediction
+
+        return brought_beside(device_prediction.scores(X, constant, tables, device, plans), X)
     n_elements = X.shape[0] * len(tables)
     if _predicts(X, n_elements):
         from gpustump.cpu import prediction
@@ -162,9 +209,21 @@ def scores(
     return score
 
 
+def _device_for(X: Array, place: str | None) -> Device | None:
+    """The device whose kernels take this array, if there is one."""
+    if _asked_for() not in ("auto", "cuda") or X.shape[0] > _MOST_ON_DEVICE:
+        return None
+    if place is None and arrays.on_host(X) and _asked_for() == "auto":
+        return None
+    from gpustump.cuda.device import device_named, device_of
+
+    return device_of(X) if place is None else device_named(place)
+
+
 def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
     global _waited
     choice = _asked_for()
+    choice = "auto" if choice == "cuda" else choice
     if choice == "reference" or not _suits(X):
         return "reference"
     if choice == "auto":

@@ -1,4 +1,4 @@
-"""A line about waits that come as a surprise, as for the compiler: to stderr if someone looks."""
+"""A line about what comes as a surprise, such as a long wait: to stderr if someone looks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ def on_terminal(text: str) -> None:
         print(f"gpustump: {text}", file=sys.stderr)
     else:
         logging.getLogger("gpustump").info(text)
+
+
+def readable_bytes(n_bytes: int) -> str:
+    """A number of bytes in the largest fitting unit."""
+    value, units = float(n_bytes), ["bytes", "kB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    return f"{value:.0f} {units[0]}" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
 
 
 listeners: list[Callable[[str], None]] = [on_terminal]

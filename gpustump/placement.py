@@ -22,6 +22,10 @@ from gpustump.arrays import Array
 _CUPY_WANTED = "pip install 'gpustump[cuda13]' (or 'gpustump[cuda12]' for a CUDA 12 driver)"
 
 
+_DLPACK_CUDA = 2
+"""The number that DLPack has given to memory of CUDA devices."""
+
+
 class DeviceError(RuntimeError):
     """A device that was asked for and cannot be used; the message says why."""
 
@@ -171,9 +175,35 @@ def brought_to(x: Array, place: str) -> Array:
         return x
     if place == "cpu":
         return x.cpu() if arrays.library_name(x) == "torch" else arrays.to_host(x)
-    cupy, index = _cupy_device(place)
+    cupy, index = cupy_device(place)
     with cupy.cuda.Device(index), explained_errors(f"cuda:{index}"):
         return cupy.asarray(x if arrays.library_name(x) == "cupy" else arrays.to_host(x))
+
+
+def is_on_gpu(x: Any) -> bool:
+    """Whether something speaks for memory of a CUDA device, in one of the two ways there are."""
+    if hasattr(x, "__cuda_array_interface__"):
+        return True
+    return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) == _DLPACK_CUDA
+
+
+def taken_by_cupy(x: Any, name: str) -> Array:
+    """A CuPy array of the same memory.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy cannot be had.
+    """
+    try:
+        cupy = _working_cupy()
+    except DeviceError as error:
+        raise DeviceError(
+            f"{name} ({type(x).__name__}) lives on a GPU, and CuPy is needed to read it there: "
+            f"{error}"
+        ) from error
+    by_interface = hasattr(x, "__cuda_array_interface__")
+    return cupy.asarray(x) if by_interface else cupy.from_dlpack(x)
 
 
 def check_usable(device: str) -> None:
@@ -185,10 +215,10 @@ def check_usable(device: str) -> None:
         That says why.
     """
     if device.startswith("cuda"):
-        _tried(*_cupy_device(device))
+        _tried(*cupy_device(device))
 
 
-def _cupy_device(place: str) -> tuple[Any, int]:
+def cupy_device(place: str) -> tuple[Any, int]:
     """CuPy and the number of a device: the one named, or CuPy's current one for plain "cuda"."""
     cupy = _working_cupy()
     count = cupy.cuda.runtime.getDeviceCount()

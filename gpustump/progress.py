@@ -23,9 +23,11 @@ class Bar:
         Rounds to come, at most.
     shown : bool
         Show it, if stderr is a terminal.
+    note : str, optional
+        Stands before the bar.
     """
 
-    def __init__(self, total: int, *, shown: bool) -> None:
+    def __init__(self, total: int, *, shown: bool, note: str | None = None) -> None:
         self._bar: Any = None
         if shown and sys.stderr is not None and sys.stderr.isatty():
             try:
@@ -35,7 +37,9 @@ class Bar:
                     "the progress bar needs tqdm: pip install 'gpustump[cli]'", stacklevel=2
                 )
             else:
-                self._bar = tqdm(total=total, unit="round", leave=False, dynamic_ncols=True)
+                self._bar = tqdm(
+                    total=total, desc=note, unit="round", leave=False, dynamic_ncols=True
+                )
 
     def __enter__(self) -> Bar:
         return self

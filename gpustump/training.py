@@ -14,7 +14,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Boosting, Callback, Round
 from gpustump.early_stopping import EarlyStopping
-from gpustump.engine import prepare
+from gpustump.engine import prepare, reader_of_host_tables
 from gpustump.ensemble import Member
 from gpustump.placement import DeviceError, brought_to, explained_errors, places_to_train
 from gpustump.progress import Bar
@@ -179,12 +179,15 @@ def _train_on(
     earlier: Sequence[Run] | None,
 ) -> tuple[tuple[Run, ...], str]:
     with explained_errors(place):
-        X = brought_to(X, place)
+        reader = reader_of_host_tables(place) if arrays.on_host(X) else None
+        if reader is None:
+            X = brought_to(X, place)
         with arrays.computing_on(X):
             samples = samples.beside(X)
             columns = prepare(
                 X,
                 samples.rows,
+                place=reader,
                 n_rounds=settings.n_rounds * (1 if n_classes == 2 else n_classes),
                 block_bytes=settings.block_bytes,
                 n_jobs=settings.n_jobs,
@@ -196,12 +199,13 @@ def _train_on(
         done = earlier or [Run((), (), "")] * len(positives)
         total = sum(settings.n_rounds - len(run.rounds) for run in done)
         runs = []
-        with Bar(total, shown=settings.show_progress) as bar:
+        note = getattr(columns, "note", None)
+        with Bar(total, shown=settings.show_progress, note=note) as bar:
             for positive, before in zip(positives, done, strict=True):
                 boosting, watch = _boosting(columns, samples, held_out, positive, settings)
                 runs.append(_run(boosting, watch, before, bar))
                 bar.skip(settings.n_rounds - boosting.n_done)
-        return tuple(runs), arrays.device_name(X)
+        return tuple(runs), reader or arrays.device_name(X)
 
 
 def _boosting(

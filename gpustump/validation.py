@@ -16,6 +16,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.placement import is_on_gpu, taken_by_cupy
 from gpustump.weights import SMALLEST
 
 
@@ -186,6 +187,8 @@ def brought_beside(values: Array, X: Array) -> Array:
     if arrays.namespace_of(values) is xp and arrays.device_of(values) == device:
         return values
     with arrays.computing_on(X):
+        if arrays.device_name(values) == arrays.device_name(X) != "cpu":
+            return xp.from_dlpack(values)  # another library's array, on the same device
         return xp.asarray(np.array(arrays.to_host(values)), device=device)
 
 
@@ -196,6 +199,8 @@ def as_array(values: Any, name: str) -> Array:
     ------
     TypeError
         For NumPy's masked arrays, whose hidden values would be taken for values.
+    DeviceError
+        For what lives on a GPU and belongs to no array library, if CuPy cannot take it.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(
@@ -204,6 +209,10 @@ def as_array(values: Any, name: str) -> Array:
         )
     if arrays.is_array(values):
         return arrays.plain(values)
+    if is_on_gpu(values):
+        return taken_by_cupy(values, name)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
     try:
         found = np.asarray(values)
     except ValueError as error:

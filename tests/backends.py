@@ -7,11 +7,13 @@ and come back by `to_numpy`; neither uses the package's own conversions, which a
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import cuda_on_cpu
 import numpy as np
 
 
@@ -19,7 +21,8 @@ import numpy as np
 class Backend:
     """An array library: how to give it an array, how to take one back, why it cannot be used.
 
-    `kernels` says which scan its arrays go to, as GPUSTUMP_KERNELS does.
+    `kernels` says which scan its arrays go to, as GPUSTUMP_KERNELS does. `device` makes what stands
+    in for the CUDA device that its arrays are on.
     """
 
     name: str
@@ -27,7 +30,12 @@ class Backend:
     to_numpy: Callable[[Any], np.ndarray]
     reason: str | None = None
     kernels: str = "reference"
+    device: Callable[[], Any] | None = None
     lacks: frozenset[str] = frozenset()
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.name.startswith(("cupy", "torch-cuda"))
 
     def owns(self, x: Any) -> bool:
         """Whether an array is this library's."""
@@ -89,10 +97,22 @@ def _to_cupy(x: np.ndarray) -> Any:
     return cupy.asarray(x)
 
 
+def _no_compiler() -> str | None:
+    return None if cuda_on_cpu.COMPILER else "there is no C++ compiler"
+
+
 BACKENDS = (
     Backend("numpy", np.array, np.asarray),
     Backend("numpy-direct", np.array, np.asarray, _missing("numba"), kernels="direct"),
     Backend("numpy-coded", np.array, np.asarray, _missing("numba"), kernels="coded"),
+    Backend(
+        "numpy-cuda",
+        np.array,
+        np.asarray,
+        _no_compiler(),
+        kernels="cuda",
+        device=functools.cache(cuda_on_cpu.OnCpu),
+    ),
     Backend(
         "array-api-strict",
         _to_strict,
@@ -109,8 +129,14 @@ BACKENDS = (
     ),
     Backend("jax", _to_jax, np.asarray, _missing("jax")),
     Backend("cupy", _to_cupy, lambda x: x.get(), _no_cupy()),
+    Backend("cupy-kernels", _to_cupy, lambda x: x.get(), _no_cupy(), kernels="cuda"),
+    Backend(
+        "torch-cuda-kernels",
+        lambda x: _to_torch(x).cuda(),
+        lambda x: x.cpu().numpy(),
+        _missing("torch") or _no_torch_cuda() or _no_cupy(),
+        kernels="cuda",
+    ),
 )
 
 NUMPY = BACKENDS[0]
-KERNELS = BACKENDS[1:3]
-"""The reference on NumPy, and the compiled kernels that must be like it."""

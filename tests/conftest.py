@@ -31,7 +31,11 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """A backend's own kernels; in other tests those that many fits in one process end up with."""
     wanted = "auto"
     if "backend" in request.fixturenames:
-        wanted = request.getfixturevalue("backend").kernels
+        backend = request.getfixturevalue("backend")
+        wanted = backend.kernels
+        if backend.device is not None:
+            in_its_place = backend.device()
+            monkeypatch.setattr("gpustump.cuda.device.device_of", lambda x: in_its_place)
     monkeypatch.setenv("GPUSTUMP_KERNELS", wanted)
     monkeypatch.setattr("gpustump.engine._waited", math.inf)
 

@@ -146,9 +146,9 @@ def test_large_integers_count_as_the_float64_they_round_to(backend: Backend):
 def test_names_of_the_library_and_the_device(backend: Backend):
     x = backend.asarray(np.zeros(2, dtype=np.float32))
     name = arrays.library_name(x).replace("_", "-")
-    assert name == ("numpy" if backend.name.startswith("numpy") else backend.name)
-    assert arrays.device_name(x) == ("cuda:0" if backend.name == "cupy" else "cpu")
-    assert arrays.on_host(x) == (backend.name != "cupy")
+    assert backend.name.startswith(name)
+    assert arrays.device_name(x) == ("cuda:0" if backend.on_gpu else "cpu")
+    assert arrays.on_host(x) != backend.on_gpu
     assert arrays.dtype_name(x) == "float32"
 
 

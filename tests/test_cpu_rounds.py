@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ pytest.importorskip("numba")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rounds import TABLES, check_level, signs, tied
 
-from gpustump import boost, columns
-from gpustump.boosting import odds_and_normaliser, vote_of
+from gpustump import boost
 from gpustump.cpu import codes, direct
 from gpustump.cpu import distribution as coded
 from gpustump.cpu.bins import Bins
@@ -27,9 +28,6 @@ from gpustump.cpu.codes import CodedColumns
 from gpustump.cpu.direct import DirectDistribution
 from gpustump.cpu.distribution import CodedDistribution
 from gpustump.cpu.team import Team
-from gpustump.distribution import ArrayDistribution, Distribution, Factors
-from gpustump.stump import Stump
-from gpustump.weights import factors
 
 
 def with_wide_positions(made: CodedColumns) -> CodedColumns:
@@ -52,83 +50,26 @@ def ways(X: np.ndarray, max_cuts: int = 254) -> Iterator[tuple[str, object]]:
     yield "wide", with_wide_positions(codes.prepare(X, None, Team(1), max_cuts=max_cuts))
 
 
-def begun(prepared: object, y: np.ndarray, weights: np.ndarray) -> Distribution:
-    if isinstance(prepared, CodedColumns):
-        return CodedDistribution(prepared, y, weights)
-    return DirectDistribution(prepared, y, weights)
-
-
 def check(
     X: np.ndarray,
     y: np.ndarray,
-    weights: np.ndarray | None = None,
+    weights: Any = None,
     *,
-    n_rounds: int = 8,
     max_cuts: int = 254,
-    learning_rate: float = 1.0,
+    **how: Any,
 ) -> None:
     """Boost by the reference; every way must be level with it after every step."""
-    y = np.asarray(y, dtype=np.float64)
-    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    table = columns.prepare(X)
-    reference = ArrayDistribution(table, y, weights)
-    others = [(name, made, begun(made, y, weights)) for name, made in ways(X, max_cuts)]
-    for number in range(n_rounds):
-        cut = reference.best_cut()
-        threshold = np.inf if cut.position is None else table.threshold(cut.feature, cut.position)
-        for name, made, other in others:
-            assert other.best_cut() == cut, (name, number)
-            assert (other.total, other.mass) == (reference.total, reference.mass), (name, number)
-            assert other.lightest() == reference.lightest(), (name, number)
-            assert np.array_equal(other.weights, reference.weights), (name, number)
-            assert other.training_error == reference.training_error, (name, number)
-            if cut.position is not None:
-                assert made.threshold(cut.feature, cut.position) == threshold, (name, number)
-        wrong = (reference.mass - cut.agreement) // 2
-        if wrong == 0 or (vote := vote_of(wrong, reference.mass, learning_rate)) == 0:
-            return
-        stump = Stump(cut.feature, threshold, cut.polarity, cut.missing, wrong / reference.mass)
-        for name, _, other in [("reference", table, reference), *others]:
-            assert other.agreement_of(stump) == cut.agreement, (name, number)
-        by = Factors(
-            *factors(
-                odds_and_normaliser(wrong, reference.mass, vote)[0],
-                correct_mass=reference.mass - wrong,
-                wrong_mass=wrong,
-                n_samples=len(y),
-            )
-        )
-        for _, _, one in [("reference", table, reference), *others]:
-            one.advance(stump, cut, vote, by)
-
-
-def signs(score: np.ndarray, random: np.random.Generator, noise: float = 1.0) -> np.ndarray:
-    y = np.where(score + random.normal(scale=noise, size=len(score)) > np.median(score), 1.0, -1.0)
-    y[:2] = [1.0, -1.0]
-    return y
-
-
-SMALL = st.integers(0, 5)
-TABLES = st.integers(1, 4).flatmap(
-    lambda d: st.lists(
-        st.tuples(
-            st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, np.nan, np.inf]), min_size=d, max_size=d),
-            st.sampled_from([-1, 1]),
-            st.integers(1, 4),
-        ),
-        min_size=2,
-        max_size=30,
-    )
-)
+    made = [
+        (name, made, CodedDistribution if isinstance(made, CodedColumns) else DirectDistribution)
+        for name, made in ways(X, max_cuts)
+    ]
+    check_level(X, y, weights, made, **how)
 
 
 @settings(max_examples=150)
 @given(TABLES)
 def test_ties_everywhere_are_broken_alike(samples):
-    X = np.asarray([values for values, _, _ in samples], dtype=np.float32)
-    y = np.asarray([label for _, label, _ in samples])
-    y[:2] = [1, -1]
-    check(X, y, [weight for *_, weight in samples])
+    check(*tied(samples))
 
 
 @settings(max_examples=60)

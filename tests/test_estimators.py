@@ -108,7 +108,7 @@ def test_every_library_is_answered_in_kind(backend: Backend, n_classes):
     X, y = small(n_classes)
     expected = AdaBoostClassifier(n_estimators=7, device="cpu").fit(X, y)
     there, labels = backend.asarray(X), backend.asarray(y)
-    device = "auto" if backend.name in ("cupy", "torch-cuda") else "cpu"
+    device = "auto" if backend.on_gpu else "cpu"
     classifier = AdaBoostClassifier(n_estimators=7, device=device).fit(there, labels)
     assert classifier.model_.digest() == expected.model_.digest()
     assert classifier.device_ == ("cpu" if device == "cpu" else "cuda:0")
@@ -530,6 +530,7 @@ def test_auto_leaves_a_gpu_that_fails_only_before_the_first_round(monkeypatch):
         return table
 
     monkeypatch.setattr("gpustump.training.places_to_train", lambda *_: ("cuda", "cpu"))
+    monkeypatch.setattr("gpustump.training.reader_of_host_tables", lambda place: None)
     monkeypatch.setattr("gpustump.training.brought_to", brought)
     classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
     assert (tried, classifier.device_) == (["cuda", "cpu"], "cpu")

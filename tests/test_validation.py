@@ -126,7 +126,7 @@ def test_bad_labels_are_refused(backend: Backend, train, kind: str):
 @pytest.mark.parametrize("kind", BAD_HOST_LABELS)
 def test_bad_host_labels_are_refused_beside_any_table(backend: Backend, kind: str):
     bad, error, phrases = BAD_HOST_LABELS[kind]
-    if backend.name == "cupy" and isinstance(bad, np.ndarray):
+    if backend.on_gpu and isinstance(bad, np.ndarray):
         pytest.skip("arrays on the host are refused for being there")
     message = refusal(error, fit_stump, backend.asarray(X), bad)
     assert all(phrase in message for phrase in phrases), message
@@ -185,7 +185,7 @@ def test_lists_are_taken_beside_any_table(backend: Backend):
 
 
 def test_a_numpy_array_is_taken_beside_any_table_on_the_host(backend: Backend):
-    if backend.name == "cupy":
+    if backend.on_gpu:
         pytest.skip("its tables are on a device")
     table = backend.asarray(X)
     assert fit_stump(table, y, np.arange(1.0, 5.0)) == fit_stump(X, y, np.arange(1.0, 5.0))

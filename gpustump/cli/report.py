@@ -59,15 +59,6 @@ def thousands(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
-def size(n_bytes: int) -> str:
-    """A file's size in the largest fitting unit."""
-    value, units = float(n_bytes), ["bytes", "kB", "MB", "GB"]
-    while value >= 1000 and len(units) > 1:
-        value /= 1000
-        units.pop(0)
-    return f"{value:.0f} {units[0]}" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
-
-
 def _width(text: str) -> int:
     """Columns of a terminal that the text takes."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)

@@ -21,7 +21,7 @@ from gpustump.cli import report, summary
 from gpustump.cli.errors import input_errors
 from gpustump.cli.outputs import check_output, check_replaced_model
 from gpustump.cli.task import Part, Task, split, task_of
-from gpustump.notices import listeners
+from gpustump.notices import listeners, readable_bytes
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
             *summary.about_features(model, task.encoding),
             ("time", f"{seconds:.2f} s to fit, on {classifier.device_}{_of_it_compiling()}"),
             ("digest", model.digest()),
-            ("written", f"{arguments.output}, {report.size(os.path.getsize(arguments.output))}"),
+            ("written", f"{arguments.output}, {readable_bytes(os.path.getsize(arguments.output))}"),
         ]
         print(report.pairs(rows))
 

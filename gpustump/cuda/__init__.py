@@ -1,0 +1,13 @@
+"""The fused scan for CUDA devices: the same integers as the reference, at the memory's speed.
+
+    device        what is asked of a device, and CuPy's way of answering
+    memory        what stays on the device, and what is streamed or sorted again when needed
+    codes         each value as a byte: sorted and coded feature by feature, on the device
+    orders        the sorted orders of the features, as many as there is room for
+    distribution  D_t: weights, votes, histograms and the search, queued a round at a time
+    prediction    the sum of step functions, a thread to a row
+
+Kernels are CUDA C++ and stand beside the stage that launches them: `codes.cu`, `sweep.cu` and
+`search.cu`, `prediction.cu`, all on `common.cuh`. Nothing here imports CuPy before `engine` finds
+an array on a GPU or is asked for one.
+"""

@@ -1,0 +1,70 @@
+// What all kernels share: the words for numbers, and reductions over a block.
+//
+// Every kernel is right for any launch shape, one thread included: blocks stride over the grid's
+// work and threads over the block's, and nothing relies on how threads form warps. That costs
+// little, and lets an ordinary C++ compiler build the same files for the CPU, where they are tested.
+//
+// What a block adds up is integers, so no order matters, and no floating-point sum is formed
+// anywhere but `score + vote`, one term at a time.
+
+#ifndef GPUSTUMP_COMMON
+#define GPUSTUMP_COMMON
+
+using int8 = signed char;
+using uint8 = unsigned char;
+using uint32 = unsigned int;
+using int64 = long long;
+using uint64 = unsigned long long;
+
+#define KERNEL extern "C" __global__ void __launch_bounds__(1024)
+
+// Memory of a block; the launch says how much.
+extern __shared__ __align__(16) unsigned char shared[];
+
+// Threads of this block, or of the whole grid, take turns.
+#define FOR_BLOCK(i, begin, end) \
+  for (int64 i = (begin) + threadIdx.x; i < (end); i += blockDim.x)
+#define FOR_GRID(i, begin, end)                                              \
+  for (int64 i = (begin) + int64(blockIdx.x) * blockDim.x + threadIdx.x; i < (end); \
+       i += int64(gridDim.x) * blockDim.x)
+
+constexpr int64 TOP = 1ll << 62;  // bound of all sums: weights.TOP
+constexpr int MISSING = 255;      // the code of a value that is missing
+constexpr int SLOTS = 512;        // of a feature's histogram: 256 codes of either label
+constexpr int LANE_BITS = 5;
+constexpr int LANES = 1 << LANE_BITS;  // features, or copies of them, that a tile of codes holds
+constexpr int RUN = 16;           // samples of one feature that lie next to each other in a tile
+
+// A sorted position: the sample, and in the sign bit whether the next one has the same value.
+__device__ inline int sample_of(int marked) { return marked & 0x7fffffff; }
+
+// Where a sample's code lies among those of its group of 2**width_bits features, from the group's
+// first byte; `feature` is counted within the group.
+__device__ inline int64 code_at(int64 sample, int width_bits, int64 feature) {
+  int copy_bits = LANE_BITS - width_bits;
+  int64 run = sample / RUN, tile = run >> copy_bits, copy = run & ((1 << copy_bits) - 1);
+  return (tile * LANES + (copy << width_bits) + feature) * RUN + sample % RUN;
+}
+
+__device__ inline int64 units_of(double weight) { return int64(ceil(weight)); }
+
+__device__ inline void add_to(int64* sum, int64 by) {
+  atomicAdd(reinterpret_cast<uint64*>(sum), uint64(by));
+}
+
+// All threads' values combined in the threads' order, into `shared` (blockDim.x of them).
+template <class Value>
+__device__ Value combined(Value mine, Value* shared) {
+  uint32 t = threadIdx.x;
+  shared[t] = mine;
+  __syncthreads();
+  for (uint32 step = 1; step < blockDim.x; step *= 2) {
+    if (t % (2 * step) == 0 && t + step < blockDim.x) shared[t].append(shared[t + step]);
+    __syncthreads();
+  }
+  Value all = shared[0];
+  __syncthreads();
+  return all;
+}
+
+#endif

@@ -1,0 +1,91 @@
+"""F(x) on the device: a thread takes a row and looks its features up in the step tables.
+
+Tables and rows are compared as keys in the rows' own dtype, as everywhere. What is made of a
+model's tables for a device and a dtype is kept with the model: predicting again is one launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.cuda.device import Device
+from gpustump.stump import rounded_down
+from gpustump.tables import StepTable
+
+_THREADS = 256
+
+_BLOCKS_A_PROCESSOR = 16
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """A model's tables in the device's memory, one behind the other.
+
+    Attributes
+    ----------
+    features : ndarray (n_tables,) of int64
+        On the host.
+    starts : array (n_tables + 1,) of int64
+    thresholds : array of int32 or int64
+        Keys in the dtype of the rows; of float16 too, widened.
+    values : array of float64
+        Each table's, and behind them that of what is missing.
+    """
+
+    features: np.ndarray
+    starts: Array
+    thresholds: Array
+    values: Array
+
+
+def scores(
+    X: Array,
+    constant: float,
+    tables: Sequence[StepTable],
+    device: Device,
+    plans: dict[str, Any] | None = None,
+) -> Array:
+    """The score of each row of X (n_samples, n_features), which is on the device.
+
+    float64 (n_samples,), an array of the device's library. `plans` keeps the model's tables for
+    each dtype and device from one call to the next.
+    """
+    with device.active():
+        X = device.array(X)
+        found = device.xp.full(X.shape[0], constant, dtype=np.float64)
+        if not tables:
+            return found
+        dtype = arrays.dtype_name(X)
+        plans = {} if plans is None else plans
+        key = f"{dtype} on {device.name}"
+        plan = plans.get(key) or plans.setdefault(key, _plan(tables, dtype, device))
+        row_stride, column_stride = X.strides
+        grid = min(-(-X.shape[0] // _THREADS), _BLOCKS_A_PROCESSOR * device.n_processors)
+        device.launch(
+            f"predict_{dtype}", grid, _THREADS, X, row_stride,
+            device.array(plan.features * column_stride), plan.starts, plan.thresholds,
+            plan.values, len(tables), X.shape[0], found,
+        )  # fmt: skip
+    return found
+
+
+def _plan(tables: Sequence[StepTable], dtype: str, device: Device) -> DevicePlan:
+    working = arrays.working_dtype(dtype)
+    assert working is not None
+    keys = [arrays.order_keys(rounded_down(table.thresholds, working)) for table in tables]
+    widened = np.concatenate(keys)
+    widened = widened.astype(np.int32) if widened.dtype == np.int16 else widened
+    return DevicePlan(
+        features=np.asarray([table.feature for table in tables], dtype=np.int64),
+        starts=device.array(np.cumsum([0] + [len(own) for own in keys])),
+        thresholds=device.array(widened),
+        values=device.array(
+            np.concatenate([np.append(table.values, table.missing) for table in tables])
+        ),
+    )

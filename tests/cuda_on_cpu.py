@@ -1,0 +1,175 @@
+"""A device that is none: the CUDA kernels built by the C++ compiler, and NumPy's arrays as memory.
+
+It takes the place of `gpustump.cuda.device.CupyDevice`, so that all of the engine but CuPy itself
+is run where there is no GPU: the same `.cu` files, block by block, with several threads a block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpustump.cuda import device
+
+HEADER = Path(__file__).with_suffix(".hpp")
+
+COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+
+FLAGS = (
+    "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-Wall", "-Werror",
+    "-Wno-unknown-pragmas",
+    "-ffp-contract=off",
+    "-Wl,-Bsymbolic",  # the C library has an `advance` too
+)  # fmt: skip
+
+MAIN = """
+#include "cuda_on_cpu.hpp"
+{includes}
+
+__align__(16) unsigned char shared[MOST_SHARED];
+
+void emulator::fill_with_noise() {{
+  for (std::size_t i = 0; i < shared_size; i++) shared[i] = (noise = noise * 1664525u + 1u) >> 24;
+}}
+
+{launchers}
+"""
+
+LAUNCHER = """
+extern "C" void launch_{name}(unsigned int grid, unsigned int block, std::size_t shared,
+                              void** arguments) {{
+  emulator::launch({name}, grid, block, shared, arguments);
+}}
+"""
+
+
+def program(sources: dict[str, str]) -> str:
+    """All kernels, with something to launch each."""
+    names = [name for names in device.KERNELS.values() for name in names]
+    return MAIN.format(
+        includes="\n".join(sources.values()),
+        launchers="".join(LAUNCHER.format(name=name) for name in names),
+    )
+
+
+def build(*options: str, change: Callable[[str], str] = str) -> Path:
+    """The kernels as a shared library, made anew if a file has changed."""
+    sources = {file: change(device.source(file)) for file in device.KERNELS}
+    text = program(sources)
+    command = [str(COMPILER), *FLAGS, f"-I{HEADER.parent}", *options, "-x", "c++", "-"]
+    key = hashlib.sha256((text + HEADER.read_text() + str(command)).encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"gpustump-kernels-{os.getuid()}"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    library = folder / f"{key}.so"
+    if not library.exists():
+        made = folder / f"{key}.{os.getpid()}"
+        subprocess.run([*command, "-o", str(made)], input=text, text=True, check=True)
+        made.replace(library)  # at once: several processes may build it
+    return library
+
+
+class OnCpu:
+    """`gpustump.cuda.device.Device` without a device.
+
+    Parameters
+    ----------
+    threads : int
+        Of every block, whatever is asked for.
+    n_bytes : int
+        Memory that it pretends to have.
+    most_shared : int
+        As a device's of that name.
+    """
+
+    name = "cuda:0"
+    xp = np
+
+    def __init__(
+        self, threads: int = 2, n_bytes: int = 2**40, most_shared: int = 227 * 1024
+    ) -> None:
+        self._library = loaded()
+        self._threads = threads
+        self._n_bytes = n_bytes
+        self.n_processors = 3
+        self.most_threads = 1024
+        self.most_shared = most_shared
+        self.launched: list[str] = []
+        self.n_transfers = 0
+
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def free_bytes(self) -> int:
+        return self._n_bytes
+
+    def takes(self, x: Any) -> bool:
+        return isinstance(x, np.ndarray)
+
+    def array(self, x: Any) -> np.ndarray:
+        return np.asarray(x)
+
+    def pinned(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+    def upload(self, source: np.ndarray, target: np.ndarray) -> None:
+        assert source.nbytes == target.nbytes
+        assert source.flags.c_contiguous
+        target.reshape(-1).view(np.uint8)[:] = source.reshape(-1).view(np.uint8)
+
+    def clear(self, x: np.ndarray) -> None:
+        x[...] = 0
+
+    def address(self, x: np.ndarray) -> int:
+        return int(x.ctypes.data)
+
+    def launch(self, kernel: str, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
+        assert grid >= 1
+        assert 1 <= block <= self.most_threads
+        assert shared <= self.most_shared
+        self.launched.append(kernel)
+        values = [_value(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        function = getattr(self._library, f"launch_{kernel}")
+        function(grid, min(block, self._threads), ctypes.c_size_t(shared), pointers)
+
+    def sent(self, x: np.ndarray) -> Callable[[], np.ndarray]:
+        self.n_transfers += 1
+        copy = x.copy()
+        return lambda: copy
+
+
+def _value(argument: Any) -> Any:
+    """An argument as the eight bytes that a kernel takes."""
+    if isinstance(argument, np.ndarray):
+        assert argument.flags.c_contiguous or argument.flags.f_contiguous or argument.ndim == 2
+        return ctypes.c_void_p(argument.ctypes.data)
+    if isinstance(argument, float):
+        return ctypes.c_double(argument)
+    assert isinstance(argument, int), type(argument)
+    return ctypes.c_int64(argument)
+
+
+@functools.cache
+def loaded() -> ctypes.CDLL:
+    """The library: the one named in GPUSTUMP_KERNEL_LIBRARY, or a fresh build."""
+    return ctypes.CDLL(os.environ.get("GPUSTUMP_KERNEL_LIBRARY") or str(build()))
+
+
+@contextlib.contextmanager
+def as_cuda(patch: Any, made: OnCpu) -> Iterator[OnCpu]:
+    """Within it, NumPy's arrays count as a CUDA device's."""
+    with patch.context() as patched:
+        patched.setattr(device, "device_of", lambda x: made if made.takes(x) else None)
+        patched.setenv("GPUSTUMP_KERNELS", "cuda")
+        yield made
