@@ -80,7 +80,7 @@ def build(*options: str, change: Callable[[str], str] = str) -> Path:
 
 
 class OnCpu:
-    """`gpustump.cuda.device.Device` without a device.
+    """`gpustump.cuda.device.Device` without a device; memory maps count as the host's memory.
 
     Parameters
     ----------
@@ -114,10 +114,10 @@ class OnCpu:
         return self._n_bytes
 
     def takes(self, x: Any) -> bool:
-        return isinstance(x, np.ndarray)
+        return isinstance(x, np.ndarray) and not isinstance(x, np.memmap)
 
     def array(self, x: Any) -> np.ndarray:
-        return np.asarray(x)
+        return x if self.takes(x) else np.array(x)
 
     def pinned(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         return np.empty(shape, dtype)

@@ -68,7 +68,7 @@ class _Result(NamedTuple):
     @classmethod
     def read(cls, words: np.ndarray) -> _Result:
         """From words of eight bytes."""
-        return cls(*words[:10].tolist(), words[10:12], words[12:14])
+        return cls._make([*words[:10].tolist(), words[10:12], words[12:14]])
 
 
 _RESULT = 14
