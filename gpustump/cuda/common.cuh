@@ -16,7 +16,9 @@ using uint32 = unsigned int;
 using int64 = long long;
 using uint64 = unsigned long long;
 
-#define KERNEL extern "C" __global__ void __launch_bounds__(1024)
+// A block has 256 threads, or as many as there can be.
+#define KERNEL extern "C" __global__ void __launch_bounds__(256)
+#define KERNEL_OF_FULL_BLOCKS extern "C" __global__ void __launch_bounds__(1024)
 
 // Memory of a block; the launch says how much.
 extern __shared__ __align__(16) unsigned char shared[];
@@ -28,12 +30,12 @@ extern __shared__ __align__(16) unsigned char shared[];
   for (int64 i = (begin) + int64(blockIdx.x) * blockDim.x + threadIdx.x; i < (end); \
        i += int64(gridDim.x) * blockDim.x)
 
-constexpr int64 TOP = 1ll << 62;  // bound of all sums: weights.TOP
-constexpr int MISSING = 255;      // the code of a value that is missing
-constexpr int SLOTS = 512;        // of a feature's histogram: 256 codes of either label
+[[maybe_unused]] constexpr int64 TOP = 1ll << 62;  // bound of all sums: weights.TOP
+[[maybe_unused]] constexpr int MISSING = 255;  // the code of a value that is missing
+[[maybe_unused]] constexpr int SLOTS = 512;    // of a feature's histogram: 256 codes of either label
 constexpr int LANE_BITS = 5;
 constexpr int LANES = 1 << LANE_BITS;  // features, or copies of them, that a tile of codes holds
-constexpr int RUN = 16;           // samples of one feature that lie next to each other in a tile
+constexpr int RUN = 16;                // samples of a feature that lie side by side in a tile
 
 // A sorted position: the sample, and in the sign bit whether the next one has the same value.
 __device__ inline int sample_of(int marked) { return marked & 0x7fffffff; }
@@ -52,19 +54,18 @@ __device__ inline void add_to(int64* sum, int64 by) {
   atomicAdd(reinterpret_cast<uint64*>(sum), uint64(by));
 }
 
-// All threads' values combined in the threads' order, into `shared` (blockDim.x of them).
+// Combines all threads' values in the threads' order, through `found` (blockDim.x of them). The first
+// of those is the result, and the first thread's own value.
 template <class Value>
-__device__ Value combined(Value mine, Value* shared) {
+__device__ void combine(Value& mine, Value* found) {
   uint32 t = threadIdx.x;
-  shared[t] = mine;
+  found[t] = mine;
   __syncthreads();
   for (uint32 step = 1; step < blockDim.x; step *= 2) {
-    if (t % (2 * step) == 0 && t + step < blockDim.x) shared[t].append(shared[t + step]);
+    if (t % (2 * step) == 0 && t + step < blockDim.x) found[t].append(found[t + step]);
     __syncthreads();
   }
-  Value all = shared[0];
-  __syncthreads();
-  return all;
+  if (t == 0) mine = found[0];
 }
 
 #endif

@@ -182,9 +182,9 @@ KERNEL weigh(const int64* histograms, const Feature* features, const Bin* bins, 
     bool opposed = (here > 0 && lacking < 0) || (here < 0 && lacking > 0);
     if (opposed && threadIdx.x == 0)
       mine.append({absolute(here) + extra, feature.n_present - 1, here > 0 ? 1 : -1});
-    BestEdge best = combined(mine, found);
+    combine(mine, found);
     if (threadIdx.x == 0)
-      edges[j] = {best.agreement, best.position, best.polarity, here, lacking};
+      edges[j] = {mine.agreement, mine.position, mine.polarity, here, lacking};
   }
 }
 
@@ -201,7 +201,9 @@ KERNEL list_bins(const Bin* bins, int64 n_bins, const Edge* edges, int64 n_featu
                  Counts* counts, Listed* listed, Piece* pieces, uint32* wanted) {
   Best mine = result->best;
   FOR_BLOCK(j, 0, n_features) mine.append(best_of(edges, j));
-  Best best = combined(mine, reinterpret_cast<Best*>(shared));
+  Best* found = reinterpret_cast<Best*>(shared);
+  combine(mine, found);
+  Best best = found[0];
   FOR_GRID(b, 0, n_bins) {
     Bin bin = bins[b];
     int64 bound = profiles[b].bound;
@@ -241,8 +243,8 @@ KERNEL scan(const Piece* pieces, const Counts* counts, const Bin* bins, const ui
       if (mine.high_at < 0 || mine.sum > mine.high) mine.high = mine.sum, mine.high_at = k;
       if (mine.low_at < 0 || mine.sum < mine.low) mine.low = mine.sum, mine.low_at = k;
     }
-    Extremes all = combined(mine, reinterpret_cast<Extremes*>(shared));
-    if (threadIdx.x == 0) extremes[p] = all;
+    combine(mine, reinterpret_cast<Extremes*>(shared));
+    if (threadIdx.x == 0) extremes[p] = mine;
   }
 }
 
@@ -262,9 +264,10 @@ __device__ inline void copy_value(const Table& table, int64 sample, int64 featur
 }
 
 // The best cut of all, and what was learnt of the bins. One block.
-KERNEL finish(const Listed* listed, Counts* counts, const Extremes* extremes, const Bin* bins,
-              const Edge* edges, int64 n_features, const uint64* orders, const Table* table,
-              Profile* profiles, Result* result) {
+KERNEL_OF_FULL_BLOCKS finish(const Listed* listed, Counts* counts, const Extremes* extremes,
+                             const Bin* bins, const Edge* edges, int64 n_features,
+                             const uint64* orders, const Table* table, Profile* profiles,
+                             Result* result) {
   Best mine = result->best;
   FOR_BLOCK(j, 0, n_features) mine.append(best_of(edges, j));
   FOR_BLOCK(i, 0, counts->n_listed) {
@@ -286,8 +289,9 @@ KERNEL finish(const Listed* listed, Counts* counts, const Extremes* extremes, co
     mine.append({rising, bin.feature, found.high_at, 1});
     mine.append({falling, bin.feature, found.low_at, -1});
   }
-  Best best = combined(mine, reinterpret_cast<Best*>(shared));
+  combine(mine, reinterpret_cast<Best*>(shared));
   if (threadIdx.x != 0) return;
+  Best best = mine;
   result->n_wanted = counts->n_wanted;
   *counts = {0, 0, 0};
   Best before = result->best;

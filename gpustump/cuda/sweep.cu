@@ -35,6 +35,7 @@ KERNEL advance(const uint8* codes, int64 width_bits, int64 feature, const int8* 
                double* signed_weights, double* scores, const int64* masses, int64 equal_mass,
                int64* change, int64* sums) {
   Sums mine = {0, 0, 0, TOP};
+#pragma unroll 1  // unrolled, it takes more registers than there are
   FOR_GRID(i, first, first + n) {
     bool left = true, says = polarity > 0;
     if (cut_bin < 0) {
@@ -57,12 +58,12 @@ KERNEL advance(const uint8* codes, int64 width_bits, int64 feature, const int8* 
     mine.append({positive ? units : -units, units, (score > 0.0) != positive ? first_mass : 0,
                  units});
   }
-  Sums all = combined(mine, reinterpret_cast<Sums*>(shared));
+  combine(mine, reinterpret_cast<Sums*>(shared));
   if (threadIdx.x == 0) {
-    add_to(&sums[0], all.total);
-    add_to(&sums[1], all.mass);
-    add_to(&sums[2], all.mistaken);
-    atomicMin(&sums[3], all.least);
+    add_to(&sums[0], mine.total);
+    add_to(&sums[1], mine.mass);
+    add_to(&sums[2], mine.mistaken);
+    atomicMin(&sums[3], mine.least);
   }
 }
 
@@ -144,8 +145,9 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
 }
 
 #define ADD(columns, COLUMN_BITS)                                                              \
-  KERNEL add_##columns(const uint8* codes, const Group* groups, int64 n_groups,                \
-                       const int64* change, int64 first, int64 n, int64* histograms) {         \
+  KERNEL_OF_FULL_BLOCKS add_##columns(const uint8* codes, const Group* groups,                 \
+                                      int64 n_groups, const int64* change, int64 first,        \
+                                      int64 n, int64* histograms) {                            \
     add<COLUMN_BITS>(codes, groups, n_groups, change, first, n, histograms);                   \
   }
 

@@ -1,0 +1,41 @@
+"""Runs all kernels on small data, several threads a block, for the thread sanitizer to watch.
+
+A program of its own, since the sanitizer has to be loaded before anything else. Every launch that
+there is takes part: cuts at edges and inside bins, several pieces of a bin, predictions. Blocks
+have three threads, so that none keeps to columns of its own, and are few, so that each has several
+pieces of work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from cuda_on_cpu import OnCpu
+from rounds import check_level, signs
+
+from gpustump.cuda import codes, device, distribution, prediction
+from gpustump.cuda.distribution import CudaDistribution
+from gpustump.tables import StepTable
+
+
+def main() -> None:
+    """Raises where a result is not the reference's."""
+    random = np.random.default_rng(0)
+    on_cpu = OnCpu(threads=3)
+    on_cpu.n_processors = distribution._BLOCKS_A_PROCESSOR = 1
+    X = random.normal(size=(3000, 5)).astype(np.float32)
+    X[random.random(X.shape) < 0.1] = np.nan
+    ways = [("", codes.prepare(X, None, on_cpu), CudaDistribution)]
+    check_level(X, signs(np.nan_to_num(X[:, 0]), random), None, ways, n_rounds=4)
+    codes.MOST_BINS = 1
+    ways = [("one bin", codes.prepare(X, None, on_cpu), CudaDistribution)]
+    check_level(X, signs(np.nan_to_num(X[:, 1]), random), None, ways, n_rounds=3)
+    table = StepTable(2, np.asarray([0.0, np.inf]), np.asarray([-1.0, 2.0]), 0.5)
+    found = prediction.scores(X, 0.25, [table], on_cpu)
+    assert (found == 0.25 + table.look_up(X[:, 2])).all()
+    unused = {"add_16", "add_8", *device.KERNELS["prediction"]} - {"predict_float32"}
+    kernels = {name for names in device.KERNELS.values() for name in names}
+    assert set(on_cpu.launched) == kernels - unused
+
+
+if __name__ == "__main__":
+    main()

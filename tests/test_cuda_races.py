@@ -1,0 +1,82 @@
+"""The CUDA kernels under the thread sanitizer: no two threads of a block may meet unordered.
+
+The threads of an emulated block are threads of the system, so a barrier that is missing shows as a
+race in shared memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cuda_on_cpu
+import pytest
+
+from gpustump.cuda import device
+
+HERE = Path(__file__).resolve().parent
+
+BARRIER = "__syncthreads();"
+
+N_BARRIERS = {"common": 2, "sweep": 2, "search": 2}
+
+
+def sanitizer() -> str | None:
+    """The run-time library, to be loaded first; None if there is none."""
+    if not cuda_on_cpu.COMPILER or not sys.platform.startswith("linux"):
+        return None
+    done = subprocess.run(
+        [cuda_on_cpu.COMPILER, "-print-file-name=libtsan.so"], capture_output=True, text=True
+    )
+    found = Path(done.stdout.strip())
+    return str(found) if found.is_absolute() and found.exists() else None
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sanitizer(), reason="there is no thread sanitizer"),
+]
+
+
+def watched(library: Path) -> subprocess.CompletedProcess[str]:
+    """Run all kernels of a library that was built with the sanitizer."""
+    variables = {
+        "GPUSTUMP_KERNEL_LIBRARY": str(library),
+        "LD_PRELOAD": str(sanitizer()),
+        "TSAN_OPTIONS": "exitcode=66 halt_on_error=1",
+        "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
+    }
+    return subprocess.run(
+        [sys.executable, str(HERE / "run_kernels.py")],
+        capture_output=True,
+        text=True,
+        env=os.environ | variables,
+        timeout=300,
+    )
+
+
+def test_the_thread_sanitizer_finds_nothing():
+    done = watched(cuda_on_cpu.build("-fsanitize=thread"))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("file", "number"), [(file, k) for file, n in N_BARRIERS.items() for k in range(n)]
+)
+def test_a_missing_barrier_is_found(file, number):
+    text = (device.FOLDER / f"{file}.cu{'h' if file == 'common' else ''}").read_text()
+    text = text.rpartition('#include "common.cuh"')[2]
+    assert text.count(BARRIER) == N_BARRIERS[file]
+    at = [found.start() for found in re.finditer(re.escape(BARRIER), text)][number]
+    without = text[:at] + text[at + len(BARRIER) :]
+
+    def changed(source: str) -> str:
+        return source.replace(text, without)
+
+    assert any(changed(device.source(name)) != device.source(name) for name in device.KERNELS)
+    done = watched(cuda_on_cpu.build("-fsanitize=thread", change=changed))
+    assert done.returncode == 66
+    assert "data race" in done.stderr

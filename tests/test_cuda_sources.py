@@ -1,0 +1,104 @@
+"""The `.cu` files, compiled by NVRTC for every device that the kernels are made for.
+
+No GPU is needed for that. What is read off the compiled code: registers enough for a full block, no
+spilling, and no floating-point operation but those that the contract allows.
+"""
+
+from __future__ import annotations
+
+import re
+
+import nvrtc
+import pytest
+
+from gpustump.cuda import device
+
+LEAST = 10 * device.OLDEST[0] + device.OLDEST[1]
+
+TARGETS = [
+    pytest.param(compiler, architecture, id=f"nvrtc {compiler.version[0]}-sm_{architecture}")
+    for compiler in nvrtc.installed()
+    for architecture in compiler.architectures
+    if architecture >= LEAST
+]
+
+CONTROL = "double multiply_and_add"
+
+needs_nvrtc = pytest.mark.skipif(not nvrtc.installed(), reason="NVRTC is not installed")
+
+
+def floating_point_operations(ptx: bytes) -> set[str]:
+    """The instructions of PTX that work on floating-point numbers, by their full names."""
+    found = re.findall(rb"^\s*(?:@\S+\s+)?([a-z][\w.]*\.(?:f16|f32|f64)[\w.]*)", ptx, re.M)
+    return {name.decode() for name in found}
+
+
+MOVING = re.compile(r"(ld|st|mov|selp|setp|abs|neg|max|cvt)\b.*")
+"""Of them, those that round nothing, but for `cvt`: see below."""
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("compiler", "architecture"), TARGETS)
+def test_every_file_compiles_for_every_target_without_a_warning(compiler, architecture):
+    for file in device.KERNELS:
+        _, said = compiler.compiled(
+            device.source(file), f"sm_{architecture}", *device.OPTIONS, "--ptxas-options=-v"
+        )
+        warnings = [line for line in said.splitlines() if "warning" in line.lower()]
+        assert [line for line in warnings if "are deprecated" not in line] == []
+        kernels = re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", said, re.S)
+        assert sorted(name for name, _ in kernels) == sorted(device.KERNELS[file])
+        for name, registers in kernels:  # the threads of a block share 65536
+            full = name == "finish" or name.startswith("add_")
+            assert int(registers) <= (64 if full else 255), name
+        assert set(re.findall(r"(\d+) bytes spill", said)) == {"0"}
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("compiler", nvrtc.installed(), ids=lambda compiler: compiler.version[0])
+def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
+    """Products and sums, each by itself and rounded to nearest."""
+    architecture = f"compute_{max(LEAST, min(compiler.architectures))}"
+    rounding: dict[str, set[str]] = {}
+    for file in device.KERNELS:
+        ptx, _ = compiler.compiled(device.source(file), architecture, *device.OPTIONS)
+        operations = floating_point_operations(ptx)
+        assert not any("ftz" in name or "approx" in name for name in operations)
+        rounding[file] = {name for name in operations if not MOVING.fullmatch(name)}
+        assert b"atom.shared.cas" not in ptx  # no 64-bit sum in a loop of compare-and-swap
+    assert rounding["codes"] == set()
+    assert rounding["sweep"] <= {
+        "mul.f64",
+        "mul.rn.f64",
+        "add.f64",
+        "add.rn.f64",
+        "sub.f64",
+        "sub.rn.f64",
+    }
+    assert rounding["search"] == set()
+    assert rounding["prediction"] <= {"add.f64", "add.rn.f64"}
+
+
+@needs_nvrtc
+def test_contraction_would_be_seen():
+    source = 'extern "C" __global__ void f(double* x) { x[0] = x[1] * x[2] + x[3]; }'
+    compiler = nvrtc.installed()[0]
+    contracted, _ = compiler.compiled(source, "compute_75", "--fmad=true")
+    apart, _ = compiler.compiled(source, "compute_75", *device.OPTIONS)
+    assert "fma.rn.f64" in floating_point_operations(contracted)
+    assert floating_point_operations(apart) >= {"mul.rn.f64", "add.rn.f64"}
+
+
+@needs_nvrtc
+def test_a_file_that_does_not_compile_is_refused():
+    with pytest.raises(nvrtc.CompileError, match="identifier"):
+        nvrtc.installed()[0].compiled(device.source("codes") + "int x = nothing;", "compute_75")
+
+
+def test_every_kernel_is_listed_with_its_file():
+    for file, names in device.KERNELS.items():
+        text = device.source(file)
+        defined = re.findall(r"^KERNEL\w* (\w+)\(", text, re.M)
+        defined += [f"add_{n}" for n in re.findall(r"^ADD\((\d+),", text, re.M)]
+        defined += [f"predict_{t}" for t in re.findall(r"^PREDICT\((\w+),", text, re.M)]
+        assert sorted(set(defined) - {"add_", "predict_"}) == sorted(names)
