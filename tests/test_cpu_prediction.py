@@ -9,40 +9,11 @@ pytest.importorskip("numba")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up_models import member, rows
 
 from gpustump import Member, StumpEnsemble
-from gpustump.boosting import VOTE_UNIT
 from gpustump.cpu import prediction
 from gpustump.stump import Stump
-
-
-def member(
-    random: np.random.Generator, n_stumps: int, n_features: int, *, exact: float | bool
-) -> Member:
-    """Any stumps: some at infinity, some at values that the rows have, some constant.
-
-    `exact` is the share of votes that are multiples of the unit.
-    """
-    stumps, votes = [], []
-    for _ in range(n_stumps):
-        threshold = random.choice([random.normal(), np.round(random.normal()), np.inf])
-        polarity, missing = random.choice([-1, 1], size=2)
-        stumps.append(Stump(random.integers(n_features), threshold, polarity, missing, 0.25))
-        vote = random.exponential()
-        whole = random.random() < exact
-        votes.append(round(vote / VOTE_UNIT) * VOTE_UNIT if whole else vote)
-    return Member(tuple(stumps), tuple(votes))
-
-
-def rows(random: np.random.Generator, n_samples: int, n_features: int, dtype: str) -> np.ndarray:
-    X = random.normal(size=(n_samples, n_features)) * random.choice([0.1, 1.0, 30.0])
-    X = np.where(random.random(X.shape) < 0.3, np.round(X), X)
-    if dtype.startswith("float"):
-        X[random.random(X.shape) < 0.1] = np.nan
-        X[random.random(X.shape) < 0.05] = -np.inf
-        X[random.random(X.shape) < 0.05] = np.inf
-        return X.astype(dtype)
-    return np.abs(X).clip(0, 100).astype(dtype)
 
 
 @settings(max_examples=120)

@@ -1,0 +1,224 @@
+"""Training on a device from end to end: where tables lie, what memory there is, what is said.
+
+The device is the stand-in of `cuda_on_cpu`; plain arrays count as its memory, memory maps as the
+host's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cuda_on_cpu
+import numpy as np
+import pytest
+from cuda_on_cpu import OnCpu
+
+from gpustump import AdaBoostClassifier, DeviceError, boost, engine, notices
+from gpustump.cuda import codes, memory
+from gpustump.cuda.codes import ResidentCodes, StreamedCodes
+from gpustump.cuda.device import OutOfDeviceMemoryError
+from gpustump.cuda.orders import Orders
+
+pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
+
+
+def problem(n_samples: int = 900, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_samples, 5)).astype(np.float32)
+    X[random.random(X.shape) < 0.05] = np.nan
+    score = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) + random.normal(size=n_samples)
+    return X, np.digitize(score, [0.0, 1.5][: n_classes - 1])
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> OnCpu:
+    """A device by the name of "cuda", and of "cuda:0"."""
+    made = OnCpu()
+    monkeypatch.setattr("gpustump.cuda.device.device_named", lambda place: made)
+    monkeypatch.setattr("gpustump.training.places_to_train", lambda X, device: (device,))
+    return made
+
+
+@pytest.fixture
+def mapped(tmp_path: Any) -> Any:
+    """Puts a table into a file."""
+
+    def put(X: np.ndarray) -> np.ndarray:
+        np.save(tmp_path / "table.npy", X)
+        return np.load(tmp_path / "table.npy", mmap_mode="r")
+
+    return put
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_file_is_trained_on_the_device_from_where_it_lies(device, mapped, n_classes, order):
+    X, y = problem(n_classes=n_classes)
+    expected = AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y)
+    table = mapped(np.asarray(X, order=order))
+    found = AdaBoostClassifier(n_estimators=12, device="cuda").fit(table, y)
+    assert found.model_.digest() == expected.model_.digest()
+    assert found.rounds_ == expected.rounds_
+    assert found.device_ == "cuda:0"
+    assert device.launched.count("weigh") >= 12
+
+
+def test_weights_of_zero_early_stopping_and_going_on_later(device, mapped):
+    X, y = problem()
+    weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
+    table = mapped(X)
+
+    def fitted(where: str, rows: np.ndarray, **how: Any) -> AdaBoostClassifier:
+        return AdaBoostClassifier(device=where, random_state=0, **how).fit(rows, y, weights)
+
+    for how in ({"n_estimators": 15}, {"n_estimators": 200, "n_iter_no_change": 5}):
+        expected, found = fitted("cpu", X, **how), fitted("cuda", table, **how)
+        assert found.model_.digest() == expected.model_.digest()
+        assert found.held_out_errors_ == expected.held_out_errors_
+    warm = AdaBoostClassifier(n_estimators=6, warm_start=True, device="cuda")
+    warm.fit(table, y, weights).set_params(n_estimators=15).fit(table, y, weights)
+    assert warm.model_.digest() == fitted("cpu", X, n_estimators=15).model_.digest()
+
+
+def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monkeypatch):
+    X, y = problem()
+    said: list[str] = []
+    bars: list[Any] = []
+    monkeypatch.setattr(notices, "listeners", [said.append])
+    monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("tqdm.tqdm.__init__", lambda self, **how: bars.append(how))
+    for name in ("set_postfix", "update", "close", "refresh"):
+        monkeypatch.setattr(f"tqdm.tqdm.{name}", lambda *a, **k: None)
+    least = memory.least_bytes(*X.shape)
+    classifier = AdaBoostClassifier(n_estimators=12, device="cuda", max_memory=least, verbose=1)
+    found = classifier.fit(mapped(X), y)
+    expected = AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y)
+    assert found.model_.digest() == expected.model_.digest()
+    note = "5.1 kB of codes streamed from the host's memory in every round"
+    assert said == [f"the table's codes do not fit into cuda:0: {note}"]
+    assert bars[0]["desc"] == note
+
+
+def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
+    X, y = problem()
+    least = memory.least_bytes(*X.shape)
+    with pytest.raises(DeviceError) as error:
+        AdaBoostClassifier(device="cuda", max_memory=least - 1).fit(mapped(X), y)
+    assert str(error.value) == (
+        "cuda:0 has too little memory: training on 900 samples of 5 features takes at least "
+        f"{notices.readable_bytes(least)} of it beside the table, and "
+        f"{notices.readable_bytes(least - 1)} can be used."
+    )
+
+
+def test_what_is_free_is_planned_with(monkeypatch):
+    X, _ = problem(3000)
+    monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
+    shape = X.shape
+    kinds = {}
+    enough = memory._without_codes(*shape) + memory.padded(3000) * 5
+    for n_bytes in (10 * enough, enough, memory.least_bytes(*shape)):
+        made = codes.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
+        kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
+    assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
+
+
+def test_memory_that_others_take_meanwhile_is_done_without(monkeypatch):
+    """The first attempts run out of memory: the next are content with less."""
+    X, _ = problem(3000)
+    seen: list[int] = []
+    original = memory.plan
+
+    def plan(n_samples: int, n_features: int, budget: int, device: str) -> memory.Plan:
+        seen.append(budget)
+        if len(seen) < 3:
+            monkeypatch.setattr(codes, "_sorted", fail)
+        else:
+            monkeypatch.setattr(codes, "_sorted", real)
+        return original(n_samples, n_features, budget, device)
+
+    real = codes._sorted
+
+    def fail(column: np.ndarray) -> Any:
+        raise OutOfDeviceMemoryError("out")
+
+    monkeypatch.setattr(memory, "plan", plan)
+    made = codes.prepare(X, None, OnCpu(), budget=10**9)
+    assert seen == [10**9, 750_000_000, 562_500_000]
+    assert made.n_samples == 3000
+
+
+def test_memory_that_runs_out_for_good_is_refused_with_what_is_needed(monkeypatch):
+    X, _ = problem()
+
+    def fail(column: np.ndarray) -> Any:
+        raise OutOfDeviceMemoryError("out")
+
+    monkeypatch.setattr(codes, "_sorted", fail)
+    with pytest.raises(DeviceError, match=r"cuda:0 has too little memory: .* takes at least"):
+        codes.prepare(X, None, OnCpu())
+
+
+def test_orders_are_given_up_one_by_one_where_memory_is_short():
+    n_failures = 2
+    made: list[int] = []
+
+    def sort(feature: int) -> np.ndarray:
+        nonlocal n_failures
+        if len(made) >= 3 and n_failures:
+            n_failures -= 1
+            raise OutOfDeviceMemoryError("out")
+        made.append(feature)
+        return np.arange(4, dtype=np.int32)
+
+    orders = Orders(OnCpu(), 6, 6, sort)
+    orders.provide([0, 1, 2])
+    orders.provide([3])
+    assert np.flatnonzero(orders.addresses).tolist() == [2, 3]
+    orders.provide([0, 4])  # no more are kept than fitted
+    assert np.flatnonzero(orders.addresses).tolist() == [0]
+
+    def never(feature: int) -> np.ndarray:
+        raise OutOfDeviceMemoryError("out")
+
+    with pytest.raises(OutOfDeviceMemoryError):
+        Orders(OnCpu(), 6, 6, never).provide([1])
+
+
+@pytest.mark.parametrize("kernel", ["mark", "advance", "add_32", "weigh", "scan", "finish"])
+def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernel):
+    X, y = problem()
+    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()) as device:
+        run = boost(X, 2.0 * y - 1.0)
+        while "mark" not in device.launched:
+            next(run)
+        launch = device.launch
+
+        def interrupted(name: str, *rest: Any, **more: Any) -> None:
+            if name == kernel:
+                raise KeyboardInterrupt
+            launch(name, *rest, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(device, "launch", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                list(run)
+        with pytest.raises(RuntimeError, match="start anew"):
+            next(run)
+
+
+def test_the_reference_can_be_asked_for_on_a_device_too(monkeypatch):
+    X, _ = problem()
+    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()):
+        assert type(engine.prepare(X)).__name__ == "DeviceColumns"
+        monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
+        assert type(engine.prepare(X)).__name__ == "Columns"
+        assert engine.reader_of_host_tables("cuda") is None
+
+
+def test_host_arrays_stay_with_the_cpu_unless_a_device_is_named(device):
+    X, y = problem(100)
+    assert type(engine.prepare(X)).__name__ != "DeviceColumns"
+    AdaBoostClassifier(n_estimators=2, device="cpu").fit(X, y)
+    assert device.launched == []
