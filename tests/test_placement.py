@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpustump import Device, DeviceError, devices, placement
+from gpustump import Device, DeviceError, devices, placement, validation
+from gpustump.cuda import device
 
 
 class CUDARuntimeError(RuntimeError):
@@ -53,6 +54,7 @@ def fake_cupy(count: int | Exception = 1, total: int | Exception = 3) -> Any:
     cupy.__spec__ = importlib.machinery.ModuleSpec("cupy", loader=None)
     cupy.arange = lambda n: types.SimpleNamespace(sum=lambda: answered(total))
     cupy.asarray = lambda x: ("on", FakeDevice.current, answered(total) and x)
+    cupy.ndarray = type("ndarray", (), {})
     cupy.cuda = types.SimpleNamespace(
         Device=FakeDevice,
         runtime=types.SimpleNamespace(
@@ -77,7 +79,10 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
                 getattr(module, "__spec__", None) if name == "cupy" else real(name, *rest)
             ),
         )
-        monkeypatch.setitem(sys.modules, "cupy", module)
+        if module is None:
+            monkeypatch.delitem(sys.modules, "cupy", raising=False)
+        else:
+            monkeypatch.setitem(sys.modules, "cupy", module)
         placement._has_cuda.cache_clear()
 
     FakeDevice.current = 0
@@ -238,3 +243,129 @@ def test_other_names_are_refused(name):
 def test_things_that_are_no_names_are_refused(value):
     with pytest.raises(TypeError, match=r"device must be .* got"):
         placement.check_device(value)
+
+
+class OnGpu:
+    """Something that speaks for memory of a GPU, in one of the two ways."""
+
+    def __init__(self, way: str) -> None:
+        if way == "interface":
+            self.__cuda_array_interface__ = {"shape": (2, 2)}
+        else:
+            self.__dlpack__ = lambda **how: None
+            self.__dlpack_device__ = lambda: (2, 0)
+
+
+@pytest.mark.parametrize("way", ["interface", "dlpack"])
+def test_what_speaks_for_memory_of_a_gpu_is_taken_by_cupy_without_a_copy(install, way):
+    cupy = fake_cupy()
+    cupy.asarray = lambda x: ("the same memory as", x)
+    cupy.from_dlpack = lambda x: ("the same memory as", x)
+    install(cupy)
+    there = OnGpu(way)
+    assert validation.as_array(there, "X") == ("the same memory as", there)
+    install(None)
+    with pytest.raises(DeviceError, match=r"X \(OnGpu\) lives on a GPU, and CuPy is needed .*pip"):
+        validation.as_array(there, "X")
+
+
+def test_what_speaks_for_memory_of_the_host_is_taken_by_numpy_without_a_copy():
+    values = np.arange(6.0).reshape(2, 3)
+
+    class OnHost:
+        def __dlpack__(self, **how: Any) -> Any:
+            return values.__dlpack__(**how)
+
+        def __dlpack_device__(self) -> Any:
+            return values.__dlpack_device__()
+
+    found = validation.as_array(OnHost(), "X")
+    assert np.shares_memory(found, values)
+
+
+EARLY, LATE = {"ComputeCapabilityMajor": 6}, {"ComputeCapabilityMajor": 9}
+
+
+class FakeKernel:
+    """As CuPy's RawKernel: called with a grid, a block and arguments."""
+
+    def __init__(self, name: str, calls: list[Any]) -> None:
+        self.name, self.calls = name, calls
+        self.allowed: list[int] = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "max_dynamic_shared_size_bytes":
+            self.allowed.append(value)
+        super().__setattr__(name, value)
+
+    def __call__(self, grid: Any, block: Any, arguments: Any, *, shared_mem: int) -> None:
+        self.calls.append((self.name, grid, block, arguments, shared_mem))
+
+
+def cupy_with_kernels(attributes: dict[str, int], calls: list[Any]) -> Any:
+    """A CuPy whose modules hold kernels that note how they are called."""
+    cupy = fake_cupy()
+    attributes = {
+        "ComputeCapabilityMinor": 0,
+        "MultiProcessorCount": 132,
+        "MaxThreadsPerBlock": 1024,
+        "MaxSharedMemoryPerBlockOptin": 232448,
+    } | attributes
+
+    class DeviceWithAttributes(FakeDevice):
+        @property
+        def attributes(self) -> dict[str, int]:
+            return attributes
+
+    class RawModule:
+        def __init__(self, code: str, options: tuple[str, ...]) -> None:
+            calls.append(("compiled", code[:40], options))
+            assert "#include" not in code
+
+        def get_function(self, name: str) -> FakeKernel:
+            return FakeKernel(name, calls)
+
+    cupy.RawModule = RawModule
+    cupy.cuda.Device = DeviceWithAttributes
+    cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+    cupy.get_default_memory_pool = lambda: types.SimpleNamespace(free_bytes=lambda: 7)
+    return cupy
+
+
+def test_kernels_are_compiled_a_file_at_a_time_and_launched(install):
+    calls: list[Any] = []
+    install(cupy_with_kernels(LATE, calls))
+    one = device.CupyDevice(0)
+    assert (one.name, one.n_processors, one.most_shared) == ("cuda:0", 132, 232448)
+    assert one.free_bytes() == 3 * 2**30 + 7
+    one.launch("mark", 5, 256, 1, 2.0)
+    one.launch("add_32", 7, 1024, 3, shared=131072)
+    one.launch("add_32", 7, 1024, 4, shared=131072)
+    (compiled, _, options), *launched = calls
+    assert (compiled, options) == ("compiled", device.OPTIONS)
+    assert launched == [
+        ("mark", (5,), (256,), (1, 2.0), 0),
+        ("add_32", (7,), (1024,), (3,), 131072),
+        ("add_32", (7,), (1024,), (4,), 131072),
+    ]
+    assert one._kernels["add_32"].allowed == [131072]  # asked for once
+    assert one._kernels["mark"].allowed == []
+
+
+def test_devices_older_than_the_kernels_are_left_to_the_reference(install, monkeypatch):
+    install(cupy_with_kernels(EARLY, []))
+    device._device.cache_clear()
+    assert device.device_named("cuda:0") is None
+    with pytest.raises(RuntimeError, match=r"compute capability \(6, 0\), below \(7, 0\)"):
+        device.CupyDevice(0)
+    install(cupy_with_kernels(LATE, []))
+    device._device.cache_clear()
+    assert device.device_named("cuda").name == "cuda:0"
+    device._device.cache_clear()
+
+
+def test_running_out_of_memory_has_one_name_whatever_the_library_calls_it(install):
+    install(cupy_with_kernels(LATE, []))
+    fails = pytest.raises(device.OutOfDeviceMemoryError, match="512")
+    with fails, device.CupyDevice(0).active():
+        raise OutOfMemoryError("Out of memory allocating 512 bytes")
