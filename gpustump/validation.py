@@ -124,11 +124,12 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
     if isinstance(sample_weight, numbers.Real):
         sample_weight = xp.full(X.shape[0], float(sample_weight), dtype=xp.float64, device=device)
     weights = check_vector(sample_weight, "sample_weight", X)
+    smallest = SMALLEST.get(arrays.dtype_name(weights), SMALLEST["float64"])
     weights = xp.astype(weights, xp.float64)
     for problem, where in (
         ("NaN", xp.isnan(weights)),
         ("infinite weights", xp.isinf(weights)),
-        ("negative weights", weights <= -SMALLEST),
+        ("negative weights", weights <= -smallest),
     ):
         if bool(xp.any(where)):
             at = int(xp.argmax(xp.astype(where, xp.int8)))
@@ -136,7 +137,7 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
                 f"sample_weight contains {problem}, the first at index {at}; weights must be "
                 "finite and not negative."
             )
-    counts = weights >= SMALLEST
+    counts = weights >= smallest
     if bool(xp.all(counts)):
         return weights, None
     if not bool(xp.any(counts)):
@@ -186,7 +187,7 @@ def brought_beside(values: Array, X: Array) -> Array:
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     if arrays.namespace_of(values) is xp and arrays.device_of(values) == device:
         return values
-    with arrays.computing_on(X):
+    with arrays.computing_on(X), arrays.computing_on(values):
         if arrays.device_name(values) == arrays.device_name(X) != "cpu":
             return xp.from_dlpack(values)  # another library's array, on the same device
         return xp.asarray(np.array(arrays.to_host(values)), device=device)

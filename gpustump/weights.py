@@ -29,8 +29,9 @@ FLOOR = 2.0**-900
 smaller one would vanish and elsewhere not; its integer is 1 in any case. (Compiled kernels hold its
 value: after a change, remove the `__pycache__` folders.)"""
 
-SMALLEST = 2.0**-1022
-"""Sample weights below the smallest normal float64 count as zero, for the same reason."""
+SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
+"""Sample weights below the smallest normal number of their dtype count as zero, since they would be
+one where subnormals are flushed: in XLA, and in all that CuPy compiles with float32."""
 
 
 @dataclass(frozen=True)

@@ -283,6 +283,13 @@ def float32_weights(rng):
 
 
 @data
+def subnormal_float32_weights(rng):
+    """They count as zero, since some libraries flush them."""
+    weights = rng.choice([1e-40, 1e-37, 3e-38], size=96).astype(np.float32)
+    return noisy(table(rng), rng, sample_weight=weights)
+
+
+@data
 def integer_weights(rng):
     return noisy(table(rng), rng, sample_weight=rng.integers(0, 5, size=96))
 
