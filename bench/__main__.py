@@ -1,6 +1,7 @@
 """`python -m bench`: measure, show, report.
 
     python -m bench backends | peers | growth | limit     measure, into a JSON file
+    python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its table
     python -m bench report FOLDER                         one page of all JSON files in a folder
 
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from bench import backends, growth, limit, peers, records
+from bench import backends, growth, limit, peers, profile, records
 from bench.data import MissingDataError
 from bench.machine import describe, source_sha256
 from bench.options import UsageError
@@ -105,6 +106,12 @@ def show(options: argparse.Namespace, _: Sequence[str]) -> int:
     return 0
 
 
+def show_profile(options: argparse.Namespace, _: Sequence[str]) -> int:
+    """Time the CUDA kernels, and print it."""
+    print(profile.run(options))
+    return 0
+
+
 def report(options: argparse.Namespace, _: Sequence[str]) -> int:
     """Write one page of a folder."""
     from bench.report import write_report
@@ -132,6 +139,11 @@ def _parser() -> argparse.ArgumentParser:
             help="default: bench-results/NAME-TIME.json; figures go beside it",
         )
         command.set_defaults(run=measure, benchmark=name)
+    summary = (profile.__doc__ or "").split("\n", 1)
+    about = summary[0].partition(": ")[2]
+    profiled = commands.add_parser("profile", help=about, description=about + summary[1])
+    profile.add_options(profiled)
+    profiled.set_defaults(run=show_profile)
     shown = commands.add_parser("show", help="the tables of JSON files")
     shown.add_argument("file", type=Path, nargs="+")
     shown.set_defaults(run=show)

@@ -281,13 +281,34 @@ BACKENDS = (
     _gpustump("gpustump numpy", device="cpu", variables=_REFERENCE),
     _gpustump("gpustump torch", "torch", device="cpu", place=_torch_cpu, variables=_REFERENCE),
     _gpustump("gpustump jax", "jax", device="cpu", place=_jax_cpu),
-    _gpustump("gpustump cupy", "cupy", device="cuda", place=_cupy, unfit=_no_cupy),
+    _gpustump("gpustump cuda kernels", "cupy", device="cuda", place=_cupy, unfit=_no_cupy),
     _gpustump(
-        "gpustump torch cuda", "torch", device="cuda", place=_torch_cuda, unfit=_no_torch_cuda
+        "gpustump cupy",
+        "cupy",
+        device="cuda",
+        place=_cupy,
+        unfit=_no_cupy,
+        variables=_REFERENCE,
     ),
-    _gpustump("gpustump jax cuda", "jax", device="cuda", place=_jax_cuda, unfit=_no_jax_cuda),
+    _gpustump(
+        "gpustump torch cuda",
+        "torch",
+        device="cuda",
+        place=_torch_cuda,
+        unfit=_no_torch_cuda,
+        variables=_REFERENCE,
+    ),
+    _gpustump(
+        "gpustump jax cuda",
+        "jax",
+        device="cuda",
+        place=_jax_cuda,
+        unfit=_no_jax_cuda,
+        variables=_REFERENCE,
+    ),
 )
-"""gpustump's CPU kernels, and its reference on each array library, the data there already."""
+"""gpustump's kernels for CPUs and for CUDA, and its reference on each array library; the data are
+there already."""
 
 PEERS = (
     _gpustump("gpustump", device="cpu"),

@@ -31,6 +31,7 @@ from gpustump.arrays import Array
 from gpustump.columns import Columns
 from gpustump.cpu.team import Team, threads_of
 from gpustump.distribution import ArrayDistribution, Distribution
+from gpustump.placement import DeviceError
 from gpustump.validation import brought_beside, check_bytes, check_count, check_jobs
 
 if TYPE_CHECKING:
@@ -111,7 +112,12 @@ def prepare(
         from gpustump.cuda import codes as device_codes
 
         table = X if place is None else arrays.to_host(X)
-        return device_codes.prepare(table, rows, device, budget=limit)
+        try:
+            return device_codes.prepare(table, rows, device, budget=limit)
+        except DeviceError:
+            if place is not None or limit is not None or arrays.library_name(X) == "cupy":
+                raise
+            # JAX keeps most of a device's memory for itself; there the reference may fit.
     if not arrays.on_host(X):
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])

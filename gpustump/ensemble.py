@@ -53,6 +53,10 @@ class Member:
     def __len__(self) -> int:
         return len(self.stumps)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: without what predicting keeps, which may lie on a device."""
+        return {name: value for name, value in vars(self).items() if name != "_plans"}
+
     @cached_property
     def tables(self) -> tuple[float, tuple[StepTable, ...]]:
         """The constant part of the score, and its step function of each feature in use."""

@@ -235,7 +235,7 @@ def explained_errors(place: str) -> Iterator[None]:
         yield
     except Exception as error:
         kind = type(error)
-        if kind.__name__ == "OutOfMemoryError":
+        if kind.__name__ in ("OutOfMemoryError", "OutOfDeviceMemoryError"):
             raise DeviceError(f"{place} is out of memory: {_line(error)}") from error
         names = ("CUDA", "Cuda", "NVRTC", "Compile", "Accelerator")
         if kind.__name__.startswith(names) or str(error).startswith("CuPy failed to load"):

@@ -107,8 +107,12 @@ class OnCpu:
         self.launched: list[str] = []
         self.n_transfers = 0
 
-    def active(self) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext()
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        try:
+            yield
+        except MemoryError as error:
+            raise device.OutOfDeviceMemoryError(str(error)) from error
 
     def free_bytes(self) -> int:
         return self._n_bytes
@@ -119,8 +123,8 @@ class OnCpu:
     def array(self, x: Any) -> np.ndarray:
         return x if self.takes(x) else np.array(x)
 
-    def pinned(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-        return np.empty(shape, dtype)
+    def pinned(self, n_bytes: int) -> np.ndarray:
+        return np.empty(n_bytes, dtype=np.uint8)
 
     def upload(self, source: np.ndarray, target: np.ndarray) -> None:
         assert source.nbytes == target.nbytes

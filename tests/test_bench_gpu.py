@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,12 +14,13 @@ import pytest
 from bench import records
 
 ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "ci" / "gpu"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 
 def gpu(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", str(ROOT / "ci" / "gpu"), *map(str, arguments)],
+        ["bash", str(SCRIPT), *map(str, arguments)],
         cwd="/",
         env={**os.environ, "PATH": PATH, **variables},
         capture_output=True,
@@ -32,12 +34,14 @@ def test_one_command_leaves_tests_json_figures_and_a_report_in_a_folder(tmp_path
     done = gpu("--tiny", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     files = {file.name for file in folder.iterdir()}
-    for name in ("backends", "peers", "limit", "growth"):
-        assert {f"{name}.json", f"{name}.png", f"{name}.svg", f"{name}.txt"} <= files
+    made = ("backends", "large-backends", "large-peers", "small", "peers", "limit", "growth")
+    for name in made:
+        assert {f"{name}.json", f"{name}.png", f"{name}.svg"} <= files
         records.read(folder / f"{name}.json")
-    assert {"tests.xml", "tests.txt", "devices.txt", "report.md"} <= files
+    steps = re.search(r"^all_steps=\((.*)\)$", SCRIPT.read_text(), re.M)[1].split()
+    assert {f"{step}.txt" for step in steps} | {"tests.xml", "report.md"} <= files
     assert " passed" in (folder / "tests.txt").read_text()
-    assert done.stdout.count("exit status 0") == 8
+    assert done.stdout.count("exit status 0") == len(steps)
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import cuda_on_cpu
 import numpy as np
 import pytest
@@ -82,3 +84,16 @@ def test_a_models_tables_are_made_once_for_a_dtype():
         prediction.scores(rows(random, 10, 3, dtype), constant, tables, one, plans)
     assert sorted(plans) == ["float32 on cuda:0", "float64 on cuda:0"]
     assert one.launched == ["predict_float32", "predict_float32", "predict_float64"]
+
+
+def test_a_pickled_model_holds_nothing_of_the_device(monkeypatch):
+    random = np.random.default_rng(3)
+    model = StumpEnsemble((member(random, 20, 3, exact=1.0),), 3)
+    X = rows(random, 10, 3, "float32")
+    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()):
+        expected = model.decision_function(X)
+    assert list(model.members[0]._plans) == ["float32 on cuda:0"]
+    again = pickle.loads(pickle.dumps(model))
+    assert again == model
+    assert "_plans" not in vars(again.members[0])
+    assert (again.decision_function(X) == expected).all()

@@ -24,6 +24,9 @@ TARGETS = [
 
 CONTROL = "double multiply_and_add"
 
+CUPYS_OWN = ("-ftz=true", "--device-as-default-execution-space")
+"""What CuPy adds to the options that it is given."""
+
 needs_nvrtc = pytest.mark.skipif(not nvrtc.installed(), reason="NVRTC is not installed")
 
 
@@ -42,7 +45,11 @@ MOVING = re.compile(r"(ld|st|mov|selp|setp|abs|neg|max|cvt)\b.*")
 def test_every_file_compiles_for_every_target_without_a_warning(compiler, architecture):
     for file in device.KERNELS:
         _, said = compiler.compiled(
-            device.source(file), f"sm_{architecture}", *device.OPTIONS, "--ptxas-options=-v"
+            device.source(file),
+            f"sm_{architecture}",
+            *device.OPTIONS,
+            *CUPYS_OWN,
+            "--ptxas-options=-v",
         )
         warnings = [line for line in said.splitlines() if "warning" in line.lower()]
         assert [line for line in warnings if "are deprecated" not in line] == []
@@ -61,7 +68,8 @@ def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
     architecture = f"compute_{max(LEAST, min(compiler.architectures))}"
     rounding: dict[str, set[str]] = {}
     for file in device.KERNELS:
-        ptx, _ = compiler.compiled(device.source(file), architecture, *device.OPTIONS)
+        source = device.source(file)
+        ptx, _ = compiler.compiled(source, architecture, *device.OPTIONS, *CUPYS_OWN)
         operations = floating_point_operations(ptx)
         assert not any("ftz" in name or "approx" in name for name in operations)
         rounding[file] = {name for name in operations if not MOVING.fullmatch(name)}

@@ -12,11 +12,13 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 from cuda_on_cpu import OnCpu
+from rounds import check_level
 
 from gpustump import AdaBoostClassifier, DeviceError, boost, engine, notices
 from gpustump.cuda import codes, memory
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.device import OutOfDeviceMemoryError
+from gpustump.cuda.distribution import CudaDistribution
 from gpustump.cuda.orders import Orders
 
 pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
@@ -141,7 +143,7 @@ def test_memory_that_others_take_meanwhile_is_done_without(monkeypatch):
     real = codes._sorted
 
     def fail(column: np.ndarray) -> Any:
-        raise OutOfDeviceMemoryError("out")
+        raise MemoryError("out")
 
     monkeypatch.setattr(memory, "plan", plan)
     made = codes.prepare(X, None, OnCpu(), budget=10**9)
@@ -153,11 +155,42 @@ def test_memory_that_runs_out_for_good_is_refused_with_what_is_needed(monkeypatc
     X, _ = problem()
 
     def fail(column: np.ndarray) -> Any:
-        raise OutOfDeviceMemoryError("out")
+        raise MemoryError("out")
 
     monkeypatch.setattr(codes, "_sorted", fail)
     with pytest.raises(DeviceError, match=r"cuda:0 has too little memory: .* takes at least"):
         codes.prepare(X, None, OnCpu())
+
+
+def test_other_libraries_arrays_are_left_to_others_where_cupy_has_no_memory(monkeypatch):
+    """JAX keeps most of a device's memory for itself."""
+    X, _ = problem()
+    little = memory.least_bytes(*X.shape) // 2
+    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu(n_bytes=little)):
+        assert type(engine.prepare(X)).__name__ != "DeviceColumns"
+        with pytest.raises(DeviceError, match="too little memory"):
+            engine.prepare(X, max_memory=little)
+        monkeypatch.setattr("gpustump.arrays.library_name", lambda x: "cupy")
+        with pytest.raises(DeviceError, match="too little memory"):
+            engine.prepare(X)
+
+
+def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch):
+    X, y = problem()
+    made = codes.prepare(X, None, OnCpu())
+    allocate, n_failures = CudaDistribution._allocate, 3
+
+    def failing(self: CudaDistribution, *given: Any) -> None:
+        nonlocal n_failures
+        allocate(self, *given)
+        if n_failures:
+            n_failures -= 1
+            raise MemoryError("out")
+
+    monkeypatch.setattr(CudaDistribution, "_allocate", failing)
+    ways = [("", made, CudaDistribution)]
+    check_level(X, 2.0 * y - 1.0, None, ways, n_rounds=6)
+    assert np.count_nonzero(made.orders.addresses) <= 2
 
 
 def test_orders_are_given_up_one_by_one_where_memory_is_short():
@@ -168,7 +201,7 @@ def test_orders_are_given_up_one_by_one_where_memory_is_short():
         nonlocal n_failures
         if len(made) >= 3 and n_failures:
             n_failures -= 1
-            raise OutOfDeviceMemoryError("out")
+            raise MemoryError("out")
         made.append(feature)
         return np.arange(4, dtype=np.int32)
 
@@ -180,7 +213,7 @@ def test_orders_are_given_up_one_by_one_where_memory_is_short():
     assert np.flatnonzero(orders.addresses).tolist() == [0]
 
     def never(feature: int) -> np.ndarray:
-        raise OutOfDeviceMemoryError("out")
+        raise MemoryError("out")
 
     with pytest.raises(OutOfDeviceMemoryError):
         Orders(OnCpu(), 6, 6, never).provide([1])

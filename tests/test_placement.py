@@ -227,6 +227,12 @@ def test_errors_of_a_gpu_library_are_explained_and_others_left_alone():
         raise ZeroDivisionError
 
 
+def test_running_out_of_memory_is_explained():
+    failed = pytest.raises(DeviceError, match=r"cuda:0 is out of memory: .*512 bytes")
+    with failed, placement.explained_errors("cuda:0"):
+        raise device.OutOfDeviceMemoryError("512 bytes")
+
+
 @pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])
 def test_names_of_devices_are_accepted(name):
     assert placement.check_device(name) == name
@@ -283,7 +289,8 @@ def test_what_speaks_for_memory_of_the_host_is_taken_by_numpy_without_a_copy():
     assert np.shares_memory(found, values)
 
 
-EARLY, LATE = {"ComputeCapabilityMajor": 6}, {"ComputeCapabilityMajor": 9}
+EARLY, LATE = "61", "120"
+"""Compute capabilities, as CuPy tells them."""
 
 
 class FakeKernel:
@@ -302,20 +309,23 @@ class FakeKernel:
         self.calls.append((self.name, grid, block, arguments, shared_mem))
 
 
-def cupy_with_kernels(attributes: dict[str, int], calls: list[Any]) -> Any:
+def cupy_with_kernels(capability: str, calls: list[Any]) -> Any:
     """A CuPy whose modules hold kernels that note how they are called."""
     cupy = fake_cupy()
     attributes = {
-        "ComputeCapabilityMinor": 0,
         "MultiProcessorCount": 132,
         "MaxThreadsPerBlock": 1024,
         "MaxSharedMemoryPerBlockOptin": 232448,
-    } | attributes
+    }
 
     class DeviceWithAttributes(FakeDevice):
         @property
         def attributes(self) -> dict[str, int]:
             return attributes
+
+        @property
+        def compute_capability(self) -> str:
+            return capability
 
     class RawModule:
         def __init__(self, code: str, options: tuple[str, ...]) -> None:
@@ -327,7 +337,6 @@ def cupy_with_kernels(attributes: dict[str, int], calls: list[Any]) -> Any:
 
     cupy.RawModule = RawModule
     cupy.cuda.Device = DeviceWithAttributes
-    cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
     cupy.get_default_memory_pool = lambda: types.SimpleNamespace(free_bytes=lambda: 7)
     return cupy
 
@@ -356,12 +365,30 @@ def test_devices_older_than_the_kernels_are_left_to_the_reference(install, monke
     install(cupy_with_kernels(EARLY, []))
     device._device.cache_clear()
     assert device.device_named("cuda:0") is None
-    with pytest.raises(RuntimeError, match=r"compute capability \(6, 0\), below \(7, 0\)"):
+    with pytest.raises(RuntimeError, match=r"compute capability \(6, 1\), below \(7, 0\)"):
         device.CupyDevice(0)
     install(cupy_with_kernels(LATE, []))
     device._device.cache_clear()
     assert device.device_named("cuda").name == "cuda:0"
     device._device.cache_clear()
+
+
+def test_a_copy_that_nobody_waits_for_keeps_its_memory_until_it_is_there(install):
+    cupy, waited = cupy_with_kernels(LATE, []), []
+    cupy.cuda.alloc_pinned_memory = lambda n_bytes: bytearray(n_bytes)
+    cupy.cuda.Event = lambda **how: types.SimpleNamespace(
+        record=lambda: None, synchronize=lambda: waited.append("arrived")
+    )
+    install(cupy)
+    data = types.SimpleNamespace(copy_to_host_async=lambda address, n_bytes: None)
+    there = types.SimpleNamespace(
+        data=data, nbytes=16, size=2, dtype=np.dtype(np.int64), shape=(2, 1)
+    )
+    sent = device.CupyDevice(0).sent(there)
+    assert waited == []
+    del sent
+    assert waited == ["arrived"]
+    assert device.CupyDevice(0).sent(there)().shape == (2, 1)
 
 
 def test_running_out_of_memory_has_one_name_whatever_the_library_calls_it(install):

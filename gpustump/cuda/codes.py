@@ -12,7 +12,6 @@ host, and every round streams them through a buffer.
 from __future__ import annotations
 
 import bisect
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -221,11 +220,12 @@ class StreamedCodes:
         self, device: Device, groups: tuple[Group, ...], n_samples: int, buffer_bytes: int
     ) -> None:
         self._device, self._groups, self._n = device, groups, n_samples
-        self._codes = device.pinned((_n_bytes(groups, n_samples),), "uint8")
+        self._codes = device.pinned(_n_bytes(groups, n_samples))
         widest = 1 << max(group.width_bits for group in groups)
         tiles = max(1, min(n_samples, buffer_bytes // widest) // TILE_SAMPLES)
         self._size = tiles * TILE_SAMPLES
         self._buffer = device.xp.zeros(self._size * widest, dtype=np.uint8)
+        self._descriptions: dict[tuple[Group, int], tuple[Array, int]] = {}
 
     def group(self, group: Group) -> Array:
         """Where a group's codes are written."""
@@ -250,10 +250,11 @@ class StreamedCodes:
             groups, grid = self._described(group, n)
             yield Part(target, groups, 1, grid, first, n)
 
-    @functools.cache  # noqa: B019  a handful of shapes, for as long as the codes are there
     def _described(self, group: Group, n: int) -> tuple[Array, int]:
-        table, grid = _described(self._device, (group._replace(first_byte=0),), n)
-        return self._device.array(table), grid
+        if (group, n) not in self._descriptions:
+            table, grid = _described(self._device, (group._replace(first_byte=0),), n)
+            self._descriptions[group, n] = self._device.array(table), grid
+        return self._descriptions[group, n]
 
 
 def prepare(

@@ -21,7 +21,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.placement import DeviceError, cupy_device
+from gpustump.notices import readable_bytes
+from gpustump.placement import DeviceError, check_usable, cupy_device
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -89,8 +90,14 @@ class Device(Protocol):
     def array(self, x: Array) -> Array:
         """An array in the device's memory: the same one, if `takes` says so."""
 
-    def pinned(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-        """Memory of the host from which copies to the device are fastest; not initialised."""
+    def pinned(self, n_bytes: int) -> np.ndarray:
+        """Bytes of the host from which copies to the device are fastest; not initialised.
+
+        Raises
+        ------
+        DeviceError
+            If the host has not so many.
+        """
 
     def upload(self, source: np.ndarray, target: Array) -> None:
         """Queue a copy of bytes from `pinned` memory into an array of equal size."""
@@ -139,16 +146,34 @@ def device_named(place: str) -> Device | None:
     DeviceError
         If there is no such device.
     """
-    _, index = cupy_device(place)
+    return _device(cupy_device(place)[1])
+
+
+@functools.cache
+def _device(index: int) -> Device | None:
     try:
-        return _device(index)
+        check_usable(f"cuda:{index}")  # CuPy may be there and yet lack what it needs to compile
+        return CupyDevice(index)
     except RuntimeError:
         return None
 
 
-@functools.cache
-def _device(index: int) -> Device:
-    return CupyDevice(index)
+class _Arriving:
+    """A copy on its way to the host: calling it waits.
+
+    If nobody does, its memory must not be given to others before it has arrived.
+    """
+
+    def __init__(self, there: np.ndarray, done: Any) -> None:
+        self._there, self._done = there, done
+
+    def __call__(self) -> np.ndarray:
+        self._done.synchronize()
+        return self._there
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the device may be lost, or the process at its end
+            self._done.synchronize()
 
 
 class CupyDevice:
@@ -171,7 +196,8 @@ class CupyDevice:
         self.name = f"cuda:{index}"
         self._device = cupy.cuda.Device(index)
         attributes = self._device.attributes
-        version = (attributes["ComputeCapabilityMajor"], attributes["ComputeCapabilityMinor"])
+        *major, minor = self._device.compute_capability
+        version = (int("".join(major)), int(minor))
         if version < OLDEST:
             raise RuntimeError(f"{self.name} has compute capability {version}, below {OLDEST}")
         self.n_processors = attributes["MultiProcessorCount"]
@@ -186,7 +212,7 @@ class CupyDevice:
         with self._device:
             try:
                 yield
-            except self.xp.cuda.memory.OutOfMemoryError as error:
+            except MemoryError as error:  # CuPy's own, or what sorting says of its workspace
                 raise OutOfDeviceMemoryError(str(error)) from error
 
     def free_bytes(self) -> int:
@@ -202,11 +228,16 @@ class CupyDevice:
             return self.xp.from_dlpack(x)
         return self.xp.asarray(x if self.takes(x) else arrays.to_host(x))
 
-    def pinned(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        memory = self.xp.cuda.alloc_pinned_memory(n_bytes)
-        pinned: np.ndarray = np.frombuffer(memory, dtype, int(np.prod(shape))).reshape(shape)
-        return pinned
+    def pinned(self, n_bytes: int) -> np.ndarray:
+        # Not from CuPy's pool, which takes twice as much at worst, and keeps it.
+        try:
+            memory = self.xp.cuda.PinnedMemory(n_bytes)
+        except self.xp.cuda.runtime.CUDARuntimeError as error:
+            raise DeviceError(
+                f"the host has no {readable_bytes(n_bytes)} of page-locked memory, to stream codes "
+                f"to {self.name} from: {error}"
+            ) from error
+        return np.frombuffer(self.xp.cuda.PinnedMemoryPointer(memory, 0), np.uint8, n_bytes)
 
     def upload(self, source: np.ndarray, target: Array) -> None:
         target.data.copy_from_host_async(source.ctypes.data, source.nbytes)
@@ -224,16 +255,11 @@ class CupyDevice:
         function((grid,), (block,), arguments, shared_mem=shared)
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
-        there = self.pinned(x.shape, str(x.dtype))
+        there = np.frombuffer(self.xp.cuda.alloc_pinned_memory(x.nbytes), x.dtype, x.size)
         x.data.copy_to_host_async(there.ctypes.data, x.nbytes)
         done = self.xp.cuda.Event(disable_timing=True)
         done.record()
-
-        def arrived() -> np.ndarray:
-            done.synchronize()
-            return there
-
-        return arrived
+        return _Arriving(there.reshape(x.shape), done)
 
     def _compiled(self, kernel: str) -> Any:
         """All kernels of the file that holds this one, compiled or from CuPy's cache on disk."""

@@ -46,6 +46,13 @@ _RUNNING_BYTES = 2 * 256 * 8
 """Of shared memory, for the running sums of `weigh`."""
 
 
+_ARRAYS = (
+    "_masses", "_signed", "_scores", "_change", "_marks", "_votes", "_histograms", "_profile",
+    "_edges", "_counts", "_wanted", "_sums", "_listed", "_pieces", "_extremes", "_result", "_table",
+)  # fmt: skip
+"""What a run holds on the device."""
+
+
 class _Result(NamedTuple):
     """What a round sends: the `Result` of `search.cu`.
 
@@ -157,6 +164,8 @@ class CudaDistribution:
                 self._queue(cut, bin_, says, vote, factors, anew=anew)
 
     def _allocate(self, y: Array, sample_weight: Array) -> None:
+        for name in _ARRAYS:  # of an attempt for which memory was too short
+            self.__dict__.pop(name, None)
         columns, device, xp = self._columns, self._device, self._device.xp
         y, weights = device.array(y), in_units(device.array(sample_weight))
         lightest, heaviest = float(weights.min()), float(weights.max())

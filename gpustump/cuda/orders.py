@@ -52,7 +52,7 @@ class Orders:
         self._addresses[:] = 0
         for feature, order in self._held.items():
             self._addresses[feature] = self._device.address(order)
-        self.addresses[...] = self._device.array(self._addresses)
+        self.addresses[...] = self._device.array(self._addresses.copy())
 
     def provide(self, features: Sequence[int]) -> None:
         """Make sure of as many of these as can be kept at once, at least the first."""
@@ -82,7 +82,8 @@ class Orders:
         """What `make` returns; where memory is short, orders are given up for it one by one."""
         while True:
             try:
-                return make()
+                with self._device.active():
+                    return make()
             except OutOfDeviceMemoryError:
                 if not self._held:
                     raise

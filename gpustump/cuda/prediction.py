@@ -81,7 +81,7 @@ def _plan(tables: Sequence[StepTable], dtype: str, device: Device) -> DevicePlan
     keys = [arrays.order_keys(rounded_down(table.thresholds, working)) for table in tables]
     widened = np.concatenate(keys)
     widened = widened.astype(np.int32) if widened.dtype == np.int16 else widened
-    return DevicePlan(
+    plan = DevicePlan(
         features=np.asarray([table.feature for table in tables], dtype=np.int64),
         starts=device.array(np.cumsum([0] + [len(own) for own in keys])),
         thresholds=device.array(widened),
@@ -89,3 +89,5 @@ def _plan(tables: Sequence[StepTable], dtype: str, device: Device) -> DevicePlan
             np.concatenate([np.append(table.values, table.missing) for table in tables])
         ),
     )
+    device.sent(plan.values)()  # all is there: the next call may come from another stream
+    return plan

@@ -1,0 +1,31 @@
+"""The profile of a round, on the stand-in device: what is timed, what is told."""
+
+from __future__ import annotations
+
+import cuda_on_cpu
+import pytest
+from cuda_on_cpu import OnCpu
+
+from bench.__main__ import main
+
+pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
+
+
+def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
+    device = OnCpu()
+    monkeypatch.setattr("bench.profile.device_named", lambda place: device)
+    arguments = ["--samples", "2000", "--features", "6", "--rounds", "6", "--shapes"]
+    assert main(["profile", *arguments]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("**2000 x 6, 6 rounds**, prepared in ")
+    for kernel in ("advance", "add_32", "weigh", "list_bins", "scan", "finish"):
+        assert f"| {kernel} " in said
+    assert "% of the elements were scanned one by one" in said
+    assert "|      32 |    1024 |" in said
+    assert "launch" not in vars(device)  # as it was
+
+
+def test_without_a_gpu_the_reason_is_told(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None)
+    assert main(["profile"]) == 2
+    assert "CuPy is not installed: pip install" in capsys.readouterr().err
