@@ -24,7 +24,7 @@ from bench.options import UsageError, whole
 from bench.speed import gpu_probe
 from bench.tables import markdown, number
 from gpustump.boosting import Boosting
-from gpustump.cuda import codes
+from gpustump.cuda import codes, layout
 from gpustump.cuda.codes import DeviceColumns
 from gpustump.cuda.device import Device, device_named
 from gpustump.cuda.distribution import CudaDistribution
@@ -210,7 +210,7 @@ def _add_alone(
     blocks: int,
 ) -> float | None:
     """Seconds of one `add` of everything; None where the shape is not possible."""
-    shared = codes._TABLE_BYTES << bits
+    shared = layout.table_bytes(bits)
     widest = max(group.width_bits for group in columns.groups)
     if bits < widest or blocks * shared > device.most_shared:
         return None

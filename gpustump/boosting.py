@@ -123,7 +123,8 @@ def fit_stump(
         Threads for the CPU kernels; by default all that this process may use. The stump does not
         depend on it.
     max_memory : int or str, optional
-        How many bytes this may take beside X on the CPU: 2_000_000_000, "500 MB", "2 GiB".
+        How many bytes this may take beside X, of the host's memory or of a GPU's: 2_000_000_000,
+        "500 MB", "2 GiB".
 
     Returns
     -------
@@ -135,6 +136,8 @@ def fit_stump(
     ------
     ValueError, TypeError
         If an argument is not as described; the message names it and what was found.
+    DeviceError
+        If a GPU's memory is too small; the message says how much is needed.
 
     Notes
     -----

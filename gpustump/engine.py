@@ -146,8 +146,8 @@ def prepare(
     return codes.prepare(table, taken, Team(plan.threads), finely=plan.finely, budget=plan.kept)
 
 
-def reader_of_host_tables(place: str) -> str | None:
-    """The device "cuda" or "cuda:N" by its full name, if its kernels take tables from the host.
+def reader_of_host_tables(X: Array, place: str) -> str | None:
+    """The device "cuda" or "cuda:N" by its full name, if its kernels take X from the host.
 
     None if not: the table has to be brought there.
 
@@ -156,11 +156,9 @@ def reader_of_host_tables(place: str) -> str | None:
     DeviceError
         If there is no such device.
     """
-    if not place.startswith("cuda") or _asked_for() not in ("auto", "cuda"):
+    if not place.startswith("cuda") or not arrays.on_host(X):
         return None
-    from gpustump.cuda.device import device_named
-
-    device = device_named(place)
+    device = _device_for(X, place)
     return None if device is None else device.name
 
 

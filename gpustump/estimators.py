@@ -263,11 +263,13 @@ class AdaBoostClassifier(_StumpClassifier):
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
     max_memory : int, str or None
-        How many bytes a fit may take beside X on the CPU: 2_000_000_000, "500 MB", "2 GiB". What
-        does not fit is worked out again when it is needed; the model does not depend on it.
+        How many bytes a fit may take beside X, of the host's memory or, where it trains on a GPU,
+        of that: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free. What
+        does not fit is worked out or sent again when it is needed; the model does not depend on
+        it.
     block_bytes : int or None
-        How many bytes of temporaries the scan on arrays may take at once, on a GPU or where Numba
-        is not installed; by default what suits the device.
+        How many bytes of temporaries the scan on arrays may take at once, where there are no
+        kernels; by default what suits the device.
 
     Attributes
     ----------

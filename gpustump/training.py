@@ -179,7 +179,7 @@ def _train_on(
     earlier: Sequence[Run] | None,
 ) -> tuple[tuple[Run, ...], str]:
     with explained_errors(place):
-        reader = reader_of_host_tables(place) if arrays.on_host(X) else None
+        reader = reader_of_host_tables(X, place)
         if reader is None:
             X = brought_to(X, place)
         with arrays.computing_on(X):

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import TABLES, Way, check_level, signs, tied
 
-from gpustump.cuda import codes, memory
+from gpustump.cuda import codes, layout, memory
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 
@@ -31,7 +31,7 @@ def budget(X: np.ndarray, n_orders: int, *, streamed: bool = False) -> int:
     least = memory.least_bytes(*shape)
     if streamed:
         return least
-    codes_and_orders = memory.padded(shape[0]) * shape[1] + 4 * shape[0] * (n_orders - 1)
+    codes_and_orders = memory._of_codes(*shape) + 4 * shape[0] * (n_orders - 1)
     return memory._without_codes(*shape) + codes_and_orders
 
 
@@ -78,8 +78,8 @@ def test_the_ways_are_what_they_say():
     assert np.count_nonzero(made["three threads"].orders.addresses) == 6
     assert made["one bin"].n_bins.tolist() == [1] * 6
     assert made["three bins"].n_bins.tolist() == [3] * 6
-    assert codes.column_bits(made["least shared memory"].device) == 3
-    assert codes.column_bits(made["little shared memory"].device) == 4
+    assert layout.column_bits(made["least shared memory"].device) == 3
+    assert layout.column_bits(made["little shared memory"].device) == 4
 
 
 @settings(max_examples=60)

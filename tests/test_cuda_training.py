@@ -15,11 +15,14 @@ from cuda_on_cpu import OnCpu
 from rounds import check_level
 
 from gpustump import AdaBoostClassifier, DeviceError, boost, engine, notices
+from gpustump.boosting import Boosting
 from gpustump.cuda import codes, memory
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.device import OutOfDeviceMemoryError
 from gpustump.cuda.distribution import CudaDistribution
 from gpustump.cuda.orders import Orders
+from gpustump.distribution import Factors
+from gpustump.stump import Stump
 
 pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
 
@@ -119,7 +122,7 @@ def test_what_is_free_is_planned_with(monkeypatch):
     monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
     shape = X.shape
     kinds = {}
-    enough = memory._without_codes(*shape) + memory.padded(3000) * 5
+    enough = memory._without_codes(*shape) + memory._of_codes(3000, 5)
     for n_bytes in (10 * enough, enough, memory.least_bytes(*shape)):
         made = codes.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
         kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
@@ -219,6 +222,71 @@ def test_orders_are_given_up_one_by_one_where_memory_is_short():
         Orders(OnCpu(), 6, 6, never).provide([1])
 
 
+def test_an_order_that_could_not_be_made_leaves_no_address_of_the_one_that_went():
+    def sort(feature: int) -> np.ndarray:
+        if feature == 1:
+            raise KeyboardInterrupt
+        return np.arange(4, dtype=np.int32)
+
+    orders = Orders(OnCpu(), 3, 1, sort)
+    orders.provide([0])
+    assert np.flatnonzero(orders.addresses).tolist() == [0]
+    with pytest.raises(KeyboardInterrupt):
+        orders.provide([1])
+    assert not orders.addresses.any()
+
+
+def with_one_order(X: np.ndarray, device: OnCpu) -> codes.DeviceColumns:
+    budget = memory._without_codes(*X.shape) + memory._of_codes(*X.shape)
+    return codes.prepare(X, None, device, budget=budget)
+
+
+@pytest.mark.parametrize("at", range(13, 33, 2))
+def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch, at):
+    """Orders are fetched one at a time, and the interruption may come at any step of that."""
+    monkeypatch.setattr(codes, "MOST_BINS", 7)  # wide ones, which have to be looked into
+    X, y = problem()
+    signs = 2.0 * y - 1.0
+    whole = Boosting(with_one_order(X, OnCpu()), signs, np.ones(len(y)), n_rounds=8)
+    assert len(list(whole)) == 8
+    device = OnCpu()
+    run = Boosting(with_one_order(X, device), signs, np.ones(len(y)), n_rounds=8)
+    launch, n_left = device.launch, at
+
+    def interrupted(name: str, *rest: Any, **more: Any) -> None:
+        nonlocal n_left
+        n_left -= name in ("list_bins", "scan", "finish")
+        if n_left == 0:
+            n_left = -1
+            raise KeyboardInterrupt
+        launch(name, *rest, **more)
+
+    monkeypatch.setattr(device, "launch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+    is_refused = False
+    try:
+        list(run)
+    except RuntimeError:  # it was in the middle of a round
+        is_refused = True
+    assert is_refused or run.model == whole.model
+
+
+def test_a_round_whose_result_nobody_read_leaves_nothing_behind():
+    X, y = problem()
+    signs = 2.0 * y - 1.0
+    one, other = (CudaDistribution(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
+    for number in range(6):
+        cut = one.best_cut()
+        threshold = one._columns.threshold(cut.feature, cut.position)
+        stump = Stump(cut.feature, threshold, cut.polarity, cut.missing, 0.25)
+        for _ in range(2):
+            one.advance(stump, cut, 0.5, Factors(1.5, 0.5, 1))
+            assert one.mass
+            other.advance(stump, cut, 0.5, Factors(1.5, 0.5, 1))  # twice, unread
+        assert other.best_cut() == one.best_cut(), number
+
+
 @pytest.mark.parametrize("kernel", ["mark", "advance", "add_32", "weigh", "scan", "finish"])
 def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernel):
     X, y = problem()
@@ -247,7 +315,7 @@ def test_the_reference_can_be_asked_for_on_a_device_too(monkeypatch):
         assert type(engine.prepare(X)).__name__ == "DeviceColumns"
         monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
         assert type(engine.prepare(X)).__name__ == "Columns"
-        assert engine.reader_of_host_tables("cuda") is None
+        assert engine.reader_of_host_tables(X, "cuda") is None
 
 
 def test_host_arrays_stay_with_the_cpu_unless_a_device_is_named(device):

@@ -337,6 +337,7 @@ def cupy_with_kernels(capability: str, calls: list[Any]) -> Any:
 
     cupy.RawModule = RawModule
     cupy.cuda.Device = DeviceWithAttributes
+    cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
     cupy.get_default_memory_pool = lambda: types.SimpleNamespace(free_bytes=lambda: 7)
     return cupy
 
@@ -393,6 +394,17 @@ def test_a_copy_that_nobody_waits_for_keeps_its_memory_until_it_is_there(install
 
 def test_running_out_of_memory_has_one_name_whatever_the_library_calls_it(install):
     install(cupy_with_kernels(LATE, []))
-    fails = pytest.raises(device.OutOfDeviceMemoryError, match="512")
-    with fails, device.CupyDevice(0).active():
-        raise OutOfMemoryError("Out of memory allocating 512 bytes")
+    for error in (OutOfMemoryError("allocating 512 bytes"), MemoryError("bad_alloc of 512 bytes")):
+        fails = pytest.raises(device.OutOfDeviceMemoryError, match="512")
+        with fails, device.CupyDevice(0).active():
+            raise error
+
+
+class HostMemoryError(MemoryError):
+    """As NumPy's own."""
+
+
+def test_the_hosts_memory_is_not_taken_for_the_devices(install):
+    install(cupy_with_kernels(LATE, []))
+    with pytest.raises(HostMemoryError), device.CupyDevice(0).active():
+        raise HostMemoryError

@@ -1,6 +1,7 @@
 """The fused scan for CUDA devices: the same integers as the reference, at the memory's speed.
 
     device        what is asked of a device, and CuPy's way of answering
+    layout        how codes lie in memory, side by side
     memory        what stays on the device, and what is streamed or sorted again when needed
     codes         each value as a byte: sorted and coded feature by feature, on the device
     orders        the sorted orders of the features, as many as there is room for

@@ -24,20 +24,20 @@ from gpustump.arrays import Array
 from gpustump.columns import midpoint
 from gpustump.cuda import memory
 from gpustump.cuda.device import Device, OutOfDeviceMemoryError
-from gpustump.cuda.memory import TILE_SAMPLES
+from gpustump.cuda.layout import (
+    TILE_SAMPLES,
+    Group,
+    column_bits,
+    described,
+    groups_of,
+    n_bytes,
+    padded,
+)
 from gpustump.cuda.orders import Orders
 from gpustump.notices import announce, readable_bytes
 
 MOST_BINS = 255
 """Of a feature; one more code is left for what is missing."""
-
-_LANE_BITS = 5
-
-_TABLE_BYTES = 4096
-"""Of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
-
-_SAMPLES_OF_BLOCK = 4096
-"""With fewer samples to a block, clearing its table would take longer than filling it."""
 
 _STAGED_BYTES = 2**28
 """Of a host table's columns that are gathered at a time: a table stored by rows is read that much
@@ -45,15 +45,6 @@ less often."""
 
 _MARK = -(2**31)
 """The sign bit of a sorted position."""
-
-
-class Group(NamedTuple):
-    """Features that lie side by side in the codes: 2**width_bits lanes, not all of them in use."""
-
-    first: int
-    n_features: int
-    width_bits: int
-    first_byte: int
 
 
 class Part(NamedTuple):
@@ -181,8 +172,8 @@ class ResidentCodes:
 
     def __init__(self, device: Device, groups: tuple[Group, ...], n_samples: int) -> None:
         self._device, self._groups, self._n = device, groups, n_samples
-        self._codes = device.xp.zeros(_n_bytes(groups, n_samples), dtype=np.uint8)
-        table, grid = _described(device, groups, n_samples)
+        self._codes = device.xp.zeros(n_bytes(groups, n_samples), dtype=np.uint8)
+        table, grid = described(device, groups, n_samples)
         self._all = Part(self._codes, device.array(table), len(groups), grid, 0, n_samples)
 
     def group(self, group: Group) -> Array:
@@ -220,7 +211,7 @@ class StreamedCodes:
         self, device: Device, groups: tuple[Group, ...], n_samples: int, buffer_bytes: int
     ) -> None:
         self._device, self._groups, self._n = device, groups, n_samples
-        self._codes = device.pinned(_n_bytes(groups, n_samples))
+        self._codes = device.pinned(n_bytes(groups, n_samples))
         widest = 1 << max(group.width_bits for group in groups)
         tiles = max(1, min(n_samples, buffer_bytes // widest) // TILE_SAMPLES)
         self._size = tiles * TILE_SAMPLES
@@ -252,7 +243,7 @@ class StreamedCodes:
 
     def _described(self, group: Group, n: int) -> tuple[Array, int]:
         if (group, n) not in self._descriptions:
-            table, grid = _described(self._device, (group._replace(first_byte=0),), n)
+            table, grid = described(self._device, (group._replace(first_byte=0),), n)
             self._descriptions[group, n] = self._device.array(table), grid
         return self._descriptions[group, n]
 
@@ -291,19 +282,6 @@ def prepare(
             budget = budget * 3 // 4  # others use the device too: try with less
 
 
-def column_bits(device: Device) -> int:
-    """How many columns the histograms' table in shared memory has, as a power of two."""
-    bits = _LANE_BITS
-    while bits > 3 and _TABLE_BYTES << bits > device.most_shared:
-        bits -= 1
-    return bits
-
-
-def table_bytes(device: Device) -> int:
-    """Its size."""
-    return _TABLE_BYTES << column_bits(device)
-
-
 def _prepared(
     X: Array, rows: Array | None, device: Device, shape: tuple[int, int], plan: memory.Plan
 ) -> DeviceColumns:
@@ -311,15 +289,15 @@ def _prepared(
     xp = device.xp
     table = device.array(X) if device.takes(X) else None
     rows_there = None if rows is None else device.array(xp.asarray(device.array(rows), np.int64))
-    n_padded = memory.padded(n_samples)
-    groups = _groups(n_features, n_padded, _width_bits(device, n_padded, plan))
+    n_padded = padded(n_samples)
+    groups = groups_of(n_features, n_padded, _width_bits(device, n_padded, plan))
     codes: ResidentCodes | StreamedCodes
     if plan.buffer_bytes is None:
         codes, note = ResidentCodes(device, groups, n_padded), None
     else:
         codes = StreamedCodes(device, groups, n_padded, plan.buffer_bytes)
-        n_bytes = readable_bytes(_n_bytes(groups, n_padded))
-        note = f"{n_bytes} of codes streamed from the host's memory in every round"
+        size = readable_bytes(n_bytes(groups, n_padded))
+        note = f"{size} of codes streamed from the host's memory in every round"
         announce(f"the table's codes do not fit into {device.name}: {note}")
 
     def sort(feature: int) -> Array:
@@ -512,37 +490,3 @@ def _width_bits(device: Device, n_samples: int, plan: memory.Plan) -> int:
         while bits > 0 and n_samples << bits > plan.buffer_bytes:
             bits -= 1
     return bits
-
-
-def _groups(n_features: int, n_samples: int, widest: int) -> tuple[Group, ...]:
-    """Groups as wide as may be; the last features get one or more that leave few lanes empty."""
-    groups: list[Group] = []
-    first = 0
-    while first < n_features:
-        left = n_features - first
-        bits = min(widest, (left - 1).bit_length())
-        if left < 1 << bits and 4 * left < 3 << bits:
-            bits -= 1
-        n_here = min(left, 1 << bits)
-        groups.append(Group(first, n_here, bits, _n_bytes(tuple(groups), n_samples)))
-        first += n_here
-    return tuple(groups)
-
-
-def _n_bytes(groups: tuple[Group, ...], n_samples: int) -> int:
-    return sum(n_samples << group.width_bits for group in groups)
-
-
-def _described(device: Device, groups: tuple[Group, ...], n: int) -> tuple[np.ndarray, int]:
-    """Groups as the kernel takes them, and the number of blocks, in proportion to their widths."""
-    lanes = sum(1 << group.width_bits for group in groups)
-    at_once = device.n_processors * max(1, min(2, device.most_shared // table_bytes(device)))
-    most = max(1, -(-n // _SAMPLES_OF_BLOCK))
-    table = np.zeros((len(groups) + 1, 5), dtype=np.int64)
-    block = 0
-    for row, group in zip(table, groups, strict=False):
-        width = 1 << group.width_bits
-        row[:] = (group.first, group.n_features, group.width_bits, group.first_byte, block)
-        block += min(most, max(1, round(at_once * width / lanes)))
-    table[-1, 4] = block
-    return table, block

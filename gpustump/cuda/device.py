@@ -195,6 +195,7 @@ class CupyDevice:
         self.xp = cupy
         self.name = f"cuda:{index}"
         self._device = cupy.cuda.Device(index)
+        self._out_of_memory = cupy.cuda.memory.OutOfMemoryError
         attributes = self._device.attributes
         *major, minor = self._device.compute_capability
         version = (int("".join(major)), int(minor))
@@ -212,8 +213,11 @@ class CupyDevice:
         with self._device:
             try:
                 yield
-            except MemoryError as error:  # CuPy's own, or what sorting says of its workspace
-                raise OutOfDeviceMemoryError(str(error)) from error
+            except MemoryError as error:
+                # CuPy's own, or a plain one of sorting; NumPy's has a class of its own, too.
+                if type(error) is MemoryError or isinstance(error, self._out_of_memory):
+                    raise OutOfDeviceMemoryError(str(error)) from error
+                raise
 
     def free_bytes(self) -> int:
         with self._device:

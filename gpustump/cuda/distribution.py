@@ -15,8 +15,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.cuda.codes import DeviceColumns, Part, column_bits, table_bytes
-from gpustump.cuda.memory import padded
+from gpustump.cuda.codes import DeviceColumns, Part
+from gpustump.cuda.layout import column_bits, padded, table_bytes
 from gpustump.distribution import Factors
 from gpustump.scan import Cut, sign_of
 from gpustump.stump import Stump
@@ -230,14 +230,14 @@ class CudaDistribution:
             launch(
                 f"add_{1 << bits}", part.grid, device.most_threads, part.codes, part.groups,
                 part.n_groups, self._change, part.first, part.n, self._histograms,
-                shared=table_bytes(device),
+                shared=table_bytes(bits),
             )  # fmt: skip
         is_known = factors.halvings >= 0 and factors.grown >= factors.kept
         halvings = min(factors.halvings, _MOST_HALVINGS) if is_known else -1
         launch(
             "weigh", columns.n_features, _THREADS, self._histograms, columns.features_there,
             columns.bins_there, columns.n_features, halvings,
-            self._profile, self._edges, self._counts, self._sums, self._result,
+            self._profile, self._edges, self._counts, self._wanted, self._sums, self._result,
             shared=_RUNNING_BYTES + 24 * _THREADS,
         )  # fmt: skip
         self._search()
@@ -272,6 +272,7 @@ class CudaDistribution:
                 while found.n_wanted:
                     self._orders.provide(np.flatnonzero(self._device.sent(self._wanted)()).tolist())
                     self._device.clear(self._wanted)
+                    self._device.clear(self._counts)  # of a search that was interrupted
                     self._search()
                     found = _Result.read(self._pending())
             self._note_values(found)

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpustump.cuda.layout import groups_of, n_bytes, padded
 from gpustump.notices import readable_bytes
 from gpustump.placement import DeviceError
-
-TILE_SAMPLES = 512
-"""Samples that codes are padded to: a whole tile of any width."""
 
 _SAMPLE_BYTES = 72
 """Of vectors: weights, scores, changes, marks, first masses, and what those are made from."""
@@ -24,8 +22,11 @@ _SORTING_BYTES = 64
 
 _ORDER_BYTES = 4
 
-_FEATURE_BYTES = 40_000
+_FEATURE_BYTES = 4096 + 256 * (64 + 32 + 16)
 """Histograms, bins, and what is known of them."""
+
+_PIECE_BYTES, _MOST_PIECES = 48, 32 * 256
+"""Of what is noted of a piece of a bin while it is scanned, and how many a feature has at most."""
 
 _FIXED_BYTES = 2**20
 
@@ -49,14 +50,9 @@ class Plan:
     buffer_bytes: int | None
 
 
-def padded(n_samples: int) -> int:
-    """Samples up to whole tiles."""
-    return -(-n_samples // TILE_SAMPLES) * TILE_SAMPLES
-
-
 def least_bytes(n_samples: int, n_features: int) -> int:
     """The least memory beside the table with which training is possible."""
-    codes = padded(n_samples) * n_features
+    codes = _of_codes(n_samples, n_features)
     streamed = 2 * max(_LEAST_BUFFER, padded(n_samples))  # a buffer, and a column to be written
     return _without_codes(n_samples, n_features) + min(codes, streamed)
 
@@ -77,13 +73,21 @@ def plan(n_samples: int, n_features: int, budget: int, device: str) -> Plan:
             f"{readable_bytes(budget)} can be used."
         )
     of_order = _ORDER_BYTES * n_samples
-    codes = padded(n_samples) * n_features
+    codes = _of_codes(n_samples, n_features)
     free = budget - _without_codes(n_samples, n_features)
     if codes <= free:
         return Plan(min(n_features, 1 + (free - codes) // of_order), None)
-    return Plan(1, min(free // 2, _MOST_BUFFER))
+    buffer = min(free // 2, _MOST_BUFFER)  # and as much for codes while they are written
+    return Plan(min(n_features, 1 + (free - 2 * buffer) // of_order), buffer)
 
 
 def _without_codes(n_samples: int, n_features: int) -> int:
     of_sample = _SAMPLE_BYTES + _SORTING_BYTES + _ORDER_BYTES
-    return n_samples * of_sample + n_features * _FEATURE_BYTES + _FIXED_BYTES
+    n_pieces = min(_MOST_PIECES, 256 + n_samples // 2048)
+    of_feature = _FEATURE_BYTES + _PIECE_BYTES * n_pieces
+    return n_samples * of_sample + n_features * of_feature + _FIXED_BYTES
+
+
+def _of_codes(n_samples: int, n_features: int) -> int:
+    n_padded = padded(n_samples)
+    return n_bytes(groups_of(n_features, n_padded), n_padded)

@@ -58,14 +58,16 @@ class Orders:
         """Make sure of as many of these as can be kept at once, at least the first."""
         wanted = list(features)[: self._capacity]
         missed = [feature for feature in wanted if feature not in self._held]
-        for feature in wanted:
-            if feature in self._held:
-                self._held[feature] = self._held.pop(feature)
-        for feature in missed:
-            while len(self._held) >= self._capacity:
-                self._forget_oldest()
-            self._held[feature] = self.making_room(functools.partial(self._sort, feature))
-        if missed:
+        for feature in set(wanted) - set(missed):
+            self._held[feature] = self._held.pop(feature)
+        if not missed:
+            return
+        try:
+            for feature in missed:
+                while len(self._held) >= self._capacity:
+                    self._forget_oldest()
+                self._held[feature] = self.making_room(functools.partial(self._sort, feature))
+        finally:  # whatever happens, what was forgotten must not be found any more
             self.publish()
 
     def address(self, feature: int) -> int:

@@ -116,8 +116,8 @@ struct BestEdge {
 //            is less than 0, what was known of the bins does not hold any more
 // sums       of `advance`; taken over into the result, and reset
 KERNEL weigh(const int64* histograms, const Feature* features, const Bin* bins, int64 n_features,
-             int64 halvings, Profile* profiles, Edge* edges, Counts* counts, int64* sums,
-             Result* result) {
+             int64 halvings, Profile* profiles, Edge* edges, Counts* counts, uint32* wanted,
+             int64* sums, Result* result) {
   int64(*running)[256] = reinterpret_cast<int64(*)[256]>(shared);
   BestEdge* found = reinterpret_cast<BestEdge*>(running + 2);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -183,8 +183,10 @@ KERNEL weigh(const int64* histograms, const Feature* features, const Bin* bins, 
     if (opposed && threadIdx.x == 0)
       mine.append({absolute(here) + extra, feature.n_present - 1, here > 0 ? 1 : -1});
     combine(mine, found);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+      wanted[j] = 0;
       edges[j] = {mine.agreement, mine.position, mine.polarity, here, lacking};
+    }
   }
 }
 

@@ -95,8 +95,12 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
   constexpr int N_WORDS = SLOTS << COLUMN_BITS;
   uint32* low = reinterpret_cast<uint32*>(shared);
   uint32* high = low + N_WORDS;
-  int64 g = 0;
-  while (g + 1 < n_groups && groups[g + 1].first_block <= blockIdx.x) g++;
+  int64 g = 0;  // the last group that begins at this block or before
+  for (int64 end = n_groups; end - g > 1;) {
+    int64 middle = (g + end) / 2;
+    if (groups[middle].first_block <= blockIdx.x) g = middle;
+    else end = middle;
+  }
   Group group = groups[g];
   FOR_BLOCK(i, 0, N_WORDS) low[i] = high[i] = 0;
   __syncthreads();

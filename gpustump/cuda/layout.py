@@ -1,0 +1,95 @@
+"""How codes lie in memory: features side by side, in groups as wide as the table of their sums.
+
+`codes.cu` says what a group looks like, and `add` in `sweep.cu` why.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.cuda.device import Device
+
+TILE_SAMPLES = 512
+"""Samples that codes are padded to: a whole tile of any width."""
+
+LANE_BITS = 5
+"""A group has 2**5 features at most."""
+
+_LEAST_COLUMN_BITS = 3
+
+_COLUMN_BYTES = 4096
+"""Of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
+
+_SAMPLES_OF_BLOCK = 4096
+"""With fewer samples to a block, clearing its table would take longer than filling it."""
+
+
+class Group(NamedTuple):
+    """Features that lie side by side in the codes: 2**width_bits lanes, not all of them in use."""
+
+    first: int
+    n_features: int
+    width_bits: int
+    first_byte: int
+
+
+def padded(n_samples: int) -> int:
+    """Samples up to whole tiles."""
+    return -(-n_samples // TILE_SAMPLES) * TILE_SAMPLES
+
+
+def groups_of(n_features: int, n_samples: int, widest: int = LANE_BITS) -> tuple[Group, ...]:
+    """Groups of up to 2**widest features; the last ones leave at most a quarter of the lanes empty.
+
+    `n_samples` is padded.
+    """
+    groups: list[Group] = []
+    first = 0
+    while first < n_features:
+        left = n_features - first
+        bits = min(widest, (left - 1).bit_length())
+        if left < 1 << bits and 4 * left < 3 << bits:
+            bits -= 1
+        n_here = min(left, 1 << bits)
+        groups.append(Group(first, n_here, bits, n_bytes(tuple(groups), n_samples)))
+        first += n_here
+    return tuple(groups)
+
+
+def n_bytes(groups: tuple[Group, ...], n_samples: int) -> int:
+    """Of the codes of some groups."""
+    return sum(n_samples << group.width_bits for group in groups)
+
+
+def column_bits(device: Device) -> int:
+    """How many columns the histograms' table in shared memory has, as a power of two."""
+    bits = LANE_BITS
+    while bits > _LEAST_COLUMN_BITS and table_bytes(bits) > device.most_shared:
+        bits -= 1
+    return bits
+
+
+def table_bytes(column_bits: int) -> int:
+    """The size of that table."""
+    return _COLUMN_BYTES << column_bits
+
+
+def described(device: Device, groups: tuple[Group, ...], n_samples: int) -> tuple[np.ndarray, int]:
+    """Groups as `add` takes them, and how many blocks are to work on them.
+
+    A group gets blocks in proportion to its width, all together as many as the device can hold.
+    """
+    lanes = sum(1 << group.width_bits for group in groups)
+    in_a_processor = device.most_shared // table_bytes(column_bits(device))
+    at_once = device.n_processors * max(1, min(2, in_a_processor))
+    most = max(1, -(-n_samples // _SAMPLES_OF_BLOCK))
+    table = np.zeros((len(groups) + 1, 5), dtype=np.int64)
+    block = 0
+    for row, group in zip(table, groups, strict=False):
+        fair = round(at_once * (1 << group.width_bits) / lanes)
+        row[:] = (group.first, group.n_features, group.width_bits, group.first_byte, block)
+        block += min(most, max(1, fair))
+    table[-1, 4] = block
+    return table, block
