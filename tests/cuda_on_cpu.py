@@ -44,6 +44,7 @@ void emulator::fill_with_noise() {{
 }}
 
 {launchers}
+{numbers}
 """
 
 LAUNCHER = """
@@ -54,12 +55,26 @@ extern "C" void launch_{name}(unsigned int grid, unsigned int block, std::size_t
 """
 
 
+NUMBERS = (
+    "sizeof(Bin)", "sizeof(Feature)", "sizeof(Profile)", "sizeof(Edge)", "sizeof(Counts)",
+    "sizeof(Listed)", "sizeof(Piece)", "sizeof(Extremes)", "sizeof(Result)", "sizeof(Table)",
+    "sizeof(Best)", "sizeof(BestEdge)", "sizeof(Sums)", "sizeof(Group)", "PIECE", "MOST_PIECES",
+    "MISSING", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP", "FLOOR",
+)  # fmt: skip
+"""What the kernels know and Python has to know too."""
+
+NUMBER = """
+extern "C" double number_{at}() {{ return double({expression}); }}
+"""
+
+
 def program(sources: dict[str, str]) -> str:
     """All kernels, with something to launch each."""
     names = [name for names in device.KERNELS.values() for name in names]
     return MAIN.format(
         includes="\n".join(sources.values()),
         launchers="".join(LAUNCHER.format(name=name) for name in names),
+        numbers="".join(NUMBER.format(at=at, expression=e) for at, e in enumerate(NUMBERS)),
     )
 
 
@@ -168,6 +183,16 @@ def _value(argument: Any) -> Any:
 def loaded() -> ctypes.CDLL:
     """The library: the one named in GPUSTUMP_KERNEL_LIBRARY, or a fresh build."""
     return ctypes.CDLL(os.environ.get("GPUSTUMP_KERNEL_LIBRARY") or str(build()))
+
+
+def numbers() -> dict[str, float]:
+    """The values of `NUMBERS`."""
+    found = {}
+    for at, expression in enumerate(NUMBERS):
+        function = getattr(loaded(), f"number_{at}")
+        function.restype = ctypes.c_double
+        found[expression] = function()
+    return found
 
 
 @contextlib.contextmanager

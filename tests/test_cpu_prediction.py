@@ -9,7 +9,7 @@ pytest.importorskip("numba")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_models import member, rows
+from made_up_models import member, reference_scores, rows
 
 from gpustump import Member, StumpEnsemble
 from gpustump.cpu import prediction
@@ -29,11 +29,8 @@ def test_scores_are_the_references_to_the_last_bit(seed, n_stumps, dtype, exact,
     n_samples, n_features = int(random.integers(1, 1200)), int(random.integers(1, 6))
     one = member(random, n_stumps, n_features, exact=exact)
     X = rows(random, n_samples, n_features, dtype)
-    constant, tables = one.tables
-    expected = np.full(n_samples, constant)
-    for table in tables:
-        expected = expected + table.look_up(X[:, table.feature])
-    found = prediction.scores(X, constant, tables, threads)
+    expected = reference_scores(one, X)
+    found = prediction.scores(X, *one.tables, threads)
     assert found.view(np.int64).tolist() == expected.view(np.int64).tolist()
 
 

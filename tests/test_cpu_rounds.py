@@ -18,7 +18,16 @@ pytest.importorskip("numba")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import TABLES, check_level, signs, tied
+from rounds import (
+    TABLES,
+    check_level,
+    signs,
+    tied,
+    with_a_heavy_sample,
+    with_any_weights,
+    with_duplicated_features,
+    with_features_that_say_nothing,
+)
 
 from gpustump import boost
 from gpustump.cpu import codes, direct
@@ -77,12 +86,7 @@ def test_ties_everywhere_are_broken_alike(samples):
     st.integers(0, 10**6), st.integers(20, 400), st.sampled_from(["float16", "float32", "float64"])
 )
 def test_any_values_and_weights_give_the_references_integers(seed, n_samples, dtype):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n_samples, 4)).astype(dtype)
-    X[random.random(X.shape) < random.choice([0.0, 0.2])] = np.nan
-    X[:, 1] = np.round(X[:, 1] * 2)
-    weights = 10.0 ** random.uniform(-6, 6, size=n_samples)
-    check(X, signs(np.nan_to_num(X[:, 0].astype(float)), random), weights, max_cuts=8)
+    check(*with_any_weights(seed, n_samples, dtype), max_cuts=8)
 
 
 @pytest.mark.parametrize("order", ["as drawn", "sorted", "reversed"])
@@ -96,10 +100,7 @@ def test_sorted_and_reversed_samples(order):
 
 
 def test_of_duplicated_features_the_lowest_wins():
-    random = np.random.default_rng(4)
-    X = random.normal(size=(2000, 2)).astype(np.float32)
-    y = signs(X[:, 1], random)
-    check(np.concatenate([X, X[:, ::-1], -X, X], axis=1), y, max_cuts=16)
+    check(*with_duplicated_features(), max_cuts=16)
 
 
 def test_one_sample_may_dominate():
@@ -113,10 +114,7 @@ def test_one_sample_may_dominate():
 @pytest.mark.parametrize("at", [0, 61, 62, 63, 100, 499, 500, 999])
 def test_a_heavy_sample_may_stand_anywhere_in_its_bin(label, at):
     """Its weight alone may be most of all 62 bits, with the best cut right behind it."""
-    x = np.arange(1000, dtype=np.float32)[:, np.newaxis]
-    y = np.where(np.arange(1000) <= at, label, -label)
-    weights = np.ones(1000)
-    weights[at] = 1e9
+    x, y, weights = with_a_heavy_sample(at, label)
     check(x, y, weights)
     noise = np.random.default_rng(at).random(1000) < 0.2
     check(x, np.where(noise & (np.arange(1000) != at), -y, y), weights, learning_rate=3.0)
@@ -149,10 +147,7 @@ def test_few_values_in_many_features_share_bytes():
 
 
 def test_features_that_say_nothing():
-    random = np.random.default_rng(7)
-    X = random.normal(size=(500, 5))
-    X[:, 0], X[:, 2], X[:, 4] = np.nan, 1.0, np.where(random.random(500) < 0.5, np.nan, 3.0)
-    check(X, signs(np.isnan(X[:, 4]) * 2.0, random), max_cuts=16)
+    check(*with_features_that_say_nothing(), max_cuts=16)
     check(np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0))
 
 

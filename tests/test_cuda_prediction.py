@@ -10,7 +10,7 @@ import pytest
 from cuda_on_cpu import OnCpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_models import member, rows
+from made_up_models import member, reference_scores, rows
 
 from gpustump import Member, StumpEnsemble
 from gpustump.cuda import prediction
@@ -35,11 +35,8 @@ def test_scores_are_the_references_to_the_last_bit(seed, n_stumps, dtype, exact,
     n_samples, n_features = int(random.integers(1, 700)), int(random.integers(1, 6))
     one = member(random, n_stumps, n_features, exact=exact)
     X = rows(random, n_samples, n_features, dtype)
-    constant, tables = one.tables
-    expected = np.full(n_samples, constant)
-    for table in tables:
-        expected = expected + table.look_up(X[:, table.feature])
-    found = prediction.scores(X, constant, tables, OnCpu(threads))
+    expected = reference_scores(one, X)
+    found = prediction.scores(X, *one.tables, OnCpu(threads))
     assert found.view(np.int64).tolist() == expected.view(np.int64).tolist()
 
 

@@ -16,9 +16,20 @@ import pytest
 from cuda_on_cpu import OnCpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import TABLES, Way, check_level, signs, tied
+from rounds import (
+    TABLES,
+    Way,
+    check_level,
+    signs,
+    tied,
+    with_a_heavy_sample,
+    with_any_weights,
+    with_duplicated_features,
+    with_features_that_say_nothing,
+)
 
-from gpustump.cuda import codes, layout, memory
+from gpustump import weights
+from gpustump.cuda import codes, distribution, layout, memory
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 
@@ -93,12 +104,7 @@ def test_ties_everywhere_are_broken_alike(samples):
     st.integers(0, 10**6), st.integers(20, 400), st.sampled_from(["float16", "float32", "float64"])
 )
 def test_any_values_and_weights_give_the_references_integers(seed, n_samples, dtype):
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n_samples, 4)).astype(dtype)
-    X[random.random(X.shape) < random.choice([0.0, 0.2])] = np.nan
-    X[:, 1] = np.round(X[:, 1] * 2)
-    weights = 10.0 ** random.uniform(-6, 6, size=n_samples)
-    check(X, signs(np.nan_to_num(X[:, 0].astype(float)), random), weights)
+    check(*with_any_weights(seed, n_samples, dtype))
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 9, 20, 32, 33, 70])
@@ -109,21 +115,14 @@ def test_any_number_of_features_fits_into_groups(n_features):
 
 
 def test_of_duplicated_features_the_lowest_wins():
-    random = np.random.default_rng(4)
-    X = random.normal(size=(2000, 2)).astype(np.float32)
-    y = signs(X[:, 1], random)
-    check(np.concatenate([X, X[:, ::-1], -X, X], axis=1), y)
+    check(*with_duplicated_features())
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])
 @pytest.mark.parametrize("at", [0, 61, 100, 499, 999])
 def test_a_heavy_sample_may_stand_anywhere_in_its_bin(label, at):
     """Its weight alone may be most of all 62 bits, with the best cut right behind it."""
-    x = np.arange(1000, dtype=np.float32)[:, np.newaxis]
-    y = np.where(np.arange(1000) <= at, label, -label)
-    weights = np.ones(1000)
-    weights[at] = 1e9
-    check(x, y, weights)
+    check(*with_a_heavy_sample(at, label))
 
 
 def test_sums_carry_from_the_lower_word_into_the_upper():
@@ -143,10 +142,7 @@ def test_the_best_cut_may_hide_in_a_bin_whose_edges_look_poor():
 
 
 def test_features_that_say_nothing():
-    random = np.random.default_rng(7)
-    X = random.normal(size=(500, 5))
-    X[:, 0], X[:, 2], X[:, 4] = np.nan, 1.0, np.where(random.random(500) < 0.5, np.nan, 3.0)
-    check(X, signs(np.isnan(X[:, 4]) * 2.0, random))
+    check(*with_features_that_say_nothing())
     check(np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0))
 
 
@@ -165,6 +161,35 @@ def test_bins_of_several_pieces_are_put_together():
     X[:, 1] = np.round(X[:, 1] * 300)
     y = signs(X[:, 0] + X[:, 1] / 300, random)
     check(X, y, n_rounds=5)
+
+
+def test_python_and_the_kernels_agree_on_sizes_and_constants():
+    words = {
+        "Bin": 4,
+        "Feature": 3,
+        "Profile": distribution._PROFILE,
+        "Edge": distribution._EDGE,
+        "Counts": distribution._COUNTS,
+        "Listed": distribution._LISTED,
+        "Piece": distribution._PIECE_WORDS,
+        "Extremes": distribution._EXTREMES,
+        "Result": distribution._RESULT,
+        "Table": 5,
+        "Best": 4,
+        "BestEdge": 3,
+        "Sums": 4,
+        "Group": 5,
+    }
+    assert cuda_on_cpu.numbers() == {f"sizeof({name})": 8 * n for name, n in words.items()} | {
+        "PIECE": distribution._PIECE,
+        "MOST_PIECES": distribution._MOST_PIECES,
+        "MISSING": codes.MOST_BINS,
+        "SLOTS": layout.table_bytes(0) / 8,
+        "LANE_BITS": layout.LANE_BITS,
+        "LANES * RUN": layout.TILE_SAMPLES,
+        "TOP": weights.TOP,
+        "FLOOR": weights.FLOOR,
+    }
 
 
 def test_a_round_is_one_transfer_and_few_launches():
