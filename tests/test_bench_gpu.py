@@ -34,7 +34,7 @@ def test_one_command_leaves_tests_json_figures_and_a_report_in_a_folder(tmp_path
     done = gpu("--tiny", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     files = {file.name for file in folder.iterdir()}
-    made = ("backends", "large-backends", "large-peers", "small", "peers", "limit", "growth")
+    made = ("backends", "large", "digest", "small", "peers", "limit", "growth")
     for name in made:
         assert {f"{name}.json", f"{name}.png", f"{name}.svg"} <= files
         records.read(folder / f"{name}.json")
