@@ -24,8 +24,8 @@ from bench.options import UsageError, whole
 from bench.speed import gpu_probe
 from bench.tables import markdown, number
 from gpustump.boosting import Boosting
-from gpustump.cuda import codes, layout
-from gpustump.cuda.codes import DeviceColumns
+from gpustump.cuda import layout
+from gpustump.cuda.columns import DeviceColumns, prepare
 from gpustump.cuda.device import Device, device_named
 from gpustump.cuda.distribution import CudaDistribution
 from gpustump.placement import DeviceError
@@ -49,10 +49,10 @@ def run(options: argparse.Namespace) -> str:
     data = synthetic(options.samples, options.features)
     y = np.where(data.y > 0, 1.0, -1.0)
     shape = f"{options.samples} x {options.features}, {options.rounds} rounds"
-    prepare, columns = _timed(device, lambda: codes.prepare(data.X, None, device))
+    preparing, columns = _timed(device, lambda: prepare(data.X, None, device))
     rounds = _by_the_clock(columns, y, options.rounds)
     parts = [
-        f"**{shape}**, prepared in {number(prepare)} s; a round takes "
+        f"**{shape}**, prepared in {number(preparing)} s; a round takes "
         f"{number(statistics.median(rounds) * 1e6)} microseconds by the clock "
         f"({number(min(rounds) * 1e6)}..{number(max(rounds) * 1e6)})",
         _kernels(device, columns, y, options.rounds),
@@ -103,7 +103,7 @@ class Watched:
     def _count(self, listed: Any, counts: Any) -> None:
         n_listed = int(self.device.sent(counts)()[1])
         bins = self.device.sent(listed)()[:n_listed, 0]
-        self.n_scanned.append(int(self.columns.bins[bins, 1].sum()))
+        self.n_scanned.append(int(self.columns.bins.facts[bins, 1].sum()))
 
 
 def stopwatch(device: Device) -> Callable[[], Callable[[], float]]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from gpustump.cpu.codes import CodedColumns
     from gpustump.cpu.direct import SortedColumns
-    from gpustump.cuda.codes import DeviceColumns
+    from gpustump.cuda.columns import DeviceColumns
     from gpustump.cuda.device import Device
     from gpustump.tables import StepTable
 
@@ -109,11 +109,11 @@ def prepare(
     limit = None if max_memory is None else check_bytes(max_memory, "max_memory")
     device = _device_for(X, place)
     if device is not None:
-        from gpustump.cuda import codes as device_codes
+        from gpustump.cuda import columns as device_columns
 
         table = X if place is None else arrays.to_host(X)
         try:
-            return device_codes.prepare(table, rows, device, budget=limit)
+            return device_columns.prepare(table, rows, device, budget=limit)
         except DeviceError:
             if place is not None or limit is not None or arrays.library_name(X) == "cupy":
                 raise
@@ -166,7 +166,7 @@ def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distri
     """The first round's distribution for labels -1.0 and 1.0 and positive weights."""
     if isinstance(prepared, Columns):
         return ArrayDistribution(prepared, y, sample_weight)
-    from gpustump.cuda.codes import DeviceColumns
+    from gpustump.cuda.columns import DeviceColumns
 
     if isinstance(prepared, DeviceColumns):
         from gpustump.cuda.distribution import CudaDistribution

@@ -29,7 +29,7 @@ from rounds import (
 )
 
 from gpustump import weights
-from gpustump.cuda import codes, distribution, layout, memory
+from gpustump.cuda import columns, distribution, layout, memory, sorting
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 
@@ -51,7 +51,7 @@ def ways(X: np.ndarray) -> Iterator[Way]:
     host = X.view(np.memmap)  # anything but a plain array counts as the host's
 
     def way(name: str, device: OnCpu, table: np.ndarray = X, **how: Any) -> Way:
-        return name, codes.prepare(table, None, device, **how), CudaDistribution
+        return name, columns.prepare(table, None, device, **how), CudaDistribution
 
     yield way("one thread", OnCpu(threads=1))
     yield way("three threads", OnCpu(threads=3))
@@ -62,12 +62,12 @@ def ways(X: np.ndarray) -> Iterator[Way]:
     yield way("host table", OnCpu(), host)
     yield way("host table, one order at a time", OnCpu(), host, budget=budget(X, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "MOST_BINS", 3)
+        patch.setattr(sorting, "MOST_BINS", 3)
         yield way("three bins", OnCpu())
-        patch.setattr(codes, "MOST_BINS", 1)
+        patch.setattr(sorting, "MOST_BINS", 1)
         yield way("one bin", OnCpu(threads=3))
         patch.setattr(memory, "_LEAST_BUFFER", 1024)
-        patch.setattr(codes, "MOST_BINS", 255)
+        patch.setattr(sorting, "MOST_BINS", 255)
         yield way("streamed", OnCpu(), host, budget=budget(X, 1, streamed=True))
         patch.setattr(memory, "_MOST_BUFFER", 1024)
         yield way("streamed in blocks", OnCpu(), host, budget=budget(X, 1, streamed=True))
@@ -79,16 +79,16 @@ def check(X: np.ndarray, y: np.ndarray, weights: Any = None, **how: Any) -> None
 
 def test_the_ways_are_what_they_say():
     X = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
-    made = {name: columns for name, columns, _ in ways(X)}
+    made = {name: found for name, found, _ in ways(X)}
     assert isinstance(made["streamed"].codes, StreamedCodes)
     assert made["streamed in blocks"].codes._size == 1024
     assert made["streamed"].note is not None
-    assert made["host table"].table is None
+    assert made["host table"].table.there is None
     assert isinstance(made["one order at a time"].codes, ResidentCodes)
     assert np.count_nonzero(made["one order at a time"].orders.addresses) == 1
     assert np.count_nonzero(made["three threads"].orders.addresses) == 6
-    assert made["one bin"].n_bins.tolist() == [1] * 6
-    assert made["three bins"].n_bins.tolist() == [3] * 6
+    assert made["one bin"].bins.n_bins.tolist() == [1] * 6
+    assert made["three bins"].bins.n_bins.tolist() == [3] * 6
     assert layout.column_bits(made["least shared memory"].device) == 3
     assert layout.column_bits(made["little shared memory"].device) == 4
 
@@ -183,7 +183,7 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     assert cuda_on_cpu.numbers() == {f"sizeof({name})": 8 * n for name, n in words.items()} | {
         "PIECE": distribution._PIECE,
         "MOST_PIECES": distribution._MOST_PIECES,
-        "MISSING": codes.MOST_BINS,
+        "MISSING": sorting.MOST_BINS,
         "SLOTS": layout.table_bytes(0) / 8,
         "LANE_BITS": layout.LANE_BITS,
         "LANES * RUN": layout.TILE_SAMPLES,
@@ -196,11 +196,11 @@ def test_a_round_is_one_transfer_and_few_launches():
     random = np.random.default_rng(10)
     X = random.normal(size=(3000, 5)).astype(np.float32)
     device = OnCpu()
-    columns = codes.prepare(X, None, device)
-    check_level(X, signs(X[:, 0], random), None, [("", columns, CudaDistribution)], n_rounds=1)
+    made = columns.prepare(X, None, device)
+    check_level(X, signs(X[:, 0], random), None, [("", made, CudaDistribution)], n_rounds=1)
     device.launched.clear()
     device.n_transfers = 0
-    check_level(X, signs(X[:, 0], random), None, [("", columns, CudaDistribution)], n_rounds=10)
+    check_level(X, signs(X[:, 0], random), None, [("", made, CudaDistribution)], n_rounds=10)
     assert device.n_transfers == 11  # the first sums, and ten rounds
     n_marks = device.launched.count("mark")
     assert n_marks <= 10

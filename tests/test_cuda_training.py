@@ -16,7 +16,7 @@ from rounds import check_level
 
 from gpustump import AdaBoostClassifier, DeviceError, boost, engine, notices
 from gpustump.boosting import Boosting
-from gpustump.cuda import codes, memory
+from gpustump.cuda import columns, memory, sorting
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.device import OutOfDeviceMemoryError
 from gpustump.cuda.distribution import CudaDistribution
@@ -124,7 +124,7 @@ def test_what_is_free_is_planned_with(monkeypatch):
     kinds = {}
     enough = memory._without_codes(*shape) + memory._of_codes(3000, 5)
     for n_bytes in (10 * enough, enough, memory.least_bytes(*shape)):
-        made = codes.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
+        made = columns.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
         kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
     assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
 
@@ -138,18 +138,18 @@ def test_memory_that_others_take_meanwhile_is_done_without(monkeypatch):
     def plan(n_samples: int, n_features: int, budget: int, device: str) -> memory.Plan:
         seen.append(budget)
         if len(seen) < 3:
-            monkeypatch.setattr(codes, "_sorted", fail)
+            monkeypatch.setattr(columns, "sorted_feature", fail)
         else:
-            monkeypatch.setattr(codes, "_sorted", real)
+            monkeypatch.setattr(columns, "sorted_feature", real)
         return original(n_samples, n_features, budget, device)
 
-    real = codes._sorted
+    real = columns.sorted_feature
 
     def fail(column: np.ndarray) -> Any:
         raise MemoryError("out")
 
     monkeypatch.setattr(memory, "plan", plan)
-    made = codes.prepare(X, None, OnCpu(), budget=10**9)
+    made = columns.prepare(X, None, OnCpu(), budget=10**9)
     assert seen == [10**9, 750_000_000, 562_500_000]
     assert made.n_samples == 3000
 
@@ -160,9 +160,9 @@ def test_memory_that_runs_out_for_good_is_refused_with_what_is_needed(monkeypatc
     def fail(column: np.ndarray) -> Any:
         raise MemoryError("out")
 
-    monkeypatch.setattr(codes, "_sorted", fail)
+    monkeypatch.setattr(columns, "sorted_feature", fail)
     with pytest.raises(DeviceError, match=r"cuda:0 has too little memory: .* takes at least"):
-        codes.prepare(X, None, OnCpu())
+        columns.prepare(X, None, OnCpu())
 
 
 def test_other_libraries_arrays_are_left_to_others_where_cupy_has_no_memory(monkeypatch):
@@ -180,7 +180,7 @@ def test_other_libraries_arrays_are_left_to_others_where_cupy_has_no_memory(monk
 
 def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch):
     X, y = problem()
-    made = codes.prepare(X, None, OnCpu())
+    made = columns.prepare(X, None, OnCpu())
     allocate, n_failures = CudaDistribution._allocate, 3
 
     def failing(self: CudaDistribution, *given: Any) -> None:
@@ -236,15 +236,15 @@ def test_an_order_that_could_not_be_made_leaves_no_address_of_the_one_that_went(
     assert not orders.addresses.any()
 
 
-def with_one_order(X: np.ndarray, device: OnCpu) -> codes.DeviceColumns:
+def with_one_order(X: np.ndarray, device: OnCpu) -> columns.DeviceColumns:
     budget = memory._without_codes(*X.shape) + memory._of_codes(*X.shape)
-    return codes.prepare(X, None, device, budget=budget)
+    return columns.prepare(X, None, device, budget=budget)
 
 
 @pytest.mark.parametrize("at", range(13, 33, 2))
 def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch, at):
     """Orders are fetched one at a time, and the interruption may come at any step of that."""
-    monkeypatch.setattr(codes, "MOST_BINS", 7)  # wide ones, which have to be looked into
+    monkeypatch.setattr(sorting, "MOST_BINS", 7)  # wide ones, which have to be looked into
     X, y = problem()
     signs = 2.0 * y - 1.0
     whole = Boosting(with_one_order(X, OnCpu()), signs, np.ones(len(y)), n_rounds=8)

@@ -3,8 +3,11 @@
     device        what is asked of a device, and CuPy's way of answering
     layout        how codes lie in memory, side by side
     memory        what stays on the device, and what is streamed or sorted again when needed
-    codes         each value as a byte: sorted and coded feature by feature, on the device
+    table         the caller's table, on the device or brought over a few columns at a time
+    sorting       a feature sorted, and cut into bins
+    codes         each value as a byte: on the device, or streamed to it
     orders        the sorted orders of the features, as many as there is room for
+    columns       all of that together: a table prepared for the rounds
     distribution  D_t: weights, votes, histograms and the search, queued a round at a time
     prediction    the sum of step functions, a thread to a row
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.cuda.codes import DeviceColumns, Part
+from gpustump.cuda.codes import Part
+from gpustump.cuda.columns import DeviceColumns
 from gpustump.cuda.layout import column_bits, padded, table_bytes
 from gpustump.distribution import Factors
 from gpustump.scan import Cut, sign_of
@@ -160,7 +161,7 @@ class CudaDistribution:
                 self._queue(None, _ALL, (cut.polarity, cut.missing), vote, factors, anew=anew)
             else:
                 says = (cut.polarity, cut.missing)
-                bin_ = self._columns.bin_at(cut.feature, cut.position)
+                bin_ = self._columns.bins.at(cut.feature, cut.position)
                 self._queue(cut, bin_, says, vote, factors, anew=anew)
 
     def _allocate(self, y: Array, sample_weight: Array) -> None:
@@ -185,12 +186,12 @@ class CudaDistribution:
         self._counts = xp.zeros(_COUNTS, dtype=np.int64)
         self._wanted = xp.zeros(n_features, dtype=np.uint32)
         self._sums = device.array(np.asarray([0, 0, 0, TOP]))
-        n_pieces = _n_pieces(columns.bins)
+        n_pieces = _n_pieces(columns.bins.facts)
         self._listed = xp.zeros((n_slots, _LISTED), dtype=np.int64)
         self._pieces = xp.zeros((n_pieces, _PIECE_WORDS), dtype=np.int64)
         self._extremes = xp.zeros((n_pieces, _EXTREMES), dtype=np.int64)
         self._result = xp.zeros(_RESULT, dtype=np.int64)
-        self._table = device.array(_described(columns))
+        self._table = device.array(columns.table.description())
 
     def _predicted(self, stump: Stump) -> Array:
         """What a stump says of every sample, -1.0 or 1.0, on the device."""
@@ -284,18 +285,18 @@ class CudaDistribution:
         columns = self._columns
         if found.agreement < 0 or found.samples[0] < 0:
             return
-        if columns.table is None:
-            values = columns.host_values(found.feature, found.samples)
+        if columns.table.there is None:
+            values = columns.table.host_values(found.feature, found.samples)
         else:
-            dtype = arrays.dtype_name(columns.table)
-            size = np.dtype(dtype).itemsize
-            values = found.values.view(np.uint8).reshape(2, 8)[:, :size].copy().view(dtype)[:, 0]
+            dtype = np.dtype(columns.table.dtype)
+            both = found.values.view(np.uint8).reshape(2, 8)
+            values = both[:, : dtype.itemsize].copy().view(dtype)[:, 0]
         columns.note_values(found.feature, found.position, values)
 
     def _marked(self, cut: Cut, bin_: int) -> bool:
         """Mark the left side of a cut inside a bin; whether it is one."""
         assert cut.position is not None
-        begin, end = self._columns.begin_and_end(cut.feature, bin_)
+        begin, end = self._columns.bins.begin_and_end(cut.feature, bin_)
         if cut.position + 1 == end:
             return False
         order, n = self._orders.address(cut.feature), cut.position + 1 - begin
@@ -319,17 +320,8 @@ class CudaDistribution:
         return max(1, min(-(-n // _THREADS), _BLOCKS_A_PROCESSOR * self._device.n_processors))
 
 
-def _n_pieces(bins: np.ndarray) -> int:
+def _n_pieces(facts: np.ndarray) -> int:
     """How many pieces all bins are cut into if all of them are scanned; at least one."""
-    n_inside = bins[bins[:, 3] > 0, 1]
+    n_inside = facts[facts[:, 3] > 0, 1]
     size = np.maximum(_PIECE, -(-n_inside // _MOST_PIECES))
     return max(1, int(np.sum(-(-(n_inside - 1) // size))))
-
-
-def _described(columns: DeviceColumns) -> np.ndarray:
-    """The table as `finish` reads values from it."""
-    if columns.table is None:
-        return np.zeros(5, dtype=np.int64)
-    rows = 0 if columns.rows_there is None else columns.device.address(columns.rows_there)
-    address = columns.device.address(columns.table)
-    return np.asarray([address, *columns.table.strides, columns.table.dtype.itemsize, rows])

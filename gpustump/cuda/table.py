@@ -1,0 +1,95 @@
+"""The caller's table as a device sees it: on the device, or in the host's memory or a file.
+
+It is never copied whole. On the device it is read where it lies; from the host, some columns at a
+time are brought over, so it may be larger than the device's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.cuda.device import Device
+
+_STAGED_BYTES = 2**28
+"""Of a host table's columns that are gathered at a time: a table stored by rows is read that much
+less often."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A feature table and the rows of it that take part.
+
+    Attributes
+    ----------
+    device : Device
+    X : array (n_samples_given, n_features)
+        The caller's own.
+    rows : array (n_samples,) of int, or None
+        None if all take part.
+    there : array or None
+        X as an array of the device's library, in the same memory; None if X is on the host.
+    rows_there : array (n_samples,) of int64, or None
+        The rows on the device.
+    """
+
+    device: Device
+    X: Array
+    rows: Array | None
+    there: Array | None
+    rows_there: Array | None
+
+    @classmethod
+    def of(cls, X: Array, rows: Array | None, device: Device) -> Table:
+        """The table for a device; `rows` are brought there."""
+        there = device.array(X) if device.takes(X) else None
+        rows_there = None if rows is None else device.array(rows).astype(np.int64)
+        return cls(device, X, rows, there, rows_there)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0] if self.rows is None else self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> str:
+        """The name of the values' dtype."""
+        return arrays.dtype_name(self.X)
+
+    def values(self, feature: int) -> Array:
+        """One feature's values (n_samples,), in X's library, as they are compared."""
+        return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
+
+    def columns(self, features: Sequence[int]) -> Iterator[Array]:
+        """Neighbouring features' values on the device, in turn, as they are compared."""
+        if self.there is not None:
+            for feature in features:
+                yield arrays.as_working(arrays.picked(self.there[:, feature], self.rows_there))
+            return
+        rows = slice(None) if self.rows is None else np.asarray(arrays.to_host(self.rows))
+        at_once = max(1, _STAGED_BYTES // (self.n_samples * self.X.dtype.itemsize))
+        for start in range(0, len(features), at_once):
+            some = features[start : start + at_once]
+            block = self.X[rows, some[0] : some[-1] + 1]
+            for column in np.ascontiguousarray(block.T):
+                yield self.device.array(arrays.as_working(arrays.plain(column)))
+
+    def host_values(self, feature: int, samples: np.ndarray) -> np.ndarray:
+        """Some samples' values of a feature, on the host, in X's own dtype."""
+        rows = [int(s) if self.rows is None else int(self.rows[int(s)]) for s in samples]
+        return np.concatenate([arrays.to_host(self.X[row : row + 1, feature]) for row in rows])
+
+    def description(self) -> np.ndarray:
+        """The `Table` of `search.cu`."""
+        if self.there is None:
+            return np.zeros(5, dtype=np.int64)
+        rows = 0 if self.rows_there is None else self.device.address(self.rows_there)
+        address, size = self.device.address(self.there), self.there.dtype.itemsize
+        return np.asarray([address, *self.there.strides, size, rows])
