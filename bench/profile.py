@@ -222,14 +222,14 @@ def _add_alone(
         row[4] = at
         at += max(1, round(device.n_processors * blocks * (1 << int(row[2])) / lanes))
     groups, grid = device.array(grouped), int(grouped[-1, 4])
-    histograms = device.xp.zeros_like(run._histograms)
+    histograms = device.xp.zeros_like(run._sweep.histograms)
     took = []
     with device.active():
         for _ in range(7):
             done = stopwatch(device)
             device.launch(
                 f"add_{1 << bits}", grid, threads, part.codes, groups, part.n_groups,
-                run._change, 0, part.n, histograms, shared=shared,
+                run._sweep._change, 0, part.n, histograms, shared=shared,
             )  # fmt: skip
             took.append(done()())
     return statistics.median(took)

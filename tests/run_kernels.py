@@ -12,7 +12,7 @@ import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import check_level, signs
 
-from gpustump.cuda import columns, device, distribution, prediction, sorting
+from gpustump.cuda import columns, device, prediction, sorting
 from gpustump.cuda.distribution import CudaDistribution
 from gpustump.tables import StepTable
 
@@ -21,7 +21,7 @@ def main() -> None:
     """Raises where a result is not the reference's."""
     random = np.random.default_rng(0)
     on_cpu = OnCpu(threads=3)
-    on_cpu.n_processors = distribution._BLOCKS_A_PROCESSOR = 1
+    on_cpu.n_processors = device._BLOCKS_A_PROCESSOR = 1
     X = random.normal(size=(3000, 5)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
     ways = [("", columns.prepare(X, None, on_cpu), CudaDistribution)]

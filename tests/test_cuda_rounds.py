@@ -29,7 +29,7 @@ from rounds import (
 )
 
 from gpustump import weights
-from gpustump.cuda import columns, distribution, layout, memory, sorting
+from gpustump.cuda import columns, layout, memory, search, sorting, sweep
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 
@@ -167,22 +167,22 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     words = {
         "Bin": 4,
         "Feature": 3,
-        "Profile": distribution._PROFILE,
-        "Edge": distribution._EDGE,
-        "Counts": distribution._COUNTS,
-        "Listed": distribution._LISTED,
-        "Piece": distribution._PIECE_WORDS,
-        "Extremes": distribution._EXTREMES,
-        "Result": distribution._RESULT,
+        "Profile": search._PROFILE,
+        "Edge": search._EDGE,
+        "Counts": search._COUNTS,
+        "Listed": search._LISTED,
+        "Piece": search._PIECE_WORDS,
+        "Extremes": search._EXTREMES,
+        "Result": search._RESULT,
         "Table": 5,
-        "Best": 4,
-        "BestEdge": 3,
-        "Sums": 4,
+        "Best": search._BEST,
+        "BestEdge": search._BEST_EDGE,
+        "Sums": sweep._SUMS,
         "Group": 5,
     }
     assert cuda_on_cpu.numbers() == {f"sizeof({name})": 8 * n for name, n in words.items()} | {
-        "PIECE": distribution._PIECE,
-        "MOST_PIECES": distribution._MOST_PIECES,
+        "PIECE": search._PIECE,
+        "MOST_PIECES": search._MOST_PIECES,
         "MISSING": sorting.MOST_BINS,
         "SLOTS": layout.table_bytes(0) / 8,
         "LANE_BITS": layout.LANE_BITS,

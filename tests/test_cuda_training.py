@@ -21,6 +21,7 @@ from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.device import OutOfDeviceMemoryError
 from gpustump.cuda.distribution import CudaDistribution
 from gpustump.cuda.orders import Orders
+from gpustump.cuda.search import Search
 from gpustump.distribution import Factors
 from gpustump.stump import Stump
 
@@ -181,16 +182,16 @@ def test_other_libraries_arrays_are_left_to_others_where_cupy_has_no_memory(monk
 def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch):
     X, y = problem()
     made = columns.prepare(X, None, OnCpu())
-    allocate, n_failures = CudaDistribution._allocate, 3
+    begin, n_failures = Search.__init__, 3
 
-    def failing(self: CudaDistribution, *given: Any) -> None:
+    def failing(self: Search, *given: Any) -> None:
         nonlocal n_failures
-        allocate(self, *given)
+        begin(self, *given)
         if n_failures:
             n_failures -= 1
             raise MemoryError("out")
 
-    monkeypatch.setattr(CudaDistribution, "_allocate", failing)
+    monkeypatch.setattr(Search, "__init__", failing)
     ways = [("", made, CudaDistribution)]
     check_level(X, 2.0 * y - 1.0, None, ways, n_rounds=6)
     assert np.count_nonzero(made.orders.addresses) <= 2

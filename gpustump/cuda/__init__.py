@@ -8,10 +8,12 @@
     codes         each value as a byte: on the device, or streamed to it
     orders        the sorted orders of the features, as many as there is room for
     columns       all of that together: a table prepared for the rounds
-    distribution  D_t: weights, votes, histograms and the search, queued a round at a time
+    sweep         a round's pass over the samples: weights, scores, histograms
+    search        from histograms to the best cut, and what of it comes to the host
+    distribution  D_t: the two together, queued a round at a time
     prediction    the sum of step functions, a thread to a row
 
-Kernels are CUDA C++ and stand beside the stage that launches them: `codes.cu`, `sweep.cu` and
-`search.cu`, `prediction.cu`, all on `common.cuh`. Nothing here imports CuPy before `engine` finds
-an array on a GPU or is asked for one.
+Kernels are CUDA C++ and stand beside the stage that launches them, in files of the same name, all
+on `common.cuh`. Nothing here imports CuPy before `engine` finds an array on a GPU or is asked for
+one.
 """

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.cuda.device import Device
+from gpustump.cuda.device import THREADS, Device, blocks_for
 from gpustump.cuda.layout import TILE_SAMPLES, Group, described, n_bytes
 from gpustump.cuda.sorting import Cuts
 
@@ -127,8 +127,8 @@ def write_feature(
     """Write a feature's codes into its group's."""
     n_bins = len(cuts.low)
     offset = device.array(np.append(0, cuts.ends[:n_bins]).astype(np.int64))
-    grid = min(-(-order.shape[0] // 256), 32 * device.n_processors)
+    n_samples = order.shape[0]
     device.launch(
-        "code_feature", grid, 256, order, offset, n_bins, order.shape[0], group.width_bits, place,
-        codes,
+        "code_feature", blocks_for(n_samples, device), THREADS, order, offset, n_bins, n_samples,
+        group.width_bits, place, codes,
     )  # fmt: skip

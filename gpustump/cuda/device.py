@@ -43,6 +43,11 @@ KERNELS = {
 OPTIONS = ("-std=c++17", "--fmad=false")
 """What NVRTC is told."""
 
+THREADS = 256
+"""Of a block, but for kernels whose blocks are as large as can be."""
+
+_BLOCKS_A_PROCESSOR = 8
+
 OLDEST = (7, 0)
 """The least compute capability that the kernels are made for."""
 
@@ -117,6 +122,11 @@ class Device(Protocol):
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
         """Queue a copy of an array to the host; what is returned waits for it."""
+
+
+def blocks_for(n_items: int, device: Device) -> int:
+    """How many blocks of `THREADS` work on so many items: no more than keep the device busy."""
+    return max(1, min(-(-n_items // THREADS), _BLOCKS_A_PROCESSOR * device.n_processors))
 
 
 def source(file: str) -> str:

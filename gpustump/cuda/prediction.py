@@ -14,13 +14,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.cuda.device import Device
+from gpustump.cuda.device import THREADS, Device, blocks_for
 from gpustump.stump import rounded_down
 from gpustump.tables import StepTable
-
-_THREADS = 256
-
-_BLOCKS_A_PROCESSOR = 16
 
 
 @dataclass(frozen=True)
@@ -66,9 +62,8 @@ def scores(
         key = f"{dtype} on {device.name}"
         plan = plans.get(key) or plans.setdefault(key, _plan(tables, dtype, device))
         row_stride, column_stride = X.strides
-        grid = min(-(-X.shape[0] // _THREADS), _BLOCKS_A_PROCESSOR * device.n_processors)
         device.launch(
-            f"predict_{dtype}", grid, _THREADS, X, row_stride,
+            f"predict_{dtype}", blocks_for(X.shape[0], device), THREADS, X, row_stride,
             device.array(plan.features * column_stride), plan.starts, plan.thresholds,
             plan.values, len(tables), X.shape[0], found,
         )  # fmt: skip

@@ -1,0 +1,160 @@
+"""A round's pass over the samples, as `sweep.cu` does it: votes, weights, scores, histograms.
+
+What is here holds the vectors as long as the samples, and queues the kernels that take them a round
+further; nothing waits for anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.arrays import Array
+from gpustump.cuda.codes import Part
+from gpustump.cuda.columns import DeviceColumns
+from gpustump.cuda.device import THREADS, blocks_for
+from gpustump.cuda.layout import column_bits, padded, table_bytes
+from gpustump.distribution import Factors
+from gpustump.scan import Cut
+from gpustump.weights import TOP, in_units
+
+_ALL = 256
+"""Instead of a cut's bin: every sample is on the left."""
+
+_BY_VOTES = -1
+"""Instead of a cut's bin: the votes are given."""
+
+_SUMS = 4
+"""Words of eight bytes in `Sums`."""
+
+
+class Step(NamedTuple):
+    """How the samples are taken a round further.
+
+    Attributes
+    ----------
+    cut : Cut or None
+        What the stump was made from; None if there is none, or it is not known.
+    votes : array (n_samples,) of int8, or None
+        What the stump says, if `cut` is not known.
+    vote : float
+    factors : Factors
+    anew : bool
+        Add up all weights, rather than what changes.
+    """
+
+    cut: Cut | None
+    votes: Array | None
+    vote: float
+    factors: Factors
+    anew: bool
+
+
+FIRST = Step(None, None, 0.0, Factors(1.0, 1.0, 0), anew=True)
+"""Nothing changes; all weights are added up."""
+
+
+class Sweep:
+    """The samples' state on the device.
+
+    Parameters
+    ----------
+    columns : DeviceColumns
+    y : array (n_samples,) of float64
+        -1.0 or 1.0.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+
+    Attributes
+    ----------
+    signed : array (n_samples,) of float64
+        Weights in units of the integers, each with the sign of its label.
+    histograms : array (n_features, 2, 256) of int64
+        The weight at each code, of negative and of positive samples.
+    sums : array (4,) of int64
+        Of the integers: signed, absolute, the first round's that the ensemble gets wrong, and the
+        least; `weigh` takes them and sets them back.
+    """
+
+    def __init__(self, columns: DeviceColumns, y: Array, sample_weight: Array) -> None:
+        device, n_samples = columns.device, columns.n_samples
+        xp = device.xp
+        weights = in_units(device.array(sample_weight))
+        lightest, heaviest = float(weights.min()), float(weights.max())
+        self._masses = weights.astype(np.int64) if lightest < heaviest else None
+        self._equal_mass = int(lightest)
+        self.signed = weights * device.array(y)
+        del weights
+        self._columns, self._device = columns, device
+        self._scores = xp.zeros(n_samples, dtype=np.float64)
+        self._change = xp.zeros(padded(n_samples), dtype=np.int64)
+        self._marks = xp.zeros(n_samples, dtype=np.uint32)
+        self.histograms = xp.zeros((columns.n_features, 2, 256), dtype=np.int64)
+        self.sums = device.array(np.asarray([0, 0, 0, TOP]))
+        self._n_done = 0
+
+    def queue(self, step: Step) -> None:
+        """Queue all of a step."""
+        self._n_done += 1
+        if step.anew:
+            self._device.clear(self.histograms)
+        self._queue_advance(step)
+        device, bits = self._device, column_bits(self._device)
+        for part in self._columns.codes.parts():
+            device.launch(
+                f"add_{1 << bits}", part.grid, device.most_threads, part.codes, part.groups,
+                part.n_groups, self._change, part.first, part.n, self.histograms,
+                shared=table_bytes(bits),
+            )  # fmt: skip
+
+    def _queue_advance(self, step: Step) -> None:
+        cut, factors = step.cut, step.factors
+        bin_ = _ALL if step.votes is None else _BY_VOTES
+        left = missing = 1
+        is_parted = False
+        if cut is not None:
+            left, missing = cut.polarity, cut.missing
+            if cut.position is not None:
+                bin_ = self._columns.bins.at(cut.feature, cut.position)
+                is_parted = self._marked(cut, bin_)
+        votes = self._change if step.votes is None else step.votes  # or any array: it is not read
+        masses = 0 if self._masses is None else self._masses
+        for part, width_bits, place in self._parts_with(cut):
+            n = min(part.n, self._columns.n_samples - part.first)
+            self._device.launch(
+                "advance", blocks_for(n, self._device), THREADS, part.codes, width_bits, place, votes, bin_,
+                int(is_parted), left, missing, self._marks, self._n_done, step.vote, factors.grown,
+                factors.kept, int(step.anew), part.first, n, self.signed, self._scores, masses,
+                self._equal_mass, self._change, self.sums, shared=8 * _SUMS * THREADS,
+            )  # fmt: skip
+
+    def _marked(self, cut: Cut, bin_: int) -> bool:
+        """Mark the left side of a cut inside a bin; whether it is one."""
+        assert cut.position is not None
+        begin, end = self._columns.bins.begin_and_end(cut.feature, bin_)
+        if cut.position + 1 == end:
+            return False
+        order, n = self._columns.orders.address(cut.feature), cut.position + 1 - begin
+        self._device.launch(
+            "mark",
+            blocks_for(n, self._device),
+            THREADS,
+            order,
+            begin,
+            begin + n,
+            self._n_done,
+            self._marks,
+        )
+        return True
+
+    def _parts_with(self, cut: Cut | None) -> Iterator[tuple[Part, int, int]]:
+        """The codes of the cut's feature, part by part: with their width and its place there."""
+        columns = self._columns
+        if cut is None or cut.position is None:  # no codes are looked at
+            yield Part(self._change, self._change, 0, 0, 0, columns.n_samples), 0, 0
+            return
+        group, place = columns.group_of(cut.feature)
+        for part in columns.codes.parts_of(group):
+            yield part, group.width_bits, place
