@@ -124,10 +124,11 @@ class Sweep:
         for part, width_bits, place in self._parts_with(cut):
             n = min(part.n, self._columns.n_samples - part.first)
             self._device.launch(
-                "advance", blocks_for(n, self._device), THREADS, part.codes, width_bits, place, votes, bin_,
-                int(is_parted), left, missing, self._marks, self._n_done, step.vote, factors.grown,
-                factors.kept, int(step.anew), part.first, n, self.signed, self._scores, masses,
-                self._equal_mass, self._change, self.sums, shared=8 * _SUMS * THREADS,
+                "advance", blocks_for(n, self._device), THREADS, part.codes, width_bits, place,
+                votes, bin_, int(is_parted), left, missing, self._marks, self._n_done, step.vote,
+                factors.grown, factors.kept, int(step.anew), part.first, n, self.signed,
+                self._scores, masses, self._equal_mass, self._change, self.sums,
+                shared=8 * _SUMS * THREADS,
             )  # fmt: skip
 
     def _marked(self, cut: Cut, bin_: int) -> bool:
