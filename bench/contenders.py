@@ -174,6 +174,12 @@ def _no_cupy() -> str | None:
     return None if found[0].usable else found[0].detail
 
 
+def _no_kernels() -> str | None:
+    from gpustump.cuda.device import device_named
+
+    return _no_cupy() or (None if device_named("cuda") else "the GPU is too old for the kernels")
+
+
 def _no_torch_cuda() -> str | None:
     found = importlib.import_module("torch").cuda.is_available()
     return None if found else "PyTorch finds no CUDA GPU"
@@ -281,7 +287,7 @@ BACKENDS = (
     _gpustump("gpustump numpy", device="cpu", variables=_REFERENCE),
     _gpustump("gpustump torch", "torch", device="cpu", place=_torch_cpu, variables=_REFERENCE),
     _gpustump("gpustump jax", "jax", device="cpu", place=_jax_cpu),
-    _gpustump("gpustump cuda kernels", "cupy", device="cuda", place=_cupy, unfit=_no_cupy),
+    _gpustump("gpustump cuda kernels", "cupy", device="cuda", place=_cupy, unfit=_no_kernels),
     _gpustump(
         "gpustump cupy",
         "cupy",

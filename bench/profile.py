@@ -2,7 +2,9 @@
 
 Rounds are timed twice: whole, by the clock, and launch by launch, by events on the device. What the
 kernels must read and write is set beside the time, and so what part of the memory's own speed they
-reach. `--shapes` then times `add`, which should take most of a round, in other launch shapes.
+reach. An event sees a launch that the device waited for, too: what a launch of nothing takes is
+told, and that is as short as any can seem. `--shapes` then times `add`, which should take most of a
+large round, with smaller tables and fewer threads.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from bench.speed import gpu_probe
 from bench.tables import markdown, number
 from gpustump.boosting import Boosting
 from gpustump.cuda import layout
+from gpustump.cuda.codes import ResidentCodes
 from gpustump.cuda.columns import DeviceColumns, prepare
-from gpustump.cuda.device import Device, device_named
+from gpustump.cuda.device import THREADS, Device, device_named
 from gpustump.cuda.distribution import CudaDistribution
-from gpustump.placement import DeviceError
+from gpustump.placement import DeviceError, devices
 
 ROUNDS = 50
 _SKIPPED = 3
@@ -48,17 +51,20 @@ def run(options: argparse.Namespace) -> str:
     device = _device()
     data = synthetic(options.samples, options.features)
     y = np.where(data.y > 0, 1.0, -1.0)
-    shape = f"{options.samples} x {options.features}, {options.rounds} rounds"
-    preparing, columns = _timed(device, lambda: prepare(data.X, None, device))
+    X = device.array(data.X)
+    from_host, _ = _timed(device, lambda: prepare(data.X, None, device))
+    on_device, columns = _timed(device, lambda: prepare(X, None, device))
+    if not isinstance(columns.codes, ResidentCodes):
+        raise UsageError("the codes do not fit into the GPU's memory: fewer samples, please")
     rounds = _by_the_clock(columns, y, options.rounds)
     parts = [
-        f"**{shape}**, prepared in {number(preparing)} s; a round takes "
-        f"{number(statistics.median(rounds) * 1e6)} microseconds by the clock "
-        f"({number(min(rounds) * 1e6)}..{number(max(rounds) * 1e6)})",
-        _kernels(device, columns, y, options.rounds),
+        f"**{options.samples} x {options.features}**, prepared in {number(on_device)} s, from the "
+        f"host in {number(from_host)} s; a round takes {number(statistics.median(rounds) * 1e6)} "
+        f"microseconds by the clock ({number(min(rounds) * 1e6)}..{number(max(rounds) * 1e6)})",
+        _kernels(device, columns, y, options.rounds, statistics.fmean(rounds)),
     ]
     if options.shapes:
-        parts.append(_shapes(device, columns, y))
+        parts.append(_shapes(device, X, y))
     machine = describe()
     gpus = ", ".join(map(str, machine["gpus"])) or "no GPU"
     parts.append(f"{gpus}. gpustump {machine['gpustump']} at {machine['commit'] or '?'}")
@@ -132,7 +138,8 @@ def _device() -> Device:
     except DeviceError as error:
         raise UsageError(str(error)) from error
     if found is None:
-        raise UsageError("the GPU is older than the kernels are made for")
+        reasons = (one.detail for one in devices() if one.name.startswith("cuda"))
+        raise UsageError("; ".join(reasons))
     return found
 
 
@@ -156,8 +163,10 @@ def _by_the_clock(columns: DeviceColumns, y: np.ndarray, n_rounds: int) -> list[
     return seconds[_SKIPPED:] or seconds
 
 
-def _kernels(device: Device, columns: DeviceColumns, y: np.ndarray, n_rounds: int) -> str:
-    """A table of the kernels, in the order in which they take time."""
+def _kernels(
+    device: Device, columns: DeviceColumns, y: np.ndarray, n_rounds: int, whole: float
+) -> str:
+    """A table of the kernels, in the order in which they take time, and what is left of a round."""
     watched = Watched(device, columns)
     with watched.watching():
         n_done = sum(1 for _ in Boosting(columns, y, np.ones(len(y)), n_rounds=n_rounds))
@@ -176,8 +185,13 @@ def _kernels(device: Device, columns: DeviceColumns, y: np.ndarray, n_rounds: in
         speed = number(n_bytes / statistics.median(seconds) / 1e9) if n_bytes else "-"
         figures = (len(seconds) / n_done, statistics.median(seconds) * 1e6, in_a_round * 1e6)
         rows.append([name, *map(number, figures), speed])
+    rest = whole - sum(sum(seconds) for seconds in took.values()) / n_done
+    rows.append(["the rest", "-", "-", number(rest * 1e6), "-"])
     titles = ["", "launches a round", "us a launch", "us a round", "GB/s"]
-    note = f"{number(100 * share)}% of the elements were scanned one by one in a round."
+    note = (
+        f"{number(100 * share)}% of the elements were scanned one by one in a round. A launch of "
+        f"nothing takes {number(_of_nothing(device) * 1e6)} us."
+    )
     probe = gpu_probe(samples)
     if probe is not None:
         probe.warm_up()
@@ -187,49 +201,51 @@ def _kernels(device: Device, columns: DeviceColumns, y: np.ndarray, n_rounds: in
     return markdown(titles, rows) + "\n\n" + note
 
 
-def _shapes(device: Device, columns: DeviceColumns, y: np.ndarray) -> str:
-    """`add` over all samples, by columns of its table, threads, and blocks."""
-    run = CudaDistribution(columns, y, np.ones(len(y)))
+def _of_nothing(device: Device) -> float:
+    """Seconds of a launch that has nothing to do, as events see it."""
+    marks = device.xp.zeros(1, dtype=np.uint32)
+    took = []
+    with device.active():
+        for _ in range(7):
+            done = stopwatch(device)
+            device.launch("mark", 1, THREADS, marks, 0, 0, 0, marks)
+            took.append(done()())
+    return statistics.median(took)
+
+
+def _shapes(device: Device, X: Any, y: np.ndarray) -> str:
+    """`add` over all samples, with groups and tables of so many columns, and so many threads."""
     rows = []
+    most = device.most_shared
     for bits in (3, 4, 5):
-        for threads in (256, 512, 1024):
-            for blocks in (1, 2):
-                seconds = _add_alone(device, columns, run, bits, threads, blocks)
-                if seconds is not None:
-                    taken = number(seconds * 1e6)
-                    rows.append([str(1 << bits), str(threads), str(blocks), taken])
-    return markdown(["columns", "threads", "blocks a processor", "us, all samples"], rows)
+        if layout.table_bytes(bits) > most:
+            continue
+        device.most_shared = layout.table_bytes(bits)  # as if there were no more
+        try:
+            columns = prepare(X, None, device)
+            run = CudaDistribution(columns, y, np.ones(len(y)))
+            for threads in (256, 512, device.most_threads):
+                seconds = _add_alone(device, columns, run, threads)
+                rows.append([str(1 << bits), str(threads), number(seconds * 1e6)])
+        finally:
+            device.most_shared = most
+    return markdown(["columns", "threads", "us, all samples"], rows)
 
 
 def _add_alone(
-    device: Device,
-    columns: DeviceColumns,
-    run: CudaDistribution,
-    bits: int,
-    threads: int,
-    blocks: int,
-) -> float | None:
-    """Seconds of one `add` of everything; None where the shape is not possible."""
-    shared = layout.table_bytes(bits)
-    widest = max(group.width_bits for group in columns.groups)
-    if bits < widest or blocks * shared > device.most_shared:
-        return None
-    (part,) = list(columns.codes.parts())
-    grouped = np.asarray(device.sent(part.groups)())
-    lanes = sum(1 << int(row[2]) for row in grouped[:-1])
-    at = 0
-    for row in grouped:
-        row[4] = at
-        at += max(1, round(device.n_processors * blocks * (1 << int(row[2])) / lanes))
-    groups, grid = device.array(grouped), int(grouped[-1, 4])
+    device: Device, columns: DeviceColumns, run: CudaDistribution, threads: int
+) -> float:
+    """Seconds of one `add` of everything, a block to a processor."""
+    (part,) = columns.codes.parts()
+    bits = layout.column_bits(device)
     histograms = device.xp.zeros_like(run._sweep.histograms)
     took = []
     with device.active():
         for _ in range(7):
             done = stopwatch(device)
             device.launch(
-                f"add_{1 << bits}", grid, threads, part.codes, groups, part.n_groups,
-                run._sweep._change, 0, part.n, histograms, shared=shared,
+                f"add_{1 << bits}", part.grid, threads, part.codes, part.groups, part.n_groups,
+                run._sweep._change, 0, part.n, histograms, shared=layout.table_bytes(bits),
             )  # fmt: skip
             took.append(done()())
     return statistics.median(took)

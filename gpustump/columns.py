@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,6 +79,7 @@ class Columns:
     n_cuts: np.ndarray
     n_present: np.ndarray
     block_bytes: int
+    note: ClassVar[str | None] = None  # nothing to be said about how memory is used
 
     def values(self, feature: int) -> Array:
         """One feature's values (n_samples,) in the dtype in which they are compared."""

@@ -22,6 +22,9 @@ from gpustump.arrays import Array
 _CUPY_WANTED = "pip install 'gpustump[cuda13]' (or 'gpustump[cuda12]' for a CUDA 12 driver)"
 
 
+OLDEST = (7, 0)
+"""The least compute capability that the CUDA kernels are made for."""
+
 _DLPACK_CUDA = 2
 """The number that DLPack has given to memory of CUDA devices."""
 
@@ -124,13 +127,23 @@ def _tried(cupy: Any, index: int) -> str:
     try:
         with cupy.cuda.Device(index):
             total = int(cupy.arange(3).sum())
+            version = capability_of(cupy.cuda.Device(index))
             name = cupy.cuda.runtime.getDeviceProperties(index)["name"].decode()
             free, all_bytes = cupy.cuda.runtime.memGetInfo()
     except Exception as error:
         raise DeviceError(f"cuda:{index} does not compute: {_line(error)}") from error
     if total != 3:
         raise DeviceError(f"cuda:{index} computes wrongly: 0 + 1 + 2 gave {total}.")
-    return f"{name}, {free / 2**30:.1f} of {all_bytes / 2**30:.1f} GiB free"
+    memory = f"{free / 2**30:.1f} of {all_bytes / 2**30:.1f} GiB free"
+    major, minor = version
+    old = "" if version >= OLDEST else ", too old for the kernels: the reference scan trains"
+    return f"{name}, compute capability {major}.{minor}, {memory}{old}"
+
+
+def capability_of(device: Any) -> tuple[int, int]:
+    """The compute capability of a device of CuPy's: (9, 0)."""
+    text = str(device.compute_capability)
+    return int(text[:-1]), int(text[-1])
 
 
 def _line(error: BaseException) -> str:

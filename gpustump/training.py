@@ -199,8 +199,7 @@ def _train_on(
         done = earlier or [Run((), (), "")] * len(positives)
         total = sum(settings.n_rounds - len(run.rounds) for run in done)
         runs = []
-        note = getattr(columns, "note", None)
-        with Bar(total, shown=settings.show_progress, note=note) as bar:
+        with Bar(total, shown=settings.show_progress, note=columns.note) as bar:
             for positive, before in zip(positives, done, strict=True):
                 boosting, watch = _boosting(columns, samples, held_out, positive, settings)
                 runs.append(_run(boosting, watch, before, bar))

@@ -35,7 +35,7 @@ class Backend:
 
     @property
     def on_gpu(self) -> bool:
-        return self.name.startswith(("cupy", "torch-cuda"))
+        return self.name.startswith(("cupy", "torch-cuda", "jax-cuda"))
 
     def owns(self, x: Any) -> bool:
         """Whether an array is this library's."""
@@ -88,7 +88,24 @@ def _to_jax(x: np.ndarray) -> Any:
     import jax
 
     with jax.enable_x64(True):  # without it, JAX has no 64-bit types
-        return jax.numpy.asarray(x)
+        return jax.device_put(jax.numpy.asarray(x), jax.devices("cpu")[0])
+
+
+def _to_jax_cuda(x: np.ndarray) -> Any:
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.device_put(jax.numpy.asarray(x), jax.devices("cuda")[0])
+
+
+def _no_jax_cuda() -> str | None:
+    import jax
+
+    try:
+        jax.devices("cuda")
+    except RuntimeError:
+        return "jax finds no CUDA device"
+    return None
 
 
 def _to_cupy(x: np.ndarray) -> Any:
@@ -128,6 +145,14 @@ BACKENDS = (
         _missing("torch") or _no_torch_cuda(),
     ),
     Backend("jax", _to_jax, np.asarray, _missing("jax")),
+    Backend("jax-cuda", _to_jax_cuda, np.asarray, _missing("jax") or _no_jax_cuda()),
+    Backend(
+        "jax-cuda-kernels",
+        _to_jax_cuda,
+        np.asarray,
+        _missing("jax") or _no_jax_cuda() or _no_cupy(),
+        kernels="cuda",
+    ),
     Backend("cupy", _to_cupy, lambda x: x.get(), _no_cupy()),
     Backend("cupy-kernels", _to_cupy, lambda x: x.get(), _no_cupy(), kernels="cuda"),
     Backend(

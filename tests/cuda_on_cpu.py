@@ -59,7 +59,7 @@ NUMBERS = (
     "sizeof(Bin)", "sizeof(Feature)", "sizeof(Profile)", "sizeof(Edge)", "sizeof(Counts)",
     "sizeof(Listed)", "sizeof(Piece)", "sizeof(Extremes)", "sizeof(Result)", "sizeof(Table)",
     "sizeof(Best)", "sizeof(BestEdge)", "sizeof(Sums)", "sizeof(Group)", "PIECE", "MOST_PIECES",
-    "MISSING", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP", "FLOOR",
+    "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP", "FLOOR",
 )  # fmt: skip
 """What the kernels know and Python has to know too."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import types
+
 import cuda_on_cpu
 import pytest
 from cuda_on_cpu import OnCpu
 
+from bench import profile
 from bench.__main__ import main
 
 pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
@@ -17,12 +20,36 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     arguments = ["--samples", "2000", "--features", "6", "--rounds", "6", "--shapes"]
     assert main(["profile", *arguments]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("**2000 x 6, 6 rounds**, prepared in ")
-    for kernel in ("advance", "add_32", "weigh", "list_bins", "scan", "finish"):
+    assert said.startswith("**2000 x 6**, prepared in ")
+    for kernel in ("advance", "add_32", "weigh", "list_bins", "scan", "finish", "the rest"):
         assert f"| {kernel} " in said
     assert "% of the elements were scanned one by one" in said
-    assert "|      32 |    1024 |" in said
+    for columns in (8, 16, 32):
+        assert f"|{columns:>8} |    1024 |" in said
     assert "launch" not in vars(device)  # as it was
+    assert device.most_shared == OnCpu().most_shared
+
+
+class FakeEvent:
+    """An event of CuPy's: recorded at moments that a test sets."""
+
+    moments = iter(())
+
+    def record(self) -> None:
+        self.at = next(FakeEvent.moments)
+
+    def synchronize(self) -> None:
+        assert self.at is not None
+
+
+def test_a_gpus_own_clock_is_read_once_all_is_done(monkeypatch):
+    cuda = types.SimpleNamespace(
+        Event=FakeEvent, get_elapsed_time=lambda start, end: end.at - start.at
+    )
+    monkeypatch.setattr(FakeEvent, "moments", iter((2.0, 5.0)))
+    device = types.SimpleNamespace(xp=types.SimpleNamespace(cuda=cuda))
+    stopped = profile.stopwatch(device)()
+    assert stopped() == 0.003  # of milliseconds
 
 
 def test_without_a_gpu_the_reason_is_told(monkeypatch, capsys):

@@ -6,6 +6,7 @@ race in shared memory.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -30,20 +31,25 @@ NOT_OURS = "race:_dl_deallocate_tls"
 """Threads that end give back what the C library keeps for them; it orders that in its own way."""
 
 
+@functools.cache
 def sanitizer() -> str | None:
-    """The run-time library, to be loaded first; None if there is none."""
+    """The run-time library, to be loaded first; None if there is none, or it does not work here."""
     if not cuda_on_cpu.COMPILER or not sys.platform.startswith("linux"):
         return None
     done = subprocess.run(
         [cuda_on_cpu.COMPILER, "-print-file-name=libtsan.so"], capture_output=True, text=True
     )
     found = Path(done.stdout.strip())
-    return str(found) if found.is_absolute() and found.exists() else None
+    if not found.is_absolute() or not found.exists():
+        return None
+    environment = os.environ | {"LD_PRELOAD": str(found)}
+    tried = subprocess.run([sys.executable, "-c", ""], env=environment, capture_output=True)
+    return str(found) if tried.returncode == 0 else None
 
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not sanitizer(), reason="there is no thread sanitizer"),
+    pytest.mark.skipif(not sanitizer(), reason="there is no thread sanitizer that works"),
 ]
 
 

@@ -7,6 +7,7 @@ whatever shape a launch has, the integers must be the reference's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ from rounds import (
 )
 
 from gpustump import weights
-from gpustump.cuda import columns, layout, memory, search, sorting, sweep
+from gpustump.cuda import columns, device, layout, memory, sorting, sweep
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 
@@ -165,31 +166,79 @@ def test_bins_of_several_pieces_are_put_together():
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():
     words = {
-        "Bin": 4,
-        "Feature": 3,
-        "Profile": search._PROFILE,
-        "Edge": search._EDGE,
-        "Counts": search._COUNTS,
-        "Listed": search._LISTED,
-        "Piece": search._PIECE_WORDS,
-        "Extremes": search._EXTREMES,
-        "Result": search._RESULT,
-        "Table": 5,
-        "Best": search._BEST,
-        "BestEdge": search._BEST_EDGE,
-        "Sums": sweep._SUMS,
-        "Group": 5,
+        "Bin": layout.BIN,
+        "Feature": layout.FEATURE,
+        "Profile": layout.PROFILE,
+        "Edge": layout.EDGE,
+        "Counts": layout.COUNTS,
+        "Listed": layout.LISTED,
+        "Piece": layout.PIECE_WORDS,
+        "Extremes": layout.EXTREMES,
+        "Result": layout.RESULT,
+        "Table": layout.TABLE,
+        "Best": layout.BEST,
+        "BestEdge": layout.BEST_EDGE,
+        "Sums": layout.SUMS,
+        "Group": layout.GROUP,
     }
     assert cuda_on_cpu.numbers() == {f"sizeof({name})": 8 * n for name, n in words.items()} | {
-        "PIECE": search._PIECE,
-        "MOST_PIECES": search._MOST_PIECES,
+        "PIECE": layout.PIECE,
+        "MOST_PIECES": layout.MOST_PIECES,
         "MISSING": sorting.MOST_BINS,
+        "MISSING + 1": sweep._ALL,
         "SLOTS": layout.table_bytes(0) / 8,
         "LANE_BITS": layout.LANE_BITS,
         "LANES * RUN": layout.TILE_SAMPLES,
         "TOP": weights.TOP,
         "FLOOR": weights.FLOOR,
     }
+    made = columns.prepare(np.eye(3, dtype=np.float32), None, OnCpu())
+    assert made.bins.features.shape[1] == layout.FEATURE
+    bounds = re.findall(r"__launch_bounds__\((\d+)\)", device.source("codes"))
+    assert list(map(int, bounds)) == [device.THREADS, OnCpu().most_threads]
+    widths = {f"add_{1 << bits}" for bits in range(3, layout.LANE_BITS + 1)}
+    assert widths <= set(device.KERNELS["sweep"])
+    assert layout._LEAST_COLUMN_BITS == 3
+
+
+@pytest.mark.parametrize("n_processors", [1, 3, 132])
+def test_every_processor_has_one_block_and_no_group_much_more_to_do(n_processors):
+    device = OnCpu()
+    device.n_processors = n_processors
+    for n_features in range(1, 400):
+        groups = layout.groups_of(n_features, 2**20)
+        table, n_blocks = layout.described(device, groups, 2**20)
+        assert n_blocks == table[-1, 4] == max(n_processors, len(groups))
+        each = np.diff(table[:, 4])
+        assert (each >= 1).all()
+        if n_processors == 132:
+            share = (1 << table[:-1, 2]) / each
+            lanes = sum(1 << int(bits) for bits in table[:-1, 2])
+            assert share.max() <= 1.6 * lanes / n_processors, n_features
+
+
+def test_small_tables_get_few_blocks():
+    device = OnCpu()
+    device.n_processors = 132
+    assert layout.described(device, layout.groups_of(30, 512), 512)[1] == 1
+    assert layout.described(device, layout.groups_of(30, 10_240), 10_240)[1] == 10
+
+
+def test_what_a_run_holds_is_what_is_planned():
+    """All arrays on the device, beside what sorting takes for a while."""
+    X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
+    made = columns.prepare(X, None, OnCpu())
+    run = CudaDistribution(made, signs(X[:, 0], np.random.default_rng(1)), X[:, 1] ** 2 + 1)
+    held = [run._sweep, run._search, made, made.codes, made.orders]
+    n_bytes = sum(
+        value.nbytes
+        for one in held
+        for value in vars(one).values()
+        if isinstance(value, np.ndarray)
+    )
+    n_bytes += sum(order.nbytes for order in made.orders._held.values())
+    planned = memory._without_codes(*X.shape) + memory._of_codes(*X.shape) + 4 * 20_000 * 6
+    assert n_bytes <= planned - memory._SORTING_BYTES * 20_000
 
 
 def test_a_round_is_one_transfer_and_few_launches():

@@ -18,7 +18,6 @@ from gpustump import AdaBoostClassifier, DeviceError, boost, engine, notices
 from gpustump.boosting import Boosting
 from gpustump.cuda import columns, memory, sorting
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
-from gpustump.cuda.device import OutOfDeviceMemoryError
 from gpustump.cuda.distribution import CudaDistribution
 from gpustump.cuda.orders import Orders
 from gpustump.cuda.search import Search
@@ -219,7 +218,7 @@ def test_orders_are_given_up_one_by_one_where_memory_is_short():
     def never(feature: int) -> np.ndarray:
         raise MemoryError("out")
 
-    with pytest.raises(OutOfDeviceMemoryError):
+    with pytest.raises(DeviceError, match="cuda:0 is out of memory: out"):
         Orders(OnCpu(), 6, 6, never).provide([1])
 
 
@@ -242,9 +241,14 @@ def with_one_order(X: np.ndarray, device: OnCpu) -> columns.DeviceColumns:
     return columns.prepare(X, None, device, budget=budget)
 
 
-@pytest.mark.parametrize("at", range(13, 33, 2))
-def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch, at):
+def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch):
     """Orders are fetched one at a time, and the interruption may come at any step of that."""
+    went_on = [taken_up_again(monkeypatch, at) for at in range(13, 33)]
+    assert sum(went_on) >= 5  # others are refused: they were in the middle of a round
+
+
+def taken_up_again(monkeypatch: pytest.MonkeyPatch, at: int) -> bool:
+    """Whether a run goes on after an interruption; if so, then as if there had been none."""
     monkeypatch.setattr(sorting, "MOST_BINS", 7)  # wide ones, which have to be looked into
     X, y = problem()
     signs = 2.0 * y - 1.0
@@ -265,12 +269,12 @@ def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch, at):
     monkeypatch.setattr(device, "launch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(run)
-    is_refused = False
     try:
         list(run)
-    except RuntimeError:  # it was in the middle of a round
-        is_refused = True
-    assert is_refused or run.model == whole.model
+    except RuntimeError:
+        return False
+    assert run.model == whole.model
+    return True
 
 
 def test_a_round_whose_result_nobody_read_leaves_nothing_behind():

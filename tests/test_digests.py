@@ -383,7 +383,7 @@ def test_digest_is_the_same_in_blocks_of_every_size(backend: Backend, name: str)
     given = made(name)
     skip_if_lacking(backend, given)
     for block_bytes, n_rounds in ROUNDS_IN_BLOCKS.items():
-        if backend.name == "jax" and block_bytes < 5000:
+        if backend.name.startswith("jax") and block_bytes < 5000:
             continue  # one launch per sample and operation: minutes
         model = trained(backend, given, n_rounds, block_bytes)
         assert model.digest() == reference(name).truncated(n_rounds).digest(), block_bytes

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpustump import boost, columns, engine, notices
+from gpustump import arrays, boost, columns, engine, notices
 from gpustump.validation import check_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +32,20 @@ def test_small_tables_are_scanned_directly_and_others_through_codes():
     assert kind_of(table()) == "SortedColumns"
     assert kind_of(table(engine.DIRECT_SAMPLES + 1, 200)) == "CodedColumns"
     assert kind_of(table(engine.DIRECT_ELEMENTS, 1)) == "SortedColumns"
+
+
+KINDS = {
+    "reference": "Columns",
+    "direct": "SortedColumns",
+    "coded": "CodedColumns",
+    "cuda": "DeviceColumns",
+}
+
+
+def test_every_backend_under_test_goes_to_the_kernels_it_is_named_for(backend):
+    X = backend.asarray(table())
+    with arrays.computing_on(X):
+        assert kind_of(X) == KINDS[backend.kernels]
 
 
 @needs_numba

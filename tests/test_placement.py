@@ -30,6 +30,7 @@ class OutOfMemoryError(MemoryError):
 
 class FakeDevice:
     current = 0
+    compute_capability = "90"
 
     def __init__(self, index: int | None = None) -> None:
         self.id = FakeDevice.current if index is None else index
@@ -178,7 +179,7 @@ def test_devices_that_work_say_what_they_are(install):
     assert (first.name, second.name) == ("cuda:0", "cuda:1")
     assert first.usable
     assert second.usable
-    assert second.detail == "Card 1, 3.0 of 8.0 GiB free"
+    assert second.detail == "Card 1, compute capability 9.0, 3.0 of 8.0 GiB free"
     assert FakeDevice.current == 0
 
 
@@ -323,9 +324,7 @@ def cupy_with_kernels(capability: str, calls: list[Any]) -> Any:
         def attributes(self) -> dict[str, int]:
             return attributes
 
-        @property
-        def compute_capability(self) -> str:
-            return capability
+        compute_capability = capability
 
     class RawModule:
         def __init__(self, code: str, options: tuple[str, ...]) -> None:
@@ -366,8 +365,12 @@ def test_devices_older_than_the_kernels_are_left_to_the_reference(install, monke
     install(cupy_with_kernels(EARLY, []))
     device._device.cache_clear()
     assert device.device_named("cuda:0") is None
-    with pytest.raises(RuntimeError, match=r"compute capability \(6, 1\), below \(7, 0\)"):
+    with pytest.raises(device.TooOldError, match="cuda:0 is older than the kernels"):
         device.CupyDevice(0)
+    (old,) = cuda()
+    assert old.usable
+    assert "compute capability 6.1" in old.detail
+    assert "too old for the kernels: the reference scan trains" in old.detail
     install(cupy_with_kernels(LATE, []))
     device._device.cache_clear()
     assert device.device_named("cuda").name == "cuda:0"

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,6 +93,7 @@ class CodedColumns:
     n_missing: np.ndarray
     team: Team
     bins: Bins = field(repr=False)
+    note: ClassVar[str | None] = None  # nothing to be said about how memory is used
 
     @property
     def rows_for_kernels(self) -> np.ndarray:

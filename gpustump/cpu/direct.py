@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class SortedColumns:
     order: np.ndarray
     n_present: np.ndarray
     team: Team
+    note: ClassVar[str | None] = None  # nothing to be said about how memory is used
 
     @functools.cached_property
     def _working(self) -> type[np.generic]:

@@ -1,4 +1,4 @@
-"""The fused scan for CUDA devices: the same integers as the reference, at the memory's speed.
+"""The fused scan for CUDA devices: the same integers as the reference, at a histogram's cost.
 
     device        what is asked of a device, and CuPy's way of answering
     layout        how codes lie in memory, side by side

@@ -68,8 +68,8 @@ class ResidentCodes:
 class StreamedCodes:
     """Codes in the host's memory, which pass through a buffer on the device.
 
-    There is one buffer: copies and kernels follow each other in one stream, and the copies take
-    nearly all of the time.
+    There is one buffer: copies and kernels follow each other in one stream. A second would hide the
+    kernels behind the copies, which should take far longer than they.
 
     Parameters
     ----------

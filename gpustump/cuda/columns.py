@@ -19,7 +19,7 @@ from gpustump.columns import midpoint
 from gpustump.cuda import memory
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes, write_feature
 from gpustump.cuda.device import Device, OutOfDeviceMemoryError
-from gpustump.cuda.layout import Group, column_bits, groups_of, n_bytes, padded
+from gpustump.cuda.layout import BIN, Group, column_bits, groups_of, n_bytes, padded
 from gpustump.cuda.orders import Orders
 from gpustump.cuda.sorting import MARK, Cuts, cuts_of, sorted_feature
 from gpustump.cuda.table import Table
@@ -48,6 +48,7 @@ class Bins:
     facts: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    _edges: dict[int, list[int]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, found: Sequence[Cuts], n_samples: int) -> Bins:
@@ -55,7 +56,7 @@ class Bins:
         n_bins = np.asarray([len(cuts.low) for cuts in found])
         n_present = np.asarray([cuts.ends[-1] for cuts in found])
         first = np.cumsum(n_bins + 1) - (n_bins + 1)
-        facts = np.zeros((int(np.sum(n_bins + 1)), 4), dtype=np.int64)
+        facts = np.zeros((int(np.sum(n_bins + 1)), BIN), dtype=np.int64)
         low, high = np.full(len(facts), np.nan), np.full(len(facts), np.nan)
         for j, cuts in enumerate(found):
             own = slice(first[j], first[j] + n_bins[j])
@@ -74,16 +75,19 @@ class Bins:
         """The `Feature` of `search.cu`, (n_features, 3)."""
         return np.stack([self.first, self.n_bins, self.n_present], axis=1)
 
-    def at(self, feature: int, position: int) -> int:
-        """The bin of a feature, counted within it, that holds a sorted position."""
-        first = self.first[feature]
-        offsets = self.facts[first : first + self.n_bins[feature], 0]
-        return int(np.searchsorted(offsets, position, side="right")) - 1
+    def at(self, feature: int, position: int) -> tuple[int, int, int]:
+        """The bin that holds a sorted position: number, begin and end."""
+        edges = self._edges_of(feature)
+        bin_ = bisect.bisect_right(edges, position) - 1
+        return bin_, edges[bin_], edges[bin_ + 1]
 
-    def begin_and_end(self, feature: int, bin_: int) -> tuple[int, int]:
-        """The sorted positions of a bin."""
-        begin, n_inside = self.facts[self.first[feature] + bin_, :2].tolist()
-        return begin, begin + n_inside
+    def _edges_of(self, feature: int) -> list[int]:
+        """Where a feature's bins begin, and the end of the last: asked for once or more a round."""
+        if feature not in self._edges:
+            first = self.first[feature]
+            own = self.facts[first : first + self.n_bins[feature] + 1, 0]  # and what is missing
+            self._edges[feature] = own.tolist()
+        return self._edges[feature]
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,8 @@ class DeviceColumns:
         bins = self.bins
         if position + 1 >= bins.n_present[feature]:
             return math.inf
-        bin_ = bins.at(feature, position)
-        if position + 1 == bins.begin_and_end(feature, bin_)[1]:
+        bin_, _, end = bins.at(feature, position)
+        if position + 1 == end:
             slot = bins.first[feature] + bin_
             dtype = arrays.working_dtype(self.table.dtype)
             return midpoint(*np.asarray([bins.high[slot], bins.low[slot + 1]], dtype))
@@ -211,7 +215,9 @@ def _prepared(table: Table, plan: memory.Plan) -> DeviceColumns:
         return sorted_feature(column)[0]
 
     orders = Orders(device, table.n_features, plan.n_orders, sort)
-    found = [cuts for group in groups for cuts in _coded(table, group, codes, orders)]
+    found = [
+        cuts for group in groups for cuts in _coded(table, group, codes, orders, plan.staged_bytes)
+    ]
     orders.publish()
     bins = Bins.of(found, table.n_samples)
     there = device.array(bins.facts), device.array(bins.features)
@@ -219,12 +225,16 @@ def _prepared(table: Table, plan: memory.Plan) -> DeviceColumns:
 
 
 def _coded(
-    table: Table, group: Group, codes: ResidentCodes | StreamedCodes, orders: Orders
+    table: Table,
+    group: Group,
+    codes: ResidentCodes | StreamedCodes,
+    orders: Orders,
+    staged_bytes: int,
 ) -> list[Cuts]:
     """Sort a group's features, write their codes, and tell how they were cut."""
     written, found = codes.group(group), []
     features = range(group.first, group.first + group.n_features)
-    for feature, column in zip(features, table.columns(features), strict=True):
+    for feature, column in zip(features, table.columns(features, staged_bytes), strict=True):
         order, keys = sorted_feature(column)
         cuts = cuts_of(keys, arrays.dtype_name(column))
         write_feature(table.device, order, cuts, group, feature - group.first, written)

@@ -1,8 +1,8 @@
 // What all kernels share: the words for numbers, and reductions over a block.
 //
 // Every kernel is right for any launch shape, one thread included: blocks stride over the grid's
-// work and threads over the block's, and nothing relies on how threads form warps. That costs
-// little, and lets an ordinary C++ compiler build the same files for the CPU, where they are tested.
+// work and threads over the block's, and nothing relies on how threads form warps. So an ordinary
+// C++ compiler can build the same files for the CPU, where they are tested.
 //
 // What a block adds up is integers, so no order matters, and no floating-point sum is formed
 // anywhere but `score + vote`, one term at a time.

@@ -22,7 +22,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.notices import readable_bytes
-from gpustump.placement import DeviceError, check_usable, cupy_device
+from gpustump.placement import OLDEST, DeviceError, capability_of, check_usable, cupy_device
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -47,9 +47,7 @@ THREADS = 256
 """Of a block, but for kernels whose blocks are as large as can be."""
 
 _BLOCKS_A_PROCESSOR = 8
-
-OLDEST = (7, 0)
-"""The least compute capability that the kernels are made for."""
+"""As many of `THREADS` as a processor runs at once."""
 
 
 _SHARED_FOR_ALL = 48 * 1024
@@ -156,16 +154,21 @@ def device_named(place: str) -> Device | None:
     DeviceError
         If there is no such device.
     """
-    return _device(cupy_device(place)[1])
+    index = cupy_device(place)[1]
+    try:
+        return _device(index)
+    except (DeviceError, TooOldError):
+        return None
 
 
 @functools.cache
-def _device(index: int) -> Device | None:
-    try:
-        check_usable(f"cuda:{index}")  # CuPy may be there and yet lack what it needs to compile
-        return CupyDevice(index)
-    except RuntimeError:
-        return None
+def _device(index: int) -> Device:
+    check_usable(f"cuda:{index}")  # CuPy may be there and yet lack what it needs to compile
+    return CupyDevice(index)
+
+
+class TooOldError(RuntimeError):
+    """A device that the kernels are not made for; the reference can use it."""
 
 
 class _Arriving:
@@ -195,7 +198,7 @@ class CupyDevice:
 
     Raises
     ------
-    RuntimeError
+    TooOldError
         If the device is older than the kernels are made for.
     """
 
@@ -207,10 +210,8 @@ class CupyDevice:
         self._device = cupy.cuda.Device(index)
         self._out_of_memory = cupy.cuda.memory.OutOfMemoryError
         attributes = self._device.attributes
-        *major, minor = self._device.compute_capability
-        version = (int("".join(major)), int(minor))
-        if version < OLDEST:
-            raise RuntimeError(f"{self.name} has compute capability {version}, below {OLDEST}")
+        if capability_of(self._device) < OLDEST:
+            raise TooOldError(f"{self.name} is older than the kernels are made for")
         self.n_processors = attributes["MultiProcessorCount"]
         self.most_threads = attributes["MaxThreadsPerBlock"]
         self.most_shared = attributes["MaxSharedMemoryPerBlockOptin"]

@@ -1,9 +1,9 @@
 """D_t on the device: the samples' state and the search for the next stump, advanced together.
 
 This is `gpustump.distribution.Distribution` for a device's columns: the same integers as the
-reference in every round. Nothing but those integers comes to the host, in one copy a round.
-`advance` queues all that follows from a stump, the search for the next one included, and returns;
-whoever asks for a result waits.
+reference in every round. Those integers, and the two values beside the cut, come to the host in
+one copy a round, unless a sorted order has to be asked for. `advance` queues all that follows from
+a stump, the search for the next one included, and returns; whoever asks for a result waits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How codes lie in memory: features side by side, in groups as wide as the table of their sums.
+"""How things lie in the device's memory: codes, features side by side, and what the kernels note.
 
-`codes.cu` says what a group looks like, and `add` in `sweep.cu` why.
+`codes.cu` says what a group of features looks like, and `add` in `sweep.cu` why.
 """
 
 from __future__ import annotations
@@ -22,8 +22,16 @@ _LEAST_COLUMN_BITS = 3
 _COLUMN_BYTES = 4096
 """Of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
 
-_SAMPLES_OF_BLOCK = 4096
-"""With fewer samples to a block, clearing its table would take longer than filling it."""
+_SAMPLES_OF_BLOCK = 1024
+"""Fewer are not worth another block, whose table has to be cleared and added up. A guess, so far:
+`python -m bench profile --shapes` on a small table can tell."""
+
+PIECE, MOST_PIECES = 2048, 32
+"""The samples of a bin that a block scans, and how many pieces a bin is cut into at most."""
+
+BIN, FEATURE, PROFILE, EDGE, COUNTS, LISTED, PIECE_WORDS, EXTREMES = 4, 3, 8, 5, 3, 2, 1, 5
+RESULT, TABLE, BEST, BEST_EDGE, SUMS, GROUP = 14, 5, 4, 3, 4, 5
+"""Words of eight bytes in the structures of `search.cu` and `sweep.cu`, which explain them."""
 
 
 class Group(NamedTuple):
@@ -79,17 +87,19 @@ def table_bytes(column_bits: int) -> int:
 def described(device: Device, groups: tuple[Group, ...], n_samples: int) -> tuple[np.ndarray, int]:
     """Groups as `add` takes them, and how many blocks are to work on them.
 
-    A group gets blocks in proportion to its width, all together as many as the device can hold.
+    A processor has room for one block's table. Each group gets a block; the other processors go,
+    one by one, to the group whose blocks have most to do.
     """
-    lanes = sum(1 << group.width_bits for group in groups)
-    in_a_processor = device.most_shared // table_bytes(column_bits(device))
-    at_once = device.n_processors * max(1, min(2, in_a_processor))
     most = max(1, -(-n_samples // _SAMPLES_OF_BLOCK))
-    table = np.zeros((len(groups) + 1, 5), dtype=np.int64)
-    block = 0
+    n_blocks = [1] * len(groups)
+    for _ in range(device.n_processors - len(groups)):
+        shares = [
+            (1 << group.width_bits) / n if n < most else 0.0
+            for group, n in zip(groups, n_blocks, strict=True)
+        ]
+        n_blocks[shares.index(max(shares))] += max(shares) > 0
+    table = np.zeros((len(groups) + 1, GROUP), dtype=np.int64)
     for row, group in zip(table, groups, strict=False):
-        fair = round(at_once * (1 << group.width_bits) / lanes)
-        row[:] = (group.first, group.n_features, group.width_bits, group.first_byte, block)
-        block += min(most, max(1, fair))
-    table[-1, 4] = block
-    return table, block
+        row[:4] = (group.first, group.n_features, group.width_bits, group.first_byte)
+    table[1:, 4] = np.cumsum(n_blocks)
+    return table, sum(n_blocks)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpustump.cuda.layout import groups_of, n_bytes, padded
+from gpustump.cuda import layout
+from gpustump.cuda.layout import groups_of, n_bytes, padded, table_bytes
 from gpustump.notices import readable_bytes
 from gpustump.placement import DeviceError
 
@@ -22,16 +23,22 @@ _SORTING_BYTES = 64
 
 _ORDER_BYTES = 4
 
-_FEATURE_BYTES = 4096 + 256 * (64 + 32 + 16)
+_SLOTS = 256
+"""Of a feature: its bins, and one for what is missing."""
+
+_FEATURE_BYTES = table_bytes(0) + 8 * _SLOTS * (layout.BIN + layout.PROFILE + layout.LISTED)
 """Histograms, bins, and what is known of them."""
 
-_PIECE_BYTES, _MOST_PIECES = 48, 32 * 256
-"""Of what is noted of a piece of a bin while it is scanned, and how many a feature has at most."""
+_PIECE_BYTES = 8 * (layout.PIECE_WORDS + layout.EXTREMES)
+"""Of what is noted of a piece of a bin while it is scanned."""
 
 _FIXED_BYTES = 2**20
 
 _LEAST_BUFFER, _MOST_BUFFER = 2**20, 2**28
-"""Bytes of codes that are streamed at a time; more would not make a copy quicker."""
+"""Bytes of codes that are streamed at a time: enough for a copy not to be short."""
+
+_MOST_STAGED = 2**30
+"""Bytes of a host table's columns that are on the device at a time, while it is prepared."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +51,13 @@ class Plan:
         Features whose sorted orders are kept.
     buffer_bytes : int or None
         Codes are streamed through a buffer of this size; None if all stay on the device.
+    staged_bytes : int
+        For columns of a host table, while it is prepared; one column always finds room.
     """
 
     n_orders: int
     buffer_bytes: int | None
+    staged_bytes: int
 
 
 def least_bytes(n_samples: int, n_features: int) -> int:
@@ -76,14 +86,20 @@ def plan(n_samples: int, n_features: int, budget: int, device: str) -> Plan:
     codes = _of_codes(n_samples, n_features)
     free = budget - _without_codes(n_samples, n_features)
     if codes <= free:
-        return Plan(min(n_features, 1 + (free - codes) // of_order), None)
+        return _shared_out(free - codes, n_features, of_order, None)
     buffer = min(free // 2, _MOST_BUFFER)  # and as much for codes while they are written
-    return Plan(min(n_features, 1 + (free - 2 * buffer) // of_order), buffer)
+    return _shared_out(free - 2 * buffer, n_features, of_order, buffer)
+
+
+def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -> Plan:
+    """What is left goes to staged columns, a quarter at most, and to orders."""
+    staged = min(free // 4, _MOST_STAGED)
+    return Plan(min(n_features, 1 + (free - staged) // of_order), buffer, staged)
 
 
 def _without_codes(n_samples: int, n_features: int) -> int:
     of_sample = _SAMPLE_BYTES + _SORTING_BYTES + _ORDER_BYTES
-    n_pieces = min(_MOST_PIECES, 256 + n_samples // 2048)
+    n_pieces = min(_SLOTS * layout.MOST_PIECES, _SLOTS + n_samples // layout.PIECE)
     of_feature = _FEATURE_BYTES + _PIECE_BYTES * n_pieces
     return n_samples * of_sample + n_features * of_feature + _FIXED_BYTES
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.cuda.device import Device, OutOfDeviceMemoryError
+from gpustump.placement import DeviceError
 
 Made = TypeVar("Made")
 
@@ -81,14 +82,20 @@ class Orders:
         return self._held[feature]
 
     def making_room(self, make: Callable[[], Made]) -> Made:
-        """What `make` returns; where memory is short, orders are given up for it one by one."""
+        """What `make` returns; where memory is short, orders are given up for it one by one.
+
+        Raises
+        ------
+        DeviceError
+            If it is too short even without any.
+        """
         while True:
             try:
                 with self._device.active():
                     return make()
-            except OutOfDeviceMemoryError:
+            except OutOfDeviceMemoryError as error:
                 if not self._held:
-                    raise
+                    raise DeviceError(f"{self._device.name} is out of memory: {error}") from error
                 self._forget_oldest()
                 self._capacity = max(1, len(self._held))
                 self.publish()

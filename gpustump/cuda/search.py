@@ -12,17 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.arrays import Array
+from gpustump.cuda import layout
 from gpustump.cuda.columns import DeviceColumns
 from gpustump.cuda.device import THREADS, blocks_for
 from gpustump.cuda.sweep import Sweep
 from gpustump.distribution import Factors
-
-_PIECE, _MOST_PIECES = 2048, 32
-"""The samples of a bin that a block scans, and at most so many pieces."""
-
-_PROFILE, _EDGE, _COUNTS, _EXTREMES, _LISTED, _PIECE_WORDS, _RESULT = 8, 5, 3, 5, 2, 1, 14
-_BEST, _BEST_EDGE = 4, 3
-"""Words of eight bytes in the structures of `search.cu`, which explains them."""
 
 _RUNNING_BYTES = 2 * 256 * 8
 """Of shared memory, for the running sums of `weigh`."""
@@ -73,11 +67,14 @@ class Search:
             return device.xp.zeros(shape, dtype=np.int64)
 
         self._columns, self._device = columns, device
-        self._profile, self._edges = words(n_slots, _PROFILE), words(n_features, _EDGE)
-        self._counts, self._listed = words(_COUNTS), words(n_slots, _LISTED)
-        self._pieces, self._extremes = words(n_pieces, _PIECE_WORDS), words(n_pieces, _EXTREMES)
+        self._profile, self._edges = words(n_slots, layout.PROFILE), words(n_features, layout.EDGE)
+        self._counts, self._listed = words(layout.COUNTS), words(n_slots, layout.LISTED)
+        self._pieces, self._extremes = (
+            words(n_pieces, layout.PIECE_WORDS),
+            words(n_pieces, layout.EXTREMES),
+        )
         self._wanted = device.xp.zeros(n_features, dtype=np.uint32)
-        self._result = words(_RESULT)
+        self._result = words(layout.RESULT)
         self._table = device.array(columns.table.description())
         self._pending: Callable[[], np.ndarray] | None = None
         self._found: Found
@@ -91,7 +88,7 @@ class Search:
             "weigh", columns.n_features, THREADS, sweep.histograms, columns.features_there,
             columns.bins_there, columns.n_features, halvings, self._profile, self._edges,
             self._counts, self._wanted, sweep.sums, self._result,
-            shared=_RUNNING_BYTES + 8 * _BEST_EDGE * THREADS,
+            shared=_RUNNING_BYTES + 8 * layout.BEST_EDGE * THREADS,
         )  # fmt: skip
         self._queue_looking(sweep)
 
@@ -116,21 +113,21 @@ class Search:
         launch, columns = self._device.launch, self._columns
         n_features, n_bins = columns.n_features, len(columns.bins)
         addresses, full = columns.orders.addresses, self._device.most_threads
-        most = blocks_for(len(self._pieces) * THREADS, self._device)
+        n_blocks = blocks_for(len(self._pieces) * THREADS, self._device)  # a block to a piece
         launch(
             "list_bins", blocks_for(n_bins, self._device), THREADS, columns.bins_there, n_bins,
             self._edges, n_features, addresses, self._profile, self._result, self._counts,
-            self._listed, self._pieces, self._wanted, shared=8 * _BEST * THREADS,
+            self._listed, self._pieces, self._wanted, shared=8 * layout.BEST * THREADS,
         )  # fmt: skip
         launch(
-            "scan", most, THREADS, self._pieces, self._counts,
+            "scan", n_blocks, THREADS, self._pieces, self._counts,
             columns.bins_there, addresses, sweep.signed, self._extremes,
-            shared=8 * _EXTREMES * THREADS,
+            shared=8 * layout.EXTREMES * THREADS,
         )  # fmt: skip
         launch(
             "finish", 1, full, self._listed, self._counts, self._extremes, columns.bins_there,
             self._edges, n_features, addresses, self._table, self._profile, self._result,
-            shared=8 * _BEST * full,
+            shared=8 * layout.BEST * full,
         )  # fmt: skip
         self._pending = self._device.sent(self._result)
 
@@ -151,5 +148,5 @@ class Search:
 def _n_pieces(facts: np.ndarray) -> int:
     """How many pieces all bins are cut into if all of them are scanned; at least one."""
     n_inside = facts[facts[:, 3] > 0, 1]
-    size = np.maximum(_PIECE, -(-n_inside // _MOST_PIECES))
+    size = np.maximum(layout.PIECE, -(-n_inside // layout.MOST_PIECES))
     return max(1, int(np.sum(-(-(n_inside - 1) // size))))

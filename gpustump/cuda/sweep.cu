@@ -27,6 +27,9 @@ struct Sums {
 // codes     tiles of the stump's group of 2**width_bits features, from the sample `first` on
 // votes     a stump's votes, if cut_bin is -1; otherwise they follow from the codes: `polarity` up
 //           to the cut's bin, and in it for the marked samples if it is parted. Bin 256: all.
+// grow, keep what wrong and right samples' weights are multiplied by
+// anew      `change` is the whole new integer, rather than by how much it grew
+// masses    the first round's integers; null if all are `equal_mass`
 // change    what is added to the histograms, times 2, plus 1 for a positive label
 // sums      total, mass, mistaken, least: grow by those of the new integers
 KERNEL advance(const uint8* codes, int64 width_bits, int64 feature, const int8* votes, int64 cut_bin,
@@ -79,8 +82,9 @@ struct Group {
 // bank, let alone in a word, whatever the codes. And all lanes of a wide group hold the same
 // samples, so a change of zero is passed over by the whole warp.
 //
-// No chip adds 64-bit integers in shared memory in one step, so a sum is two words: the lower one's
-// carry is seen in what `atomicAdd` returns, and goes into the upper one with the upper half. The
+// Adding 64-bit integers in shared memory would be a loop of compare-and-swap (so says the machine
+// code for compute capability 9.0), so a sum is two words: the lower one's carry is seen in what
+// `atomicAdd` returns, and goes into the upper one with the upper half. The
 // changes are added as they are, times 2 but without the label; the sums fit even so.
 //
 // COLUMN_BITS  the table has 2**COLUMN_BITS columns, no fewer than the widest group has features:

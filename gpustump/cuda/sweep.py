@@ -15,7 +15,7 @@ from gpustump.arrays import Array
 from gpustump.cuda.codes import Part
 from gpustump.cuda.columns import DeviceColumns
 from gpustump.cuda.device import THREADS, blocks_for
-from gpustump.cuda.layout import column_bits, padded, table_bytes
+from gpustump.cuda.layout import SUMS, column_bits, padded, table_bytes
 from gpustump.distribution import Factors
 from gpustump.scan import Cut
 from gpustump.weights import TOP, in_units
@@ -25,9 +25,6 @@ _ALL = 256
 
 _BY_VOTES = -1
 """Instead of a cut's bin: the votes are given."""
-
-_SUMS = 4
-"""Words of eight bytes in `Sums`."""
 
 
 class Step(NamedTuple):
@@ -117,9 +114,11 @@ class Sweep:
         if cut is not None:
             left, missing = cut.polarity, cut.missing
             if cut.position is not None:
-                bin_ = self._columns.bins.at(cut.feature, cut.position)
-                is_parted = self._marked(cut, bin_)
-        votes = self._change if step.votes is None else step.votes  # or any array: it is not read
+                bin_, begin, end = self._columns.bins.at(cut.feature, cut.position)
+                is_parted = cut.position + 1 < end
+                if is_parted:
+                    self._mark(cut.feature, begin, cut.position + 1)
+        votes = 0 if step.votes is None else step.votes
         masses = 0 if self._masses is None else self._masses
         for part, width_bits, place in self._parts_with(cut):
             n = min(part.n, self._columns.n_samples - part.first)
@@ -128,27 +127,16 @@ class Sweep:
                 votes, bin_, int(is_parted), left, missing, self._marks, self._n_done, step.vote,
                 factors.grown, factors.kept, int(step.anew), part.first, n, self.signed,
                 self._scores, masses, self._equal_mass, self._change, self.sums,
-                shared=8 * _SUMS * THREADS,
+                shared=8 * SUMS * THREADS,
             )  # fmt: skip
 
-    def _marked(self, cut: Cut, bin_: int) -> bool:
-        """Mark the left side of a cut inside a bin; whether it is one."""
-        assert cut.position is not None
-        begin, end = self._columns.bins.begin_and_end(cut.feature, bin_)
-        if cut.position + 1 == end:
-            return False
-        order, n = self._columns.orders.address(cut.feature), cut.position + 1 - begin
+    def _mark(self, feature: int, begin: int, end: int) -> None:
+        """Mark the samples between two sorted positions, the left side of a cut inside a bin."""
+        order = self._columns.orders.address(feature)
         self._device.launch(
-            "mark",
-            blocks_for(n, self._device),
-            THREADS,
-            order,
-            begin,
-            begin + n,
-            self._n_done,
-            self._marks,
-        )
-        return True
+            "mark", blocks_for(end - begin, self._device), THREADS, order, begin, end,
+            self._n_done, self._marks,
+        )  # fmt: skip
 
     def _parts_with(self, cut: Cut | None) -> Iterator[tuple[Part, int, int]]:
         """The codes of the cut's feature, part by part: with their width and its place there."""

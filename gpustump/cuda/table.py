@@ -13,11 +13,12 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.cpu.team import Team, ranges, threads_of
 from gpustump.cuda.device import Device
+from gpustump.cuda.layout import TABLE
 
-_STAGED_BYTES = 2**28
-"""Of a host table's columns that are gathered at a time: a table stored by rows is read that much
-less often."""
+_STAGED_BYTES = 2**26
+"""Of page-locked memory, through which a host table's columns go."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +68,47 @@ class Table:
         """One feature's values (n_samples,), in X's library, as they are compared."""
         return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
 
-    def columns(self, features: Sequence[int]) -> Iterator[Array]:
-        """Neighbouring features' values on the device, in turn, as they are compared."""
+    def columns(self, features: Sequence[int], staged_bytes: int = 0) -> Iterator[Array]:
+        """Neighbouring features' values on the device, in turn, as they are compared.
+
+        From the host, as many columns come at a time as there are bytes for, but one at least.
+        """
         if self.there is not None:
             for feature in features:
                 yield arrays.as_working(arrays.picked(self.there[:, feature], self.rows_there))
             return
-        rows = slice(None) if self.rows is None else np.asarray(arrays.to_host(self.rows))
-        at_once = max(1, _STAGED_BYTES // (self.n_samples * self.X.dtype.itemsize))
+        at_once = max(1, staged_bytes // (self.n_samples * self.X.dtype.itemsize))
         for start in range(0, len(features), at_once):
             some = features[start : start + at_once]
-            block = self.X[rows, some[0] : some[-1] + 1]
-            for column in np.ascontiguousarray(block.T):
-                yield self.device.array(arrays.as_working(arrays.plain(column)))
+            block = self._brought(some[0], some[-1] + 1)
+            for place in range(len(some)):
+                yield arrays.as_working(block[:, place])
+
+    def _brought(self, low: int, high: int) -> Array:
+        """Some columns of a host table on the device, (n_samples, high - low).
+
+        Rows are gathered into page-locked memory by several threads, and sent from there, so that
+        nothing is turned around on the host.
+        """
+        dtype = self.X.dtype.newbyteorder("=")
+        width = high - low
+        size = max(1, _STAGED_BYTES // (width * dtype.itemsize))
+        staged = self.device.pinned(min(size, self.n_samples) * width * dtype.itemsize)
+        block = self.device.xp.empty((self.n_samples, width), dtype=dtype)
+        rows = None if self.rows is None else np.asarray(arrays.to_host(self.rows))
+        team = Team(threads_of(None))
+        for start, end in ranges(self.n_samples, size):
+            here = staged[: (end - start) * width * dtype.itemsize].view(dtype).reshape(-1, width)
+
+            def gather(part: tuple[int, int], start: int = start, here: np.ndarray = here) -> None:
+                some = slice(start + part[0], start + part[1])
+                taken = some if rows is None else rows[some]
+                np.copyto(here[slice(*part)], self.X[taken, low:high])
+
+            team.each(gather, ranges(end - start, -(-(end - start) // team.size)))
+            self.device.upload(here, block[start:end])
+            self.device.sent(block[:1, :1])()  # it is there: the page-locked memory is free again
+        return block
 
     def host_values(self, feature: int, samples: np.ndarray) -> np.ndarray:
         """Some samples' values of a feature, on the host, in X's own dtype."""
@@ -89,7 +118,7 @@ class Table:
     def description(self) -> np.ndarray:
         """The `Table` of `search.cu`."""
         if self.there is None:
-            return np.zeros(5, dtype=np.int64)
+            return np.zeros(TABLE, dtype=np.int64)
         rows = 0 if self.rows_there is None else self.device.address(self.rows_there)
         address, size = self.device.address(self.there), self.there.dtype.itemsize
         return np.asarray([address, *self.there.strides, size, rows])
