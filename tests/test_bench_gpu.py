@@ -75,7 +75,7 @@ def test_wheels_in_a_folder_are_used_without_network(tmp_path):
     [
         ([], "name the folder"),
         (["--fast", "x"], "--fast is no option"),
-        (["x", "dance"], "dance is no step; there are devices tests"),
+        (["x", "dance"], "dance is no step; there are devices profile"),
     ],
 )
 def test_nonsense_is_refused_by_name(arguments, complaint, tmp_path):
