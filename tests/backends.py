@@ -114,10 +114,6 @@ def _to_cupy(x: np.ndarray) -> Any:
     return cupy.asarray(x)
 
 
-def _no_compiler() -> str | None:
-    return None if cuda_on_cpu.COMPILER else "there is no C++ compiler"
-
-
 BACKENDS = (
     Backend("numpy", np.array, np.asarray),
     Backend("numpy-direct", np.array, np.asarray, _missing("numba"), kernels="direct"),
@@ -126,7 +122,7 @@ BACKENDS = (
         "numpy-cuda",
         np.array,
         np.asarray,
-        _no_compiler(),
+        cuda_on_cpu.unusable(),
         kernels="cuda",
         device=functools.cache(cuda_on_cpu.OnCpu),
     ),

@@ -33,6 +33,12 @@ FLAGS = (
     "-Wl,-Bsymbolic",  # the C library has an `advance` too
 )  # fmt: skip
 
+PROBE = """
+#include <atomic>
+#include <barrier>
+extern "C" int probe() { int x = 0; std::barrier b(1); return std::atomic_ref(x).fetch_add(1); }
+"""
+
 MAIN = """
 #include "cuda_on_cpu.hpp"
 {includes}
@@ -66,6 +72,17 @@ NUMBERS = (
 NUMBER = """
 extern "C" double number_{at}() {{ return double({expression}); }}
 """
+
+
+@functools.cache
+def unusable() -> str | None:
+    """Why the kernels cannot be built here, if so: it takes the threads of C++20."""
+    if COMPILER is None:
+        return "there is no C++ compiler"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [COMPILER, *FLAGS, "-x", "c++", "-", "-o", f"{folder}/probe.so"]
+        done = subprocess.run(command, input=PROBE, capture_output=True, text=True)
+    return f"{COMPILER} does not know C++20 well enough" if done.returncode else None
 
 
 def program(sources: dict[str, str]) -> str:

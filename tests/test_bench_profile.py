@@ -11,7 +11,7 @@ from cuda_on_cpu import OnCpu
 from bench import profile
 from bench.__main__ import main
 
-pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
+pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
 
 def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):

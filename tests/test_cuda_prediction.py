@@ -16,7 +16,7 @@ from gpustump import Member, StumpEnsemble
 from gpustump.cuda import prediction
 from gpustump.stump import Stump
 
-pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
+pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
 DTYPES = ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32"]
 DTYPES += ["uint32", "int64", "uint64"]

@@ -34,7 +34,7 @@ NOT_OURS = "race:_dl_deallocate_tls"
 @functools.cache
 def sanitizer() -> str | None:
     """The run-time library, to be loaded first; None if there is none, or it does not work here."""
-    if not cuda_on_cpu.COMPILER or not sys.platform.startswith("linux"):
+    if cuda_on_cpu.unusable() or not sys.platform.startswith("linux"):
         return None
     done = subprocess.run(
         [cuda_on_cpu.COMPILER, "-print-file-name=libtsan.so"], capture_output=True, text=True

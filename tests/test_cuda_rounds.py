@@ -34,7 +34,7 @@ from gpustump.cuda import columns, device, layout, memory, sorting, sweep
 from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 
-pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
+pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
 
 def budget(X: np.ndarray, n_orders: int, *, streamed: bool = False) -> int:

@@ -24,7 +24,7 @@ from gpustump.cuda.search import Search
 from gpustump.distribution import Factors
 from gpustump.stump import Stump
 
-pytestmark = pytest.mark.skipif(not cuda_on_cpu.COMPILER, reason="there is no C++ compiler")
+pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
 
 def problem(n_samples: int = 900, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
