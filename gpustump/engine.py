@@ -113,7 +113,7 @@ def prepare(
 
         table = X if place is None else arrays.to_host(X)
         try:
-            return device_columns.prepare(table, rows, device, budget=limit)
+            return device_columns.prepare(table, rows, device, budget=limit, n_jobs=n_jobs)
         except DeviceError:
             if place is not None or limit is not None or arrays.library_name(X) == "cupy":
                 raise

@@ -61,6 +61,7 @@ def ways(X: np.ndarray) -> Iterator[Way]:
     yield way("least shared memory", OnCpu(most_shared=48 * 1024))
     yield way("one order at a time", OnCpu(), budget=budget(X, 1))
     yield way("host table", OnCpu(), host)
+    yield way("host table, one thread there", OnCpu(), host, n_jobs=1)
     yield way("host table, one order at a time", OnCpu(), host, budget=budget(X, 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "MOST_BINS", 3)

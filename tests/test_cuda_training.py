@@ -21,6 +21,7 @@ from gpustump.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.cuda.distribution import CudaDistribution
 from gpustump.cuda.orders import Orders
 from gpustump.cuda.search import Search
+from gpustump.cuda.table import Table
 from gpustump.distribution import Factors
 from gpustump.stump import Stump
 
@@ -66,6 +67,21 @@ def test_a_file_is_trained_on_the_device_from_where_it_lies(device, mapped, n_cl
     assert found.rounds_ == expected.rounds_
     assert found.device_ == "cuda:0"
     assert device.launched.count("weigh") >= 12
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3, None])
+@pytest.mark.parametrize("dtype", ["float32", ">f8", "bool", "int16", "float16"])
+def test_columns_of_a_host_table_arrive_whatever_its_layout(monkeypatch, dtype, n_jobs):
+    """In pieces of some rows, some columns at a time."""
+    monkeypatch.setattr("gpustump.cuda.table._STAGED_BYTES", 1000)
+    random = np.random.default_rng(2)
+    X = (random.normal(size=(777, 9)) * 5).astype(dtype)
+    for layout in (X, np.asfortranarray(X), X[::-1, ::-1]):
+        for rows in (None, random.permutation(777)[:500]):
+            given = Table.of(layout.view(np.memmap), rows, OnCpu(), n_jobs)
+            arrived = np.stack(list(given.columns(range(2, 8), 2 * 777 * X.itemsize)), axis=1)
+            expected = layout[:, 2:8] if rows is None else layout[rows, 2:8]
+            assert (arrived.astype(float) == expected.astype(float)).all()
 
 
 def test_weights_of_zero_early_stopping_and_going_on_later(device, mapped):

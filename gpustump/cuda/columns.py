@@ -167,7 +167,12 @@ class DeviceColumns:
 
 
 def prepare(
-    X: Array, rows: Array | None, device: Device, *, budget: int | None = None
+    X: Array,
+    rows: Array | None,
+    device: Device,
+    *,
+    budget: int | None = None,
+    n_jobs: int | None = None,
 ) -> DeviceColumns:
     """Sort and code a table.
 
@@ -180,6 +185,8 @@ def prepare(
     device : Device
     budget : int, optional
         Bytes of the device's memory that may be used; by default most of what is free.
+    n_jobs : int, optional
+        Threads that gather the columns of a host table.
 
     Raises
     ------
@@ -187,7 +194,7 @@ def prepare(
         If its memory is too small.
     """
     with device.active():
-        table, free = Table.of(X, rows, device), device.free_bytes()
+        table, free = Table.of(X, rows, device, n_jobs), device.free_bytes()
     budget = min(budget or free, free - free // 10)
     while True:
         plan = memory.plan(table.n_samples, table.n_features, budget, device.name)

@@ -36,6 +36,8 @@ class Table:
         X as an array of the device's library, in the same memory; None if X is on the host.
     rows_there : array (n_samples,) of int64, or None
         The rows on the device.
+    team : Team
+        Threads that gather columns on the host.
     """
 
     device: Device
@@ -43,13 +45,14 @@ class Table:
     rows: Array | None
     there: Array | None
     rows_there: Array | None
+    team: Team
 
     @classmethod
-    def of(cls, X: Array, rows: Array | None, device: Device) -> Table:
+    def of(cls, X: Array, rows: Array | None, device: Device, n_jobs: int | None = None) -> Table:
         """The table for a device; `rows` are brought there."""
         there = device.array(X) if device.takes(X) else None
         rows_there = None if rows is None else device.array(rows).astype(np.int64)
-        return cls(device, X, rows, there, rows_there)
+        return cls(device, X, rows, there, rows_there, Team(threads_of(n_jobs)))
 
     @property
     def n_samples(self) -> int:
@@ -96,7 +99,6 @@ class Table:
         staged = self.device.pinned(min(size, self.n_samples) * width * dtype.itemsize)
         block = self.device.xp.empty((self.n_samples, width), dtype=dtype)
         rows = None if self.rows is None else np.asarray(arrays.to_host(self.rows))
-        team = Team(threads_of(None))
         for start, end in ranges(self.n_samples, size):
             here = staged[: (end - start) * width * dtype.itemsize].view(dtype).reshape(-1, width)
 
@@ -105,7 +107,7 @@ class Table:
                 taken = some if rows is None else rows[some]
                 np.copyto(here[slice(*part)], self.X[taken, low:high])
 
-            team.each(gather, ranges(end - start, -(-(end - start) // team.size)))
+            self.team.each(gather, ranges(end - start, -(-(end - start) // self.team.size)))
             self.device.upload(here, block[start:end])
             self.device.sent(block[:1, :1])()  # it is there: the page-locked memory is free again
         return block
