@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> str:
     data = synthetic(options.samples, options.features)
     y = np.where(data.y > 0, 1.0, -1.0)
     X = device.array(data.X)
-    from_host, _ = _timed(device, lambda: prepare(data.X, None, device))
+    from_host = _timed(device, lambda: prepare(data.X, None, device))[0]
     on_device, columns = _timed(device, lambda: prepare(X, None, device))
     if not isinstance(columns.codes, ResidentCodes):
         raise UsageError("the codes do not fit into the GPU's memory: fewer samples, please")
@@ -214,8 +214,9 @@ def _of_nothing(device: Device) -> float:
 
 
 def _shapes(device: Device, X: Any, y: np.ndarray) -> str:
-    """`add` over all samples, with groups and tables of so many columns, and so many threads."""
+    """`add` over all samples: groups and tables of so many columns, threads and blocks."""
     rows = []
+    padded = layout.padded(len(y))
     most = device.most_shared
     for bits in (3, 4, 5):
         if layout.table_bytes(bits) > most:
@@ -224,27 +225,38 @@ def _shapes(device: Device, X: Any, y: np.ndarray) -> str:
         try:
             columns = prepare(X, None, device)
             run = CudaDistribution(columns, y, np.ones(len(y)))
+            by_grid = {}  # a large table has as many blocks as processors, in any case
+            for samples in (4096, 1024, 256):
+                described = layout.described(device, columns.groups, padded, samples)
+                by_grid[described[1]] = described
             for threads in (256, 512, device.most_threads):
-                seconds = _add_alone(device, columns, run, threads)
-                rows.append([str(1 << bits), str(threads), number(seconds * 1e6)])
+                for groups, grid in by_grid.values():
+                    seconds = _add_alone(device, columns, run, threads, groups, grid)
+                    figures = (1 << bits, threads, grid)
+                    rows.append([*map(str, figures), number(seconds * 1e6)])
         finally:
             device.most_shared = most
-    return markdown(["columns", "threads", "us, all samples"], rows)
+    return markdown(["columns", "threads", "blocks", "us, all samples"], rows)
 
 
 def _add_alone(
-    device: Device, columns: DeviceColumns, run: CudaDistribution, threads: int
+    device: Device,
+    columns: DeviceColumns,
+    run: CudaDistribution,
+    threads: int,
+    described: np.ndarray,
+    grid: int,
 ) -> float:
-    """Seconds of one `add` of everything, a block to a processor."""
+    """Seconds of one `add` of everything."""
     (part,) = columns.codes.parts()
-    bits = layout.column_bits(device)
+    bits, groups = layout.column_bits(device), device.array(described)
     histograms = device.xp.zeros_like(run._sweep.histograms)
     took = []
     with device.active():
         for _ in range(7):
             done = stopwatch(device)
             device.launch(
-                f"add_{1 << bits}", part.grid, threads, part.codes, part.groups, part.n_groups,
+                f"add_{1 << bits}", grid, threads, part.codes, groups, part.n_groups,
                 run._sweep._change, 0, part.n, histograms, shared=layout.table_bytes(bits),
             )  # fmt: skip
             took.append(done()())

@@ -21,7 +21,6 @@ from gpustump.arrays import Array
 
 _CUPY_WANTED = "pip install 'gpustump[cuda13]' (or 'gpustump[cuda12]' for a CUDA 12 driver)"
 
-
 OLDEST = (7, 0)
 """The least compute capability that the CUDA kernels are made for."""
 

@@ -2,7 +2,7 @@
 //
 // Blocks run one after another; the threads of a block are threads of the operating system, so that
 // barriers and atomics are real ones, and the thread sanitizer can see what lies between them.
-// Shared memory is filled with noise before each block.
+// Shared memory is filled with noise before each block, and what lies behind it is watched.
 
 #pragma once
 
@@ -39,6 +39,7 @@ inline thread_local Dimension threadIdx, blockIdx;
 inline Dimension blockDim, gridDim;
 
 constexpr std::size_t MOST_SHARED = 256 * 1024;
+constexpr std::size_t GUARD = 4096;  // bytes behind what a launch asks for, which nobody may touch
 
 namespace emulator {
 
@@ -47,6 +48,7 @@ inline std::size_t shared_size;
 inline unsigned int noise = 1;
 
 void fill_with_noise();
+bool guard_is_whole();
 
 }  // namespace emulator
 
@@ -95,13 +97,15 @@ void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<In
 }
 
 // Run a kernel as cuLaunchKernel does: `arguments` point to the values that it takes.
+// Whether the kernel kept to the shared memory that it was given.
 template <class... Arguments>
-void launch(void (*kernel)(Arguments...), unsigned int grid, unsigned int block,
+bool launch(void (*kernel)(Arguments...), unsigned int grid, unsigned int block,
             std::size_t shared, void** arguments) {
   gridDim.x = grid;
   blockDim.x = block;
   shared_size = shared;
   barrier = std::make_unique<std::barrier<>>(block);
+  bool is_whole = true;
   auto run = [&](unsigned int t) {
     threadIdx.x = t;
     for (unsigned int b = 0; b < grid; b++) {
@@ -110,12 +114,14 @@ void launch(void (*kernel)(Arguments...), unsigned int grid, unsigned int block,
       barrier->arrive_and_wait();
       call(kernel, arguments, std::index_sequence_for<Arguments...>{});
       barrier->arrive_and_wait();
+      if (t == 0) is_whole = is_whole && guard_is_whole();
     }
   };
   std::vector<std::thread> others;
   for (unsigned int t = 1; t < block; t++) others.emplace_back(run, t);
   run(0);
   for (std::thread& other : others) other.join();
+  return is_whole;
 }
 
 }  // namespace emulator

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.cuda import device
+from gpustump.cuda import device, layout
 
 HEADER = Path(__file__).with_suffix(".hpp")
 
@@ -43,10 +43,17 @@ MAIN = """
 #include "cuda_on_cpu.hpp"
 {includes}
 
-__align__(16) unsigned char shared[MOST_SHARED];
+__align__(16) unsigned char shared[MOST_SHARED + GUARD];
 
 void emulator::fill_with_noise() {{
   for (std::size_t i = 0; i < shared_size; i++) shared[i] = (noise = noise * 1664525u + 1u) >> 24;
+  std::memset(shared + shared_size, 0xA5, GUARD);
+}}
+
+bool emulator::guard_is_whole() {{
+  for (std::size_t i = 0; i < GUARD; i++)
+    if (shared[shared_size + i] != 0xA5) return false;
+  return true;
 }}
 
 {launchers}
@@ -54,9 +61,9 @@ void emulator::fill_with_noise() {{
 """
 
 LAUNCHER = """
-extern "C" void launch_{name}(unsigned int grid, unsigned int block, std::size_t shared,
-                              void** arguments) {{
-  emulator::launch({name}, grid, block, shared, arguments);
+extern "C" int launch_{name}(unsigned int grid, unsigned int block, std::size_t shared,
+                             void** arguments) {{
+  return emulator::launch({name}, grid, block, shared, arguments);
 }}
 """
 
@@ -136,6 +143,13 @@ class OnCpu:
         self.n_processors = 3
         self.most_threads = 1024
         self.most_shared = most_shared
+        self._shared_of_threads = {
+            "advance": 8 * layout.SUMS,
+            "weigh": 8 * layout.BEST_EDGE,
+            "list_bins": 8 * layout.BEST,
+            "scan": 8 * layout.EXTREMES,
+            "finish": 8 * layout.BEST,
+        }
         self.launched: list[str] = []
         self.n_transfers = 0
 
@@ -177,7 +191,12 @@ class OnCpu:
         values = [_value(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
         function = getattr(self._library, f"launch_{kernel}")
-        function(grid, min(block, self._threads), ctypes.c_size_t(shared), pointers)
+        # As much for a thread as all that were asked for would have: fewer threads would hide it.
+        n_threads = min(block, self._threads)
+        of_threads = self._shared_of_threads.get(kernel, 0)
+        given = shared - of_threads * (block - n_threads)
+        is_whole = function(grid, n_threads, ctypes.c_size_t(given), pointers)
+        assert is_whole, f"{kernel} takes more than {shared} bytes of shared memory"
 
     def sent(self, x: np.ndarray) -> Callable[[], np.ndarray]:
         self.n_transfers += 1

@@ -202,6 +202,22 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     assert layout._LEAST_COLUMN_BITS == 3
 
 
+@pytest.mark.parametrize("kernel", ["advance", "add_32", "weigh", "list_bins", "scan", "finish"])
+def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, kernel):
+    random = np.random.default_rng(11)
+    X = random.normal(size=(600, 4)).astype(np.float32)
+    device = OnCpu(threads=3)
+    made = columns.prepare(X, None, device)
+    launch = device.launch
+
+    def with_less(name: str, *rest: Any, shared: int = 0) -> None:
+        launch(name, *rest, shared=shared - 8 * (name == kernel))
+
+    monkeypatch.setattr(device, "launch", with_less)
+    with pytest.raises(AssertionError, match=f"{kernel} takes more than"):
+        CudaDistribution(made, signs(X[:, 0], random), np.ones(600))
+
+
 @pytest.mark.parametrize("n_processors", [1, 3, 132])
 def test_every_processor_has_one_block_and_no_group_much_more_to_do(n_processors):
     device = OnCpu()

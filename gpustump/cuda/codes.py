@@ -44,7 +44,7 @@ class ResidentCodes:
     """
 
     def __init__(self, device: Device, groups: tuple[Group, ...], n_samples: int) -> None:
-        self._device, self._groups, self._n = device, groups, n_samples
+        self._n = n_samples
         self._codes = device.xp.zeros(n_bytes(groups, n_samples), dtype=np.uint8)
         table, grid = described(device, groups, n_samples)
         self._all = Part(self._codes, device.array(table), len(groups), grid, 0, n_samples)

@@ -49,7 +49,6 @@ THREADS = 256
 _BLOCKS_A_PROCESSOR = 8
 """As many of `THREADS` as a processor runs at once."""
 
-
 _SHARED_FOR_ALL = 48 * 1024
 """Bytes of shared memory that a kernel may have without asking."""
 
@@ -249,8 +248,8 @@ class CupyDevice:
             memory = self.xp.cuda.PinnedMemory(n_bytes)
         except self.xp.cuda.runtime.CUDARuntimeError as error:
             raise DeviceError(
-                f"the host has no {readable_bytes(n_bytes)} of page-locked memory, to stream codes "
-                f"to {self.name} from: {error}"
+                f"the host has no {readable_bytes(n_bytes)} of page-locked memory to send from to "
+                f"{self.name}: {error}"
             ) from error
         return np.frombuffer(self.xp.cuda.PinnedMemoryPointer(memory, 0), np.uint8, n_bytes)
 

@@ -24,7 +24,7 @@ _COLUMN_BYTES = 4096
 
 _SAMPLES_OF_BLOCK = 1024
 """Fewer are not worth another block, whose table has to be cleared and added up. A guess, so far:
-`python -m bench profile --shapes` on a small table can tell."""
+`python -m bench profile --shapes` tells on a small table."""
 
 PIECE, MOST_PIECES = 2048, 32
 """The samples of a bin that a block scans, and how many pieces a bin is cut into at most."""
@@ -84,13 +84,18 @@ def table_bytes(column_bits: int) -> int:
     return _COLUMN_BYTES << column_bits
 
 
-def described(device: Device, groups: tuple[Group, ...], n_samples: int) -> tuple[np.ndarray, int]:
+def described(
+    device: Device,
+    groups: tuple[Group, ...],
+    n_samples: int,
+    samples_of_block: int = _SAMPLES_OF_BLOCK,
+) -> tuple[np.ndarray, int]:
     """Groups as `add` takes them, and how many blocks are to work on them.
 
     A processor has room for one block's table. Each group gets a block; the other processors go,
     one by one, to the group whose blocks have most to do.
     """
-    most = max(1, -(-n_samples // _SAMPLES_OF_BLOCK))
+    most = max(1, -(-n_samples // samples_of_block))
     n_blocks = [1] * len(groups)
     for _ in range(device.n_processors - len(groups)):
         shares = [

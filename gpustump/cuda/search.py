@@ -69,10 +69,8 @@ class Search:
         self._columns, self._device = columns, device
         self._profile, self._edges = words(n_slots, layout.PROFILE), words(n_features, layout.EDGE)
         self._counts, self._listed = words(layout.COUNTS), words(n_slots, layout.LISTED)
-        self._pieces, self._extremes = (
-            words(n_pieces, layout.PIECE_WORDS),
-            words(n_pieces, layout.EXTREMES),
-        )
+        self._pieces = words(n_pieces, layout.PIECE_WORDS)
+        self._extremes = words(n_pieces, layout.EXTREMES)
         self._wanted = device.xp.zeros(n_features, dtype=np.uint32)
         self._result = words(layout.RESULT)
         self._table = device.array(columns.table.description())
@@ -120,9 +118,8 @@ class Search:
             self._listed, self._pieces, self._wanted, shared=8 * layout.BEST * THREADS,
         )  # fmt: skip
         launch(
-            "scan", n_blocks, THREADS, self._pieces, self._counts,
-            columns.bins_there, addresses, sweep.signed, self._extremes,
-            shared=8 * layout.EXTREMES * THREADS,
+            "scan", n_blocks, THREADS, self._pieces, self._counts, columns.bins_there, addresses,
+            sweep.signed, self._extremes, shared=8 * layout.EXTREMES * THREADS,
         )  # fmt: skip
         launch(
             "finish", 1, full, self._listed, self._counts, self._extremes, columns.bins_there,
