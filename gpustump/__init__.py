@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from gpustump.boosting import Boosting as Boosting
     from gpustump.boosting import Round as Round
     from gpustump.boosting import boost as boost
+    from gpustump.boosting import fit_interval as fit_interval
     from gpustump.boosting import fit_stump as fit_stump
     from gpustump.ensemble import Member as Member
     from gpustump.ensemble import StumpEnsemble as StumpEnsemble
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
+    from gpustump.interval import Interval as Interval
     from gpustump.model_file import ModelFileError as ModelFileError
     from gpustump.placement import Device as Device
     from gpustump.placement import DeviceError as DeviceError
     from gpustump.placement import devices as devices
     from gpustump.stump import Stump as Stump
+    from gpustump.tables import StepTable as StepTable
 
 _HOMES = {
     "AdaBoostClassifier": "estimators",
@@ -32,13 +35,16 @@ _HOMES = {
     "DecisionStumpClassifier": "estimators",
     "Device": "placement",
     "DeviceError": "placement",
+    "Interval": "interval",
     "Member": "ensemble",
     "ModelFileError": "model_file",
     "Round": "boosting",
+    "StepTable": "tables",
     "Stump": "stump",
     "StumpEnsemble": "ensemble",
     "boost": "boosting",
     "devices": "placement",
+    "fit_interval": "boosting",
     "fit_stump": "boosting",
 }
 
@@ -48,13 +54,16 @@ __all__ = [
     "DecisionStumpClassifier",
     "Device",
     "DeviceError",
+    "Interval",
     "Member",
     "ModelFileError",
     "Round",
+    "StepTable",
     "Stump",
     "StumpEnsemble",
     "boost",
     "devices",
+    "fit_interval",
     "fit_stump",
 ]
 

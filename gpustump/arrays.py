@@ -176,3 +176,22 @@ def order_keys(x: Array) -> Array:
     keys = xp.where(bits < 0, _MINIMUM[dtype_name(bits)] - bits, bits)
     infinity = int(np.asarray(np.inf, dtype_name(x)).view(dtype_name(bits)))
     return xp.where(xp.abs(keys) > infinity, missing_key(dtype_name(x)), keys)
+
+
+def running_minimum(x: Array) -> Array:
+    """The least of each element and those before it in its row, for an array (b, n).
+
+    The standard has no cumulative minimum. Where the library has none either, windows of twice the
+    length are compared in every step [Hillis and Steele 1986].
+    """
+    if array_api_compat.is_numpy_array(x):
+        return np.minimum.accumulate(x, axis=1)
+    if array_api_compat.is_torch_array(x):
+        return namespace_of(x).cummin(x, dim=1).values
+    if array_api_compat.is_jax_array(x):
+        return sys.modules["jax"].lax.cummin(x, axis=1)
+    xp, length = namespace_of(x), 1
+    while length < x.shape[1]:
+        x = xp.concat([x[:, :length], xp.minimum(x[:, length:], x[:, :-length])], axis=1)
+        length *= 2
+    return x

@@ -1,10 +1,11 @@
 """AdaBoost as a plain iterator: weights -> scan -> stump -> weights, one record a round.
 
-The algorithm is Freund and Schapire's (1997; COS 511, lecture 11) with the exact stump as its weak
-learner. All that a round decides is decided on the host, from two Python integers: the weight that
-the stump gets right and the weight that it gets wrong. Exponentials of them are taken
-in decimal arithmetic, which gives the same digits everywhere; the C library's would not. So are
-logarithms, where the last digits of the C library's could decide the vote.
+The algorithm is Freund and Schapire's (1997; COS 511, lecture 11) with the exact stump, or the
+exact interval, as its weak learner. All that a round decides is decided on the host, from two
+Python integers: the weight that the stump gets right and the weight that it gets wrong.
+Exponentials of them are taken in decimal arithmetic, which gives the same digits everywhere; the C
+library's would not. So are logarithms, where the last digits of the C library's could decide the
+vote.
 
 A vote is a whole multiple of `VOTE_UNIT`. So sums of votes are exact in float64, whatever their
 order: the decision value summed round by round, or feature by feature from tables, on any device,
@@ -25,6 +26,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.distribution import Distribution, Factors
 from gpustump.engine import distribution, prepare
+from gpustump.interval import Hypothesis, Interval
 from gpustump.scan import Cut
 from gpustump.stump import VOTE_UNIT, VOTES_LIMIT, Stump
 from gpustump.validation import (
@@ -34,6 +36,7 @@ from gpustump.validation import (
     check_real,
     check_signs,
     check_table,
+    check_weak_learner,
     check_weights,
 )
 from gpustump.weights import factors
@@ -64,7 +67,7 @@ class Round:
     ----------
     number : int
         From 1.
-    stump : Stump
+    stump : Stump or Interval
     error : float
         e_t, the stump's weighted error under this round's weights.
     edge : float
@@ -85,7 +88,7 @@ class Round:
     """
 
     number: int
-    stump: Stump
+    stump: Hypothesis
     error: float
     edge: float
     vote: float
@@ -144,19 +147,46 @@ def fit_stump(
     This is empirical risk minimisation over decision stumps [Shalev-Shwartz and Ben-David,
     Understanding Machine Learning, 10.1.1], in O(n_features * n_samples * log n_samples).
     """
-    X = check_table(X)
-    with arrays.computing_on(X):
-        columns, y, weights = _prepared(
-            X,
-            y,
-            sample_weight,
-            n_rounds=1,
-            block_bytes=block_bytes,
-            n_jobs=n_jobs,
-            max_memory=max_memory,
-        )
-        first = distribution(columns, y, weights)
-        return _stump(columns, first.best_cut(), first.mass)
+    stump = _fitted(X, y, sample_weight, "stump", block_bytes, n_jobs, max_memory)
+    assert isinstance(stump, Stump)
+    return stump
+
+
+def fit_interval(
+    X: Array,
+    y: Array,
+    sample_weight: Array | None = None,
+    *,
+    block_bytes: int | None = None,
+    n_jobs: int | None = None,
+    max_memory: int | str | None = None,
+) -> Stump | Interval:
+    """The interval or stump of least weighted error: over every feature, pair of cuts and sign.
+
+    Parameters and errors are those of `fit_stump`.
+
+    Returns
+    -------
+    Interval or Stump
+        A stump where no interval on its feature is strictly better. Of equally good ones that with
+        the lowest feature, then the lowest first cut, then the lowest second one; a constant stump
+        only where it is strictly better than all others.
+
+    Notes
+    -----
+    The largest rise and the largest fall between two values of one cumulative sum a feature; see
+    `interval_scan`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpustump import fit_interval
+    >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
+    >>> found = fit_interval(X, [-1, 1, 1, -1])
+    >>> found.low, found.high, found.polarity, found.error
+    (0.5, 2.5, 1, 0.0)
+    """
+    return _fitted(X, y, sample_weight, "interval", block_bytes, n_jobs, max_memory)
 
 
 def boost(
@@ -166,12 +196,13 @@ def boost(
     *,
     learning_rate: float = 1.0,
     n_rounds: int | None = None,
+    weak_learner: str = "stump",
     callback: Callback | None = None,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
 ) -> Boosting:
-    """AdaBoost with exact decision stumps, as an iterator over its rounds.
+    """AdaBoost with exact decision stumps, or intervals, as an iterator over its rounds.
 
     Parameters
     ----------
@@ -181,6 +212,8 @@ def boost(
         Shrinks every vote; above 0.
     n_rounds : int, optional
         Stop after so many rounds; by default only where boosting itself ends.
+    weak_learner : str
+        What a round may choose from: "stump", or "interval" for stumps and intervals.
     callback : callable, optional
         Gets each `Round`; a true answer stops the boosting after that round.
 
@@ -203,17 +236,27 @@ def boost(
     X = check_table(X)
     rate = check_real(learning_rate, "learning_rate", above=0.0)
     limit = None if n_rounds is None else check_count(n_rounds, "n_rounds")
+    check_weak_learner(weak_learner)
     with arrays.computing_on(X):
         columns, y, weights = _prepared(
             X,
             y,
             sample_weight,
             n_rounds=limit,
+            weak_learner=weak_learner,
             block_bytes=block_bytes,
             n_jobs=n_jobs,
             max_memory=max_memory,
         )
-    return Boosting(columns, y, weights, learning_rate=rate, n_rounds=limit, callback=callback)
+    return Boosting(
+        columns,
+        y,
+        weights,
+        learning_rate=rate,
+        n_rounds=limit,
+        weak_learner=weak_learner,
+        callback=callback,
+    )
 
 
 class Boosting(Iterator[Round]):
@@ -227,8 +270,8 @@ class Boosting(Iterator[Round]):
         -1.0 or 1.0 for each of the columns' samples.
     sample_weight : array (n_samples,) of float64
         Positive weights for them.
-    learning_rate, n_rounds, callback
-        As for `boost`.
+    learning_rate, n_rounds, weak_learner, callback
+        As for `boost`; the columns are those that `prepare` made for this weak learner.
 
     Attributes
     ----------
@@ -247,6 +290,7 @@ class Boosting(Iterator[Round]):
         *,
         learning_rate: float = 1.0,
         n_rounds: int | None = None,
+        weak_learner: str = "stump",
         callback: Callback | None = None,
     ) -> None:
         self.stop_reason: str | None = None
@@ -254,14 +298,14 @@ class Boosting(Iterator[Round]):
         self._learning_rate = learning_rate
         self._n_rounds = n_rounds
         self._callback = callback
-        self._stumps: list[Stump] = []
+        self._stumps: list[Hypothesis] = []
         self._votes: list[float] = []
         self._training_bound = 1.0
         self._sum_of_votes = 0.0
         self._is_whole = True
         self._y = y
         with arrays.computing_on(y):
-            self._samples = distribution(columns, y, sample_weight)
+            self._samples = distribution(columns, y, sample_weight, weak_learner)
 
     @property
     def n_done(self) -> int:
@@ -306,7 +350,7 @@ class Boosting(Iterator[Round]):
         except StopIteration as error:  # would end the caller's loop without a word
             raise RuntimeError("the callback raised StopIteration") from error
 
-    def resume(self, stumps: Iterable[Stump], votes: Iterable[float]) -> None:
+    def resume(self, stumps: Iterable[Hypothesis], votes: Iterable[float]) -> None:
         """Bring the weights to where these rounds, done earlier, left them.
 
         On the data that they were learnt from, the rounds that follow are the ones that an
@@ -332,7 +376,7 @@ class Boosting(Iterator[Round]):
         if self._sum_of_votes + vote > VOTES_LIMIT:
             self.stop_reason = "large votes"
             return None
-        stump = _stump(self._columns, cut, mass)
+        stump = _hypothesis(self._columns, cut, mass)
         normaliser = self._advance(stump, cut, vote, wrong)
         if wrong == 0:
             self.stop_reason = "perfect"
@@ -356,7 +400,7 @@ class Boosting(Iterator[Round]):
             return vote_of(wrong, samples.mass, self._learning_rate)
         return vote_of(samples.lightest(), 2 * samples.mass, self._learning_rate)
 
-    def _advance(self, stump: Stump, cut: Cut | None, vote: float, wrong: int) -> float:
+    def _advance(self, stump: Hypothesis, cut: Cut | None, vote: float, wrong: int) -> float:
         """Take a stump into the ensemble and reweight the samples; returns the normaliser."""
         self._is_whole = False  # whatever interrupts this leaves it undone in part
         samples = self._samples
@@ -422,13 +466,38 @@ def _prepared(
     return prepare(X, rows, **how), y, weights
 
 
-def _stump(columns: AnyColumns, cut: Cut, mass: int) -> Stump:
-    """The scan's integers as a stump."""
-    position = cut.position
-    return Stump(
-        feature=cut.feature,
-        threshold=math.inf if position is None else columns.threshold(cut.feature, position),
-        polarity=cut.polarity,
-        missing=cut.missing,
-        error=(mass - cut.agreement) // 2 / mass,
-    )
+def _fitted(
+    X: Array,
+    y: Array,
+    sample_weight: Array | None,
+    weak_learner: str,
+    block_bytes: int | None,
+    n_jobs: int | None,
+    max_memory: int | str | None,
+) -> Hypothesis:
+    """What a weak learner finds; see `fit_stump`."""
+    X = check_table(X)
+    with arrays.computing_on(X):
+        columns, y, weights = _prepared(
+            X,
+            y,
+            sample_weight,
+            n_rounds=1,
+            weak_learner=weak_learner,
+            block_bytes=block_bytes,
+            n_jobs=n_jobs,
+            max_memory=max_memory,
+        )
+        first = distribution(columns, y, weights, weak_learner)
+        return _hypothesis(columns, first.best_cut(), first.mass)
+
+
+def _hypothesis(columns: AnyColumns, cut: Cut, mass: int) -> Hypothesis:
+    """The scan's integers as a stump, or as an interval."""
+    position, after = cut.position, cut.after
+    threshold = math.inf if position is None else columns.threshold(cut.feature, position)
+    votes = (cut.polarity, cut.missing)
+    error = (mass - cut.agreement) // 2 / mass
+    if after is None:
+        return Stump(cut.feature, threshold, *votes, error)
+    return Interval(cut.feature, columns.threshold(cut.feature, after), threshold, *votes, error)

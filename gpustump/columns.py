@@ -91,12 +91,17 @@ class Columns:
         It is their `midpoint`. After the last present sample there is no next value, and the
         threshold is infinite.
         """
-        block, row = divmod(feature, self.blocks[0].order.shape[0])
-        if position + 1 >= self.blocks[block].n_present[row]:
+        block, row = self.row_of(feature)
+        if position + 1 >= block.n_present[row]:
             return math.inf
-        samples = arrays.integers(self.blocks[block].order[row, position : position + 2])
+        samples = arrays.integers(block.order[row, position : position + 2])
         low, high = (self._value(feature, sample) for sample in samples)
         return midpoint(low, high)
+
+    def row_of(self, feature: int) -> tuple[Block, int]:
+        """The block that holds a feature, and its place there."""
+        block, row = divmod(feature, self.blocks[0].order.shape[0])
+        return self.blocks[block], row
 
     def _value(self, feature: int, sample: int) -> Any:
         """One value, as a NumPy scalar of the dtype in which values are compared."""

@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.columns import Columns
+from gpustump.interval import Hypothesis
+from gpustump.interval_scan import best_interval
 from gpustump.scan import Cut, best_cut
-from gpustump.stump import Stump
 from gpustump.weights import in_units, reweighted, signed
 
 
@@ -59,17 +60,18 @@ class Distribution(Protocol):
         """The smallest integer weight."""
 
     def best_cut(self) -> Cut:
-        """The cut of largest agreement under the integers; see `scan.best_cut`."""
+        """The cut of largest agreement under the integers; see `scan.best_cut`, or, where the weak
+        learner is the interval, `interval_scan.best_interval`."""
 
-    def agreement_of(self, stump: Stump) -> int:
+    def agreement_of(self, stump: Hypothesis) -> int:
         """The weight that any stump gets right less what it gets wrong."""
 
-    def advance(self, stump: Stump, cut: Cut | None, vote: float, factors: Factors) -> None:
+    def advance(self, stump: Hypothesis, cut: Cut | None, vote: float, factors: Factors) -> None:
         """Add a stump's votes to the scores and give the samples their next weights.
 
         Parameters
         ----------
-        stump : Stump
+        stump : Stump or Interval
         cut : Cut or None
             What it was made from, if `best_cut` has just found it.
         vote : float
@@ -87,10 +89,15 @@ class ArrayDistribution:
         -1.0 or 1.0.
     sample_weight : array (n_samples,) of float64
         Positive.
+    weak_learner : str
+        "stump" or "interval".
     """
 
-    def __init__(self, columns: Columns, y: Array, sample_weight: Array) -> None:
+    def __init__(
+        self, columns: Columns, y: Array, sample_weight: Array, weak_learner: str = "stump"
+    ) -> None:
         self._columns = columns
+        self._search = {"stump": best_cut, "interval": best_interval}[weak_learner]
         self._y = y
         self._xp = arrays.namespace_of(y)
         self._weights = in_units(sample_weight)
@@ -120,19 +127,19 @@ class ArrayDistribution:
         return int(self._xp.min(self._xp.abs(self._signed.values)))
 
     def best_cut(self) -> Cut:
-        return best_cut(self._columns, self._signed)
+        return self._search(self._columns, self._signed)
 
-    def agreement_of(self, stump: Stump) -> int:
+    def agreement_of(self, stump: Hypothesis) -> int:
         values = self._signed.values
         agreed = self._xp.where(self._predicted(stump) > 0, values, -values)
         return int(self._xp.sum(agreed))
 
-    def advance(self, stump: Stump, cut: Cut | None, vote: float, factors: Factors) -> None:
+    def advance(self, stump: Hypothesis, cut: Cut | None, vote: float, factors: Factors) -> None:
         predicted = self._predicted(stump)
         self._scores = self._scores + predicted * vote
         wrong = predicted != self._y
         self._weights = reweighted(self._weights, wrong, factors.grown, factors.kept)
         self._signed = signed(self._weights, self._y)
 
-    def _predicted(self, stump: Stump) -> Array:
+    def _predicted(self, stump: Hypothesis) -> Array:
         return stump.on_values(self._columns.values(stump.feature))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Round
-from gpustump.stump import Stump
+from gpustump.interval import Hypothesis
 from gpustump.weights import in_units, signed
 
 
@@ -70,12 +70,12 @@ class EarlyStopping:
             self._best_error, self.best_round = error, self._n_rounds
         return self._n_rounds - self.best_round >= self._patience
 
-    def add(self, stump: Stump, vote: float) -> None:
+    def add(self, stump: Hypothesis, vote: float) -> None:
         """Take over a round of an earlier run, which was kept then and is not judged again."""
         self._count(stump, vote)
         self.best_round, self._best_error = self._n_rounds, self._error()
 
-    def _count(self, stump: Stump, vote: float) -> None:
+    def _count(self, stump: Hypothesis, vote: float) -> None:
         with arrays.computing_on(self._X):
             values = arrays.picked(arrays.as_working(self._X[:, stump.feature]), self._rows)
             self._decision = self._decision + stump.on_values(values) * vote

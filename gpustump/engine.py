@@ -9,6 +9,7 @@ costs nothing but time:
   once on a machine). A process that has only small things to do is done sooner without; so kernels
   are loaded when the reference has worked, or would work, for about as long as that takes.
 * Small tables are scanned directly, others through histograms.
+* Intervals are found by the reference and by the direct scan alone, whatever the table's size.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
 the kernels out, "direct" and "coded" take the one or the other of the CPU's, and "cuda" the
@@ -60,6 +61,9 @@ to look an element up when it predicts."""
 _MOST_ON_DEVICE = 2**31 - 1
 """Samples whose sorted positions the CUDA kernels can hold in 31 bits."""
 
+_MOST_DIRECT = 2**31 - 1
+"""Samples whose positions the direct scan can hold in 31 bits."""
+
 _is_broken = False
 
 _waited = 0.0
@@ -72,6 +76,7 @@ def prepare(
     *,
     place: str | None = None,
     n_rounds: int | None = None,
+    weak_learner: str = "stump",
     block_bytes: int | None = None,
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
@@ -87,6 +92,8 @@ def prepare(
         The device to train on, if X is in the host's memory; see `reader_of_host_tables`.
     n_rounds : int, optional
         How many rounds there will be at most, if that is known.
+    weak_learner : str
+        "stump" or "interval": what is to be searched for.
     block_bytes : int, optional
         See `columns.prepare`.
     n_jobs : int, optional
@@ -107,7 +114,7 @@ def prepare(
     if block_bytes is not None:
         check_count(block_bytes, "block_bytes")
     limit = None if max_memory is None else check_bytes(max_memory, "max_memory")
-    device = _device_for(X, place)
+    device = _device_for(X, place) if weak_learner == "stump" else None
     if device is not None:
         from gpustump.cuda import columns as device_columns
 
@@ -121,10 +128,11 @@ def prepare(
     if not arrays.on_host(X):
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
-    choice = _choice(X, shape, n_rounds)
+    choice = _choice(X, shape, n_rounds, weak_learner)
     threads = 1 if choice == "reference" else threads_of(n_jobs)
     if limit is not None:
-        choice = memory.choice_within(limit, choice, *shape, threads)
+        others = ("coded", "reference") if weak_learner == "stump" else ("reference",)
+        choice = memory.choice_within(limit, (choice, *others), *shape, threads)
     if choice == "reference":
         if limit is not None:
             most = memory.block_bytes(*shape, limit)
@@ -146,26 +154,31 @@ def prepare(
     return codes.prepare(table, taken, Team(plan.threads), finely=plan.finely, budget=plan.kept)
 
 
-def reader_of_host_tables(X: Array, place: str) -> str | None:
+def reader_of_host_tables(X: Array, place: str, weak_learner: str = "stump") -> str | None:
     """The device "cuda" or "cuda:N" by its full name, if its kernels take X from the host.
 
-    None if not: the table has to be brought there.
+    None if not: the table has to be brought there, where the reference trains.
 
     Raises
     ------
     DeviceError
         If there is no such device.
     """
-    if not place.startswith("cuda") or not arrays.on_host(X):
+    if not place.startswith("cuda") or not arrays.on_host(X) or weak_learner != "stump":
         return None
     device = _device_for(X, place)
     return None if device is None else device.name
 
 
-def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distribution:
-    """The first round's distribution for labels -1.0 and 1.0 and positive weights."""
+def distribution(
+    prepared: AnyColumns, y: Array, sample_weight: Array, weak_learner: str = "stump"
+) -> Distribution:
+    """The first round's distribution for labels -1.0 and 1.0 and positive weights.
+
+    The columns are those that `prepare` made for this weak learner.
+    """
     if isinstance(prepared, Columns):
-        return ArrayDistribution(prepared, y, sample_weight)
+        return ArrayDistribution(prepared, y, sample_weight, weak_learner)
     from gpustump.cuda.columns import DeviceColumns
 
     if isinstance(prepared, DeviceColumns):
@@ -176,7 +189,7 @@ def distribution(prepared: AnyColumns, y: Array, sample_weight: Array) -> Distri
     from gpustump.cpu.direct import DirectDistribution, SortedColumns
 
     if isinstance(prepared, SortedColumns):
-        return DirectDistribution(prepared, y, sample_weight)
+        return DirectDistribution(prepared, y, sample_weight, weak_learner)
     from gpustump.cpu.distribution import CodedDistribution
 
     return CodedDistribution(prepared, y, sample_weight)
@@ -224,10 +237,12 @@ def _device_for(X: Array, place: str | None) -> Device | None:
     return device_of(X) if place is None else device_named(place)
 
 
-def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
+def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None, weak_learner: str) -> str:
     global _waited
     choice = _asked_for()
     choice = "auto" if choice == "cuda" else choice
+    if weak_learner == "interval" and choice == "coded":
+        choice = "direct"
     if choice == "reference" or not _suits(X):
         return "reference"
     if choice == "auto":
@@ -237,7 +252,9 @@ def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
                 _waited += seconds
                 return "reference"
         is_small = shape[0] <= DIRECT_SAMPLES or shape[0] * shape[1] <= DIRECT_ELEMENTS
-        choice = "direct" if is_small else "coded"
+        choice = "direct" if is_small or weak_learner == "interval" else "coded"
+    if choice == "direct" and shape[0] > _MOST_DIRECT:
+        choice = "coded" if weak_learner == "stump" else "reference"
     return choice if _loaded() else "reference"
 
 

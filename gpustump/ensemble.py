@@ -6,6 +6,7 @@ the device of whatever table it is given, and its decision values are the same n
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -16,16 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from gpustump import arrays, engine, model_file
+from gpustump import arrays, engine, explanation, model_file
 from gpustump.arrays import Array
+from gpustump.interval import Hypothesis, Interval
 from gpustump.stump import Stump
 from gpustump.tables import StepTable, step_tables
-from gpustump.validation import check_count, check_table
+from gpustump.validation import check_count, check_table, check_weights
 
 Label = bool | int | float | str
 
 STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
-"""What a stump's row in a file holds."""
+"""What a stump's row in a file holds, in a model of stumps alone (version 1)."""
+
+INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
+"""What a row holds in a model with intervals (version 2): an interval's `threshold` is its `high`,
+and a stump has no `low`."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,11 @@ class Member:
 
     Attributes
     ----------
-    stumps : tuple of Stump
+    stumps : tuple of Stump or Interval
     votes : tuple of float
     """
 
-    stumps: tuple[Stump, ...]
+    stumps: tuple[Hypothesis, ...]
     votes: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -233,6 +239,77 @@ class StumpEnsemble:
             logs = logs - xp.max(logs, axis=1, keepdims=True)
             return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
 
+    @property
+    def intercepts(self) -> tuple[float, ...]:
+        """For each member the sum of its constant stumps' votes, which belongs to no feature."""
+        return tuple(member.tables[0] for member in self.members)
+
+    def shape_function(self, feature: int | str, *, label: Label | None = None) -> StepTable:
+        """A feature's part in the score, as a function of its value: all there is to know of it.
+
+        The score of a sample is the sum of all features' shape functions, each at the sample's
+        value, and the intercept; exactly, in any order.
+
+        Parameters
+        ----------
+        feature : int or str
+            Its index, or its name if the model has names.
+        label : bool, int, float or str, optional
+            With more than two classes, the class whose score is meant.
+
+        Returns
+        -------
+        StepTable
+            `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature that no
+            stump asks about has one step of height 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such feature, or no such class, or a class is needed and not given.
+        """
+        wanted = self.feature_index(feature)
+        _, tables = self.members[self._member_index(label)].tables
+        for table in tables:
+            if table.feature == wanted:
+                return table
+        return StepTable(wanted, np.asarray([np.inf]), np.zeros(1), 0.0)
+
+    def explain(self, X: Array) -> Array:
+        """Each sample's contribution per feature: what the score is the sum of.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library.
+
+        Returns
+        -------
+        array of float64, in the library and on the device of X
+            (n_samples, n_features + 1): in the last column the intercept. With more than two
+            classes (n_samples, n_classes, n_features + 1). The sum over the last axis is
+            `decision_function(X)`, bit for bit.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with `n_features` columns.
+
+        Notes
+        -----
+        The layout is that of XGBoost's and LightGBM's `pred_contribs`. What they estimate there
+        (Shapley values) a sum of functions of one feature has in plain sight; the two differ by the
+        features' mean contributions, which are theirs here and part of the last column there.
+        """
+        X = self._checked(X)
+        xp = arrays.namespace_of(X)
+        with arrays.computing_on(X):
+            parts = [
+                explanation.contributions(X, *member.tables, self.n_features)
+                for member in self.members
+            ]
+            return parts[0] if self.is_binary else xp.stack(parts, axis=1)
+
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the votes, (n_features,): a sum of 1, or 0 without stumps."""
         weight = np.zeros(self.n_features)
@@ -242,6 +319,76 @@ class StumpEnsemble:
                     weight[stump.feature] += vote
         total = weight.sum()
         return weight / total if total else weight
+
+    def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
+        """Each feature's share in what makes the scores of a table's rows differ.
+
+        Many votes on one feature may cancel out, or part few samples from the rest. This measures
+        what comes of them: the mean absolute deviation of the feature's contributions from their
+        mean (the mean absolute Shapley value), as a share of the sum over all features.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library.
+        sample_weight : array (n_samples,), optional
+
+        Returns
+        -------
+        ndarray (n_features,)
+            A sum of 1, or 0 where every row has the same score. The same on every device.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X or sample_weight is not as described.
+        """
+        X = self._checked(X)
+        with arrays.computing_on(X):
+            weights, rows = check_weights(sample_weight, X)
+            tables = [member.tables[1] for member in self.members]
+            counted = None if sample_weight is None else weights
+            return explanation.importances(X, rows, counted, tables, self.n_features)
+
+    def feature_index(self, feature: int | str) -> int:
+        """A feature's index, from that or from its name.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such feature.
+        """
+        if isinstance(feature, str):
+            if self.feature_names is None:
+                raise ValueError(
+                    f"feature {feature!r}: this model has no feature names; give an index."
+                )
+            if feature not in self.feature_names:
+                close = difflib.get_close_matches(feature, self.feature_names, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"feature {feature!r} is none of the model's features.{hint}")
+            return self.feature_names.index(feature)
+        index = check_count(feature, "feature", least=0)
+        if index >= self.n_features:
+            raise ValueError(
+                f"feature must be below {self.n_features}, the number of features; got {feature!r}."
+            )
+        return index
+
+    def _member_index(self, label: Label | None) -> int:
+        if self.is_binary:
+            if label is not None and label != self.classes[1]:
+                raise ValueError(
+                    f"label must be {self.classes[1]!r}, whose score is the only one with two "
+                    f"classes, or left out; got {label!r}."
+                )
+            return 0
+        if label not in self.classes:
+            raise ValueError(
+                f"label must be one of {', '.join(map(repr, self.classes))}, as each class has a "
+                f"score of its own; got {label!r}."
+            )
+        return self.classes.index(label)
 
     def truncated(self, n_rounds: int) -> StumpEnsemble:
         """The model as it was after some rounds.
@@ -272,7 +419,7 @@ class StumpEnsemble:
             "details": dict(self.details),
             "model": self._document(),
         }
-        model_file.write(parts, path)
+        model_file.write(parts, path, version=2 if self._has_intervals else 1)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> StumpEnsemble:
@@ -290,7 +437,7 @@ class StumpEnsemble:
         try:
             model, names = document["model"], document["feature_names"]
             return StumpEnsemble(
-                members=tuple(_member(rows) for rows in model["members"]),
+                members=tuple(_member(rows, model["stump_fields"]) for rows in model["members"]),
                 n_features=model["n_features"],
                 classes=tuple(model["classes"]),
                 feature_names=None if names is None else tuple(names),
@@ -301,16 +448,21 @@ class StumpEnsemble:
                 f"{os.fspath(path)}: the model in it cannot be read: {error!r}."
             ) from error
 
+    @property
+    def _has_intervals(self) -> bool:
+        return any(isinstance(s, Interval) for member in self.members for s in member.stumps)
+
     def _document(self) -> dict[str, Any]:
         """What the digest covers, as JSON knows it; an infinite threshold is text there."""
+        has_intervals = self._has_intervals
         return {
             "n_features": self.n_features,
             "classes": list(self.classes),
-            "stump_fields": STUMP_FIELDS,
+            "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
             "members": [
                 [
-                    [s.feature, _number(s.threshold), s.polarity, s.missing, s.error, vote]
-                    for s, vote in zip(member.stumps, member.votes, strict=True)
+                    _row(stump, vote, with_low=has_intervals)
+                    for stump, vote in zip(member.stumps, member.votes, strict=True)
                 ]
                 for member in self.members
             ],
@@ -346,12 +498,26 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _member(rows: list[list[Any]]) -> Member:
-    stumps, votes = [], []
-    for feature, threshold, polarity, missing, error, vote in rows:
-        stumps.append(Stump(feature, float(threshold), polarity, missing, error))
-        votes.append(vote)
-    return Member(tuple(stumps), tuple(votes))
+def _row(stump: Hypothesis, vote: float, *, with_low: bool) -> list[Any]:
+    cuts: list[float | str | None]
+    if isinstance(stump, Interval):
+        cuts = [_number(stump.low), stump.high]
+    else:
+        cuts = [None, _number(stump.threshold)] if with_low else [_number(stump.threshold)]
+    return [stump.feature, *cuts, stump.polarity, stump.missing, stump.error, vote]
+
+
+def _member(rows: list[list[Any]], fields: list[str]) -> Member:
+    stumps: list[Hypothesis] = []
+    for values in rows:
+        row = dict(zip(fields, values, strict=True))
+        votes = (row["polarity"], row["missing"], row["error"])
+        if row.get("low") is None:
+            stumps.append(Stump(row["feature"], float(row["threshold"]), *votes))
+        else:
+            cuts = float(row["low"]), float(row["threshold"])
+            stumps.append(Interval(row["feature"], *cuts, *votes))
+    return Member(tuple(stumps), tuple(values[-1] for values in rows))
 
 
 def _score_after(member: Member, number: int, score: Array, X: Array) -> Array:

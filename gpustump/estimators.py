@@ -21,15 +21,18 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Callback, Round
 from gpustump.ensemble import StumpEnsemble, labels_at
+from gpustump.interval import Hypothesis
 from gpustump.labels import check_labels, encode, plain_labels
 from gpustump.placement import check_device
 from gpustump.stump import Stump
+from gpustump.tables import StepTable
 from gpustump.training import Run, Samples, Settings, member_of, train
 from gpustump.validation import (
     brought_beside,
     check_count,
     check_real,
     check_table,
+    check_weak_learner,
     check_weights,
 )
 
@@ -114,9 +117,27 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Each feature's share of the votes, (n_features,)."""
+        """Each feature's share of the votes, (n_features,); see also `contribution_importances`."""
         check_is_fitted(self)
         return self.model_.feature_importances()
+
+    def explain(self, X: Array) -> Array:
+        """Each sample's contribution per feature; see `StumpEnsemble.explain`."""
+        check_is_fitted(self)
+        return self.model_.explain(self._table(X, reset=False))
+
+    def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
+        """A feature's part in the score as a step function; see `StumpEnsemble.shape_function`."""
+        check_is_fitted(self)
+        return self.model_.shape_function(feature, label=label)
+
+    def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
+        """Each feature's share in what makes scores differ, (n_features,).
+
+        See `StumpEnsemble.contribution_importances`.
+        """
+        check_is_fitted(self)
+        return self.model_.contribution_importances(self._table(X, reset=False), sample_weight)
 
     def _labels(self, scores: Array) -> Array:
         return labels_at(self.classes_, self.model_.class_indices(scores))
@@ -240,6 +261,9 @@ class AdaBoostClassifier(_StumpClassifier):
         The most rounds of boosting, for each member.
     learning_rate : float
         Shrinks every vote; above 0.
+    weak_learner : str
+        What a round may choose from: "stump", or "interval" for stumps and intervals, which say one
+        thing between two values of a feature and the opposite elsewhere.
     random_state : int, RandomState or None
         For the split of early stopping, the one thing that is drawn.
     device : str
@@ -304,6 +328,7 @@ class AdaBoostClassifier(_StumpClassifier):
         *,
         n_estimators: int = 50,
         learning_rate: float = 1.0,
+        weak_learner: str = "stump",
         random_state: Any = None,
         device: str = "auto",
         n_iter_no_change: int | None = None,
@@ -319,6 +344,7 @@ class AdaBoostClassifier(_StumpClassifier):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
+        self.weak_learner = weak_learner
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change
@@ -396,7 +422,7 @@ class AdaBoostClassifier(_StumpClassifier):
     def estimators_(self) -> list[Any]:
         """The stumps in order of rounds; for more than two classes a list of them per class."""
         check_is_fitted(self)
-        lists: list[list[Stump]] = [list(member.stumps) for member in self.model_.members]
+        lists: list[list[Hypothesis]] = [list(member.stumps) for member in self.model_.members]
         return lists[0] if self.model_.is_binary else lists
 
     @property
@@ -433,6 +459,7 @@ class AdaBoostClassifier(_StumpClassifier):
         return Settings(
             n_rounds=check_count(self.n_estimators, "n_estimators"),
             learning_rate=check_real(self.learning_rate, "learning_rate", above=0.0),
+            weak_learner=check_weak_learner(self.weak_learner),
             patience=patience,
             tol=check_real(self.tol, "tol"),
             callback=self.callback,
@@ -502,6 +529,7 @@ class DecisionStumpClassifier(_StumpClassifier):
         stumps = self.model_.members[0].stumps
         if not self.model_.is_binary or not stumps:
             raise AttributeError("there is no single stump: see model_.members")
+        assert isinstance(stumps[0], Stump)
         return stumps[0]
 
 

@@ -19,7 +19,8 @@ from typing import Any
 from gpustump.files import whole_file
 
 FORMAT = "gpustump model"
-VERSION = 1
+VERSION = 2
+"""The newest version that is read: 1 knows stumps only, 2 intervals as well."""
 
 
 class ModelFileError(ValueError):
@@ -36,9 +37,9 @@ def digest_of(model: Any) -> str:
     return hashlib.sha256(canonical(model)).hexdigest()
 
 
-def write(parts: dict[str, Any], path: str | PathLike[str]) -> None:
+def write(parts: dict[str, Any], path: str | PathLike[str], version: int) -> None:
     """Write a document with a part "model" to a file, whole or not at all."""
-    document = {"format": FORMAT, "version": VERSION, "digest": digest_of(parts["model"]), **parts}
+    document = {"format": FORMAT, "version": version, "digest": digest_of(parts["model"]), **parts}
     document = json.loads(json.dumps(document, allow_nan=False))  # as a reader will see it
     document["checksum"] = _checksum(document)
     with whole_file(path) as file:
@@ -79,10 +80,10 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
         raise ModelFileError(f"{name} is not a gpustump model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a gpustump model: it does not say '{FORMAT}'.")
-    if document.get("version") != VERSION:
+    if document.get("version") not in range(1, VERSION + 1):
         raise ModelFileError(
-            f"{name} has format version {document.get('version')!r}; this gpustump reads version "
-            f"{VERSION}. Use the gpustump that wrote it, or a newer one."
+            f"{name} has format version {document.get('version')!r}; this gpustump reads versions "
+            f"up to {VERSION}. Use the gpustump that wrote it, or a newer one."
         )
     claimed = document.pop("checksum", None)
     try:

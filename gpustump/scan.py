@@ -21,6 +21,7 @@ written for one kind of device must return the same integers as this file, which
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,11 +44,14 @@ class Cut:
     position : int or None
         Sorted position of the last sample on the left; None for a constant stump.
     polarity : int
-        +1 or -1: what the left side votes.
+        +1 or -1: what the left side votes; of an interval, the inside.
     missing : int
         +1 or -1: what samples whose value is missing vote.
     agreement : int
         Weight that the stump gets right less weight that it gets wrong; never negative.
+    after : int or None
+        Sorted position of the last sample before an interval, which then ends with `position`; None
+        for a stump.
     """
 
     feature: int
@@ -55,6 +59,7 @@ class Cut:
     polarity: int
     missing: int
     agreement: int
+    after: int | None = None
 
 
 class Extremes(NamedTuple):
@@ -87,18 +92,13 @@ def best_cut(columns: Columns, signed: SignedWeights) -> Cut:
 def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
     """Scan the features of a block, as many samples at a time as the budget allows."""
     xp = arrays.namespace_of(signed.values)
-    n_features, n_samples = block.order.shape
+    n_samples = block.order.shape[1]
     best: list[Array] = []
-    carry: Array | None = None
     present = xp.full_like(signed.values[:1], signed.total)
     if (block.n_present < n_samples).any():
         everywhere = xp.asarray(block.n_present == n_samples, device=arrays.device_of(present))
         present = xp.where(everywhere, present, 0)
-    # The last position is never a cut: there is no next sample.
-    for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
-        score_left = _running_sums(signed.values, block.order[:, samples])
-        score_left = score_left if carry is None else score_left + carry
-        carry = score_left[:, -1:]
+    for samples, score_left in scores_left(block, signed, block_bytes):
         here = _extremes_here(score_left, block.cuts, samples)
         best = _merged(best, here) if best else here
         if (block.n_present < n_samples).any():
@@ -107,29 +107,71 @@ def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
     return Extremes(high, high_at, low, low_at, xp.broadcast_to(present, high.shape))
 
 
+def scores_left(
+    block: Block, signed: SignedWeights, block_bytes: int
+) -> Iterator[tuple[slice, Array]]:
+    """`score_left` (b, n) of a block's features, a stretch of sorted positions at a time.
+
+    The last position is never a cut, as there is no next sample, and is left out.
+    """
+    n_features, n_samples = block.order.shape
+    carry: Array | None = None
+    for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
+        score_left = _running_sums(signed.values, block.order[:, samples])
+        score_left = score_left if carry is None else score_left + carry
+        carry = score_left[:, -1:]
+        yield samples, score_left
+
+
 def choose(found: Extremes, total: int, *, n_cuts: np.ndarray, n_present: np.ndarray) -> Cut:
     """Compare the features' extremes, in the order that the exactness contract fixes."""
+    by_feature = agreements(found, total, n_cuts)
+    feature = int(np.argmax(by_feature))
+    if abs(total) > by_feature[feature]:
+        return constant(total)
+    of_it = Extremes(*(field[feature : feature + 1] for field in found))
+    return cut_of(feature, of_it, total, n_cuts[feature], n_present[feature])
+
+
+def agreements(found: Extremes, total: int, n_cuts: np.ndarray) -> np.ndarray:
+    """Each feature's largest agreement, (n_features,) of int64; -1 where it has no split."""
+    best: np.ndarray = np.maximum(*_split_and_apart(found, total, n_cuts))
+    return best
+
+
+def constant(total: int) -> Cut:
+    """The stump that votes for the heavier label everywhere."""
+    return Cut(0, None, sign_of(total), sign_of(total), abs(total))
+
+
+def cut_of(feature: int, found: Extremes, total: int, n_cuts: int, n_present: int) -> Cut:
+    """A feature's best cut, from its own extremes, of length 1."""
+    split, apart = _split_and_apart(found, total, np.asarray([n_cuts]))
+    present, missing = int(found.present[0]), total - int(found.present[0])
+    if split[0] >= apart[0]:
+        falling, rising = 2 * int(found.high[0]) - present, present - 2 * int(found.low[0])
+        first_is_high = falling > rising or (
+            falling == rising and found.high_at[0] <= found.low_at[0]
+        )
+        polarity = 1 if first_is_high else -1
+        position = int(found.high_at[0] if first_is_high else found.low_at[0])
+    else:
+        polarity, position = sign_of(present), int(n_present) - 1
+    return Cut(feature, position, polarity, sign_of(missing or total), int(max(split[0], apart[0])))
+
+
+def _split_and_apart(
+    found: Extremes, total: int, n_cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each feature's largest agreement at a cut, and above all values; -1 where there is none."""
     missing = total - found.present
     high, low = np.where(n_cuts > 0, found.high, 0), np.where(n_cuts > 0, found.low, 0)
     rising, falling = found.present - 2 * low, 2 * high - found.present
-    first_is_high = (falling > rising) | ((falling == rising) & (found.high_at <= found.low_at))
     split = np.where(n_cuts > 0, np.maximum(rising, falling) + np.abs(missing), -1)
     # The threshold above all values parts what is present from what is missing.
     parts = np.sign(found.present) * np.sign(missing) < 0
     apart = np.where(parts, np.abs(found.present) + np.abs(missing), -1)
-
-    by_feature = np.maximum(split, apart)
-    feature = int(np.argmax(by_feature))
-    agreement = int(by_feature[feature])
-    if abs(total) > agreement:
-        return Cut(0, None, sign_of(total), sign_of(total), abs(total))
-    if split[feature] >= apart[feature]:
-        polarity = 1 if first_is_high[feature] else -1
-        position = int((found.high_at if polarity > 0 else found.low_at)[feature])
-    else:
-        polarity = sign_of(int(found.present[feature]))
-        position = int(n_present[feature]) - 1
-    return Cut(feature, position, polarity, sign_of(int(missing[feature]) or total), agreement)
+    return split, apart
 
 
 def _running_sums(values: Array, order: Array) -> Array:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+
+if TYPE_CHECKING:
+    from gpustump.interval import Hypothesis
 
 VOTE_UNIT = 2.0**-36
 """Votes of stumps are whole multiples of this, about 1.5e-11."""
@@ -51,17 +56,18 @@ class Stump:
     def __post_init__(self) -> None:
         if math.isnan(self.threshold):
             raise ValueError("threshold must be a number or infinite; got NaN.")
-        for name in ("polarity", "missing"):
-            if getattr(self, name) not in (-1, 1):
-                raise ValueError(f"{name} must be +1 or -1; got {getattr(self, name)!r}.")
-        # NumPy's numbers and whole floats would be written to a file in another way.
-        for name, kind in _FIELDS.items():
-            object.__setattr__(self, name, kind(getattr(self, name)))
+        check_signs_of(self)
+        set_plain_numbers(self, _FIELDS)
 
     @property
     def is_constant(self) -> bool:
         """Whether it predicts the same for every sample."""
         return self.threshold == np.inf and self.polarity == self.missing
+
+    @property
+    def falls(self) -> tuple[tuple[float, int], ...]:
+        """Its one step: at which value it falls, and by how much; less than 0 where it rises."""
+        return ((self.threshold, 2 * self.polarity),)
 
     def predict(self, X: Array) -> Array:
         """Predict -1 or +1 for each row of X.
@@ -81,12 +87,7 @@ class Stump:
         ValueError, TypeError
             If X is not a two-dimensional table of numbers that holds the feature.
         """
-        from gpustump.validation import check_table
-
-        X = check_table(X, min_features=self.feature + 1)
-        xp = arrays.namespace_of(X)
-        with arrays.computing_on(X):
-            return xp.astype(self.on_values(arrays.as_working(X[:, self.feature])), xp.int64)
+        return predicted(self, X)
 
     def on_values(self, values: Array) -> Array:
         """Predict -1.0 or 1.0, float64 (n_samples,), from the feature's values, a float array."""
@@ -100,6 +101,31 @@ class Stump:
         )
         votes = xp.where(keys <= int(threshold[0]), left, right)
         return xp.where(keys == arrays.missing_key(dtype), missing, votes)
+
+
+def predicted(hypothesis: Hypothesis, X: Array) -> Array:
+    """-1 or +1, int64, for each row of X; see `Stump.predict`."""
+    from gpustump.validation import check_table
+
+    X = check_table(X, min_features=hypothesis.feature + 1)
+    xp = arrays.namespace_of(X)
+    with arrays.computing_on(X):
+        return xp.astype(
+            hypothesis.on_values(arrays.as_working(X[:, hypothesis.feature])), xp.int64
+        )
+
+
+def check_signs_of(hypothesis: Hypothesis) -> None:
+    """Refuse votes other than -1 and +1."""
+    for name in ("polarity", "missing"):
+        if getattr(hypothesis, name) not in (-1, 1):
+            raise ValueError(f"{name} must be +1 or -1; got {getattr(hypothesis, name)!r}.")
+
+
+def set_plain_numbers(hypothesis: Hypothesis, fields: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Make its fields Python's own numbers: others would be written to a file in another way."""
+    for name, kind in fields.items():
+        object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))
 
 
 def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:

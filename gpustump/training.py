@@ -69,6 +69,8 @@ class Settings:
     n_rounds : int
         At most so many rounds for each member, those of earlier runs included.
     learning_rate : float
+    weak_learner : str
+        "stump" or "interval".
     patience : int or None
         Rounds without a better held-out error before stopping; None to hold nothing out.
     tol : float
@@ -80,6 +82,7 @@ class Settings:
 
     n_rounds: int
     learning_rate: float = 1.0
+    weak_learner: str = "stump"
     patience: int | None = None
     tol: float = 0.0
     callback: Callback | None = None
@@ -179,7 +182,7 @@ def _train_on(
     earlier: Sequence[Run] | None,
 ) -> tuple[tuple[Run, ...], str]:
     with explained_errors(place):
-        reader = reader_of_host_tables(X, place)
+        reader = reader_of_host_tables(X, place, settings.weak_learner)
         if reader is None:
             X = brought_to(X, place)
         with arrays.computing_on(X):
@@ -189,6 +192,7 @@ def _train_on(
                 samples.rows,
                 place=reader,
                 n_rounds=settings.n_rounds * (1 if n_classes == 2 else n_classes),
+                weak_learner=settings.weak_learner,
                 block_bytes=settings.block_bytes,
                 n_jobs=settings.n_jobs,
                 max_memory=settings.max_memory,
@@ -222,6 +226,7 @@ def _boosting(
             samples.weights,
             learning_rate=settings.learning_rate,
             n_rounds=settings.n_rounds,
+            weak_learner=settings.weak_learner,
             callback=settings.callback,
         )
         if held_out is None or settings.patience is None:

@@ -245,6 +245,18 @@ def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
     raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
+WEAK_LEARNERS = ("stump", "interval")
+
+
+def check_weak_learner(weak_learner: Any) -> str:
+    """What a round of boosting may choose from."""
+    if weak_learner not in WEAK_LEARNERS:
+        raise ValueError(
+            f"weak_learner must be {' or '.join(map(repr, WEAK_LEARNERS))}; got {weak_learner!r}."
+        )
+    return str(weak_learner)
+
+
 def check_jobs(n_jobs: Any) -> int | None:
     """A number of threads; None and -1 stand for all that there are."""
     return None if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs")

@@ -1,9 +1,9 @@
-"""The decision stump of least error by brute force: every candidate, in rational arithmetic.
+"""The stump or interval of least error by brute force: every candidate, in rational arithmetic.
 
-O(n_features * n_samples**2), in plain Python, with no code and no array library in common with the
-package. Weights are taken as the exact fractions that floats are, so nothing here is rounded but
-the thresholds, and those by the rule of the exactness contract: the midpoint in the data's own
-dtype, or the lower value where the midpoint is not between the two.
+O(n_features * n_samples**2), for intervals one power more, in plain Python, with no code and no
+array library in common with the package. Weights are taken as the exact fractions that floats are,
+so nothing here is rounded but the thresholds, and those by the rule of the exactness contract: the
+midpoint in the data's own dtype, or the lower value where the midpoint is not between the two.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _FORMATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
 
 @dataclass(frozen=True)
 class Best:
-    """The stump found, with its error as an exact fraction."""
+    """What was found, with its error as an exact fraction; `low` is None for a stump."""
 
     feature: int
+    low: float | None
     threshold: float
     polarity: int
     missing: int
@@ -33,7 +34,8 @@ class Best:
         value = row[self.feature]
         if math.isnan(value):
             return self.missing
-        return self.polarity if value <= self.threshold else -self.polarity
+        is_above = self.low is None or value > self.low
+        return self.polarity if is_above and value <= self.threshold else -self.polarity
 
 
 def best_stump(
@@ -42,6 +44,7 @@ def best_stump(
     weights: Sequence[float | int | Fraction] | None = None,
     *,
     dtype: str = "float64",
+    intervals: bool = False,
 ) -> Best:
     """The first candidate, in the order of `candidates`, that no later one beats strictly.
 
@@ -52,8 +55,8 @@ def best_stump(
     rows, y, exact = [rows[i] for i in kept], [y[i] for i in kept], [exact[i] for i in kept]
     mass = sum(exact)
     best = None
-    for feature, threshold, polarity, missing in candidates(rows, y, exact, dtype):
-        stump = Best(feature, threshold, polarity, missing, Fraction(0))
+    for candidate in candidates(rows, y, exact, dtype, intervals=intervals):
+        stump = Best(*candidate, Fraction(0))
         wrong = sum(
             (
                 w
@@ -63,36 +66,45 @@ def best_stump(
             Fraction(0),
         )
         if best is None or wrong / mass < best.error:
-            best = Best(feature, threshold, polarity, missing, wrong / mass)
+            best = Best(*candidate, wrong / mass)
     assert best is not None
     return best
 
 
 def candidates(
-    rows: Sequence[Sequence[float]], y: Sequence[int], weights: Sequence[Fraction], dtype: str
-) -> Iterator[tuple[int, float, int, int]]:
-    """Every stump (feature, threshold, polarity, missing), in the order in which ties are broken.
+    rows: Sequence[Sequence[float]],
+    y: Sequence[int],
+    weights: Sequence[Fraction],
+    dtype: str,
+    *,
+    intervals: bool,
+) -> Iterator[tuple[int, float | None, float, int, int]]:
+    """Every (feature, low, threshold, polarity, missing), in the order in which ties are broken.
 
-    Lower features come first, then lower thresholds; constant stumps come last. Where two votes for
-    missing values are equally good, that of the label heavier overall comes first.
+    Lower features come first, then stumps (without `low`) before intervals, then lower thresholds;
+    constant stumps come last. Where two votes for missing values are equally good, that of the
+    label heavier overall comes first.
     """
     heavier = 1 if _sum(y, weights) >= 0 else -1
     for feature in range(len(rows[0])):
         column = [row[feature] for row in rows]
         values = sorted({value for value in column if not math.isnan(value)})
-        for low, high in itertools.pairwise(values):
-            for polarity in (1, -1):
-                for missing in (heavier, -heavier):
-                    yield feature, threshold_between(low, high, dtype), polarity, missing
+        thresholds = [threshold_between(*two, dtype) for two in itertools.pairwise(values)]
+        for threshold in thresholds:
+            for polarity, missing in itertools.product((1, -1), (heavier, -heavier)):
+                yield feature, None, threshold, polarity, missing
         # Present against missing: a split only where the two pull in opposite directions.
         lacking = [math.isnan(value) for value in column]
         absent = _sum(y, [w if lacks else 0 for w, lacks in zip(weights, lacking, strict=True)])
         present = _sum(y, weights) - absent
         if present * absent < 0:
             for polarity in (1, -1):
-                yield feature, math.inf, polarity, -polarity
+                yield feature, None, math.inf, polarity, -polarity
+        for low, high in itertools.combinations(thresholds, 2) if intervals else ():
+            for polarity, missing in itertools.product((1, -1), (heavier, -heavier)):
+                yield feature, low, high, polarity, missing
     for constant in (1, -1):
-        yield 0, math.inf, constant, constant
+        yield 0, None, math.inf, constant, constant
 
 
 def threshold_between(low: float, high: float, dtype: str) -> float:

@@ -12,6 +12,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -328,7 +329,9 @@ def made(name: str) -> Data:
     return DATA[name](np.random.default_rng(sorted(DATA).index(name)))
 
 
-def trained(backend: Backend, given: Data, n_rounds: int, block_bytes: int | None) -> StumpEnsemble:
+def trained(
+    backend: Backend, given: Data, n_rounds: int, block_bytes: int | None, **how: Any
+) -> StumpEnsemble:
     weights = given.sample_weight
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GPUSTUMP_KERNELS", backend.kernels)
@@ -340,6 +343,7 @@ def trained(backend: Backend, given: Data, n_rounds: int, block_bytes: int | Non
                 learning_rate=given.learning_rate,
                 n_rounds=n_rounds,
                 block_bytes=block_bytes,
+                **how,
             )
         )
     member = Member(tuple(r.stump for r in records), tuple(r.vote for r in records))

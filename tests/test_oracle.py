@@ -1,4 +1,4 @@
-"""The scan finds the stump of least error: proved against brute force in rational arithmetic.
+"""The scan finds the stump, or interval, of least error: proved against brute force in rationals.
 
 The data are drawn to be awkward: few distinct values, so that ties abound; missing values,
 infinities, subnormal numbers, neighbours among the floats, values whose sum overflows; every dtype.
@@ -9,6 +9,7 @@ the two must agree exactly: feature, threshold, both signs, error and prediction
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -16,9 +17,9 @@ import pytest
 from backends import NUMPY, Backend
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracle import best_stump
+from oracle import Best, best_stump
 
-from gpustump import Stump, boost, fit_stump
+from gpustump import Interval, Stump, boost, fit_interval, fit_stump
 
 FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -97,19 +98,28 @@ def as_floats(X: np.ndarray) -> list[list[float]]:
     return [[float(value) for value in row] for row in X.tolist()]
 
 
-def check(backend: Backend, X: np.ndarray, y: list[int], w: list[float] | None, **how) -> None:
-    expected = best_stump(as_floats(X), y, w, dtype=WORKING.get(X.dtype.name, X.dtype.name))
+def as_found(best: Best) -> Stump | Interval:
+    rest = (best.polarity, best.missing, float(best.error))
+    if best.low is None:
+        return Stump(best.feature, best.threshold, *rest)
+    return Interval(best.feature, best.low, best.threshold, *rest)
+
+
+def check(
+    backend: Backend,
+    X: np.ndarray,
+    y: list[int],
+    w: list[float] | None,
+    find: Callable[..., Stump | Interval] = fit_stump,
+    **how,
+) -> None:
+    dtype = WORKING.get(X.dtype.name, X.dtype.name)
+    expected = best_stump(as_floats(X), y, w, dtype=dtype, intervals=find is fit_interval)
     table = backend.asarray(X)
     given_weights = None if w is None else backend.asarray(np.asarray(w))
-    found = fit_stump(table, backend.asarray(np.asarray(y)), given_weights, **how)
-    assert found == Stump(
-        expected.feature,
-        expected.threshold,
-        expected.polarity,
-        expected.missing,
-        float(expected.error),
-    )
-    assert math.copysign(1.0, found.threshold) == math.copysign(1.0, expected.threshold)
+    found = find(table, backend.asarray(np.asarray(y)), given_weights, **how)
+    assert found == as_found(expected)
+    assert all(math.copysign(1.0, at) == 1.0 for at, _ in found.falls if at == 0.0)
     predicted = backend.to_numpy(found.predict(table)).tolist()
     assert predicted == [expected.predict(row) for row in as_floats(X)]
 
@@ -127,6 +137,14 @@ def test_stump_on_floats_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, block_bytes=block_bytes)
 
 
+@settings(max_examples=500)
+@given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
+@example((np.asarray([[-np.inf], [-1e308], [np.inf], [np.nan]]), [1, -1, 1, -1], None), None)
+@example((np.asarray([[5e-324], [0.0], [-5e-324]]), [1, -1, 1], None), 1)
+def test_interval_on_floats_is_the_oracles(problem, block_bytes):
+    check(NUMPY, *problem, find=fit_interval, block_bytes=block_bytes)
+
+
 @settings(max_examples=700)
 @given(problems((*INTEGERS, "bool")), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[2**53], [2**53 + 1]]), [1, -1], None), None)  # one float, so no split
@@ -135,15 +153,20 @@ def test_stump_on_integers_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, block_bytes=block_bytes)
 
 
-def check_on(backend: Backend, dtypes: tuple[str, ...]) -> None:
+def check_on(
+    backend: Backend,
+    dtypes: tuple[str, ...],
+    find: Callable[..., Stump | Interval] = fit_stump,
+    share: float = 1.0,
+) -> None:
     """Draw problems of one shape (JAX compiles anew for every shape) and check them."""
 
-    @settings(max_examples=EXAMPLES.get(backend.name, 300))
+    @settings(max_examples=int(share * EXAMPLES.get(backend.name, 300)))
     @given(problems(tuple(d for d in dtypes if d not in backend.lacks), shape=(7, 3)))
-    def stump_is_the_oracles(problem):
-        check(backend, *problem)
+    def what_is_found_is_the_oracles(problem):
+        check(backend, *problem, find=find)
 
-    stump_is_the_oracles()
+    what_is_found_is_the_oracles()
 
 
 @pytest.mark.slow
@@ -156,6 +179,11 @@ def test_stump_on_integers_is_the_oracles_in_every_library(backend: Backend):
     check_on(backend, ("bool", "int8", "uint8", "int16", "int32", "int64"))
 
 
+@pytest.mark.slow
+def test_interval_is_the_oracles_in_every_library(backend: Backend):
+    check_on(backend, (*FLOATS, "int8", "int64"), find=fit_interval, share=1 / 3)
+
+
 @pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
 def test_wide_unsigned_integers_are_accepted_by_every_library(backend: Backend, dtype: str):
     top = int(np.iinfo(dtype).max)
@@ -165,10 +193,17 @@ def test_wide_unsigned_integers_are_accepted_by_every_library(backend: Backend, 
 
 
 @settings(max_examples=200)
-@given(problems(("float64", "int8"), shape=(8, 2)), st.sampled_from([1.0, 0.5]))
-def test_every_round_takes_the_oracles_stump_under_its_own_integer_weights(problem, learning_rate):
+@given(
+    problems(("float64", "int8"), shape=(8, 2)),
+    st.sampled_from([1.0, 0.5]),
+    st.sampled_from(["stump", "interval"]),
+)
+def test_every_round_takes_the_oracles_choice_under_its_own_integer_weights(
+    problem, learning_rate, weak_learner
+):
     X, y, w = problem
-    run = boost(X, y, w, learning_rate=learning_rate, n_rounds=6)
+    run = boost(X, y, w, learning_rate=learning_rate, n_rounds=6, weak_learner=weak_learner)
+    is_interval = weak_learner == "interval"
     kept = range(len(y)) if w is None else [i for i, one in enumerate(w) if one > 0]
     rows = [as_floats(X)[i] for i in kept]
     labels = [y[i] for i in kept]
@@ -177,11 +212,6 @@ def test_every_round_takes_the_oracles_stump_under_its_own_integer_weights(probl
         record = next(run, None)
         if record is None:
             return
-        expected = best_stump(rows, labels, integers, dtype=WORKING.get(X.dtype.name, X.dtype.name))
-        assert record.stump == Stump(
-            expected.feature,
-            expected.threshold,
-            expected.polarity,
-            expected.missing,
-            float(expected.error),
-        )
+        dtype = WORKING.get(X.dtype.name, X.dtype.name)
+        expected = best_stump(rows, labels, integers, dtype=dtype, intervals=is_interval)
+        assert record.stump == as_found(expected)

@@ -9,7 +9,7 @@ from gpustump.cli import report
 from gpustump.cli.encoding import Encoding, Input, from_details
 from gpustump.cli.errors import counted, printable
 from gpustump.ensemble import Member, StumpEnsemble
-from gpustump.stump import Stump
+from gpustump.interval import Hypothesis, Interval
 
 LABEL = 24
 """Labels of more characters are shortened in rules."""
@@ -73,10 +73,13 @@ def _left_out(member: Member, limit: int) -> list[str]:
     return [f"and {counted(more, 'rule')} more: --rounds {len(member)}"] if more > 0 else []
 
 
-def _rule(stump: Stump, encoding: Encoding, sides: dict[int, str]) -> str:
+def _rule(stump: Hypothesis, encoding: Encoding, sides: dict[int, str]) -> str:
     wanted, value = encoding.input_of(stump.feature)
     name = report.shortened(wanted.name if encoding.named else f"column {wanted.name}")
     left, right = sides[stump.polarity], sides[-stump.polarity]
+    if isinstance(stump, Interval):
+        low, high = (_threshold(cut, wanted.kind) for cut in (stump.low, stump.high))
+        return f"{low} < {name} <= {high} -> {left}, else {right}"
     if stump.threshold == math.inf:
         return f"always {left}" if stump.is_constant else f"{name} is there -> {left}"
     return f"{_condition(stump.threshold, wanted, name, value)} -> {left}, else {right}"

@@ -19,8 +19,8 @@ from gpustump.columns import midpoint
 from gpustump.cpu.jit import kernel
 from gpustump.cpu.team import Team, ranges
 from gpustump.distribution import Factors
-from gpustump.scan import Cut, sign_of
-from gpustump.stump import Stump
+from gpustump.interval import Hypothesis
+from gpustump.scan import Cut, constant
 from gpustump.weights import FLOOR, in_units
 
 _ELEMENTS_AT_ONCE = 2**17
@@ -116,13 +116,22 @@ class DirectDistribution:
         -1.0 or 1.0.
     sample_weight : ndarray (n_samples,) of float64
         Positive.
+    weak_learner : str
+        "stump" or "interval".
     """
 
     total: int
     mass: int
 
-    def __init__(self, columns: SortedColumns, y: np.ndarray, sample_weight: np.ndarray) -> None:
+    def __init__(
+        self,
+        columns: SortedColumns,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        weak_learner: str = "stump",
+    ) -> None:
         weights = in_units(sample_weight)
+        self._search = {"stump": _search, "interval": _search_intervals}[weak_learner]
         n_samples = columns.n_samples
         self._columns = columns
         self._masses = weights.astype(np.int64)
@@ -151,35 +160,36 @@ class DirectDistribution:
         return int(self._sums[3])
 
     def best_cut(self) -> Cut:
-        """The cut of largest agreement; see `scan.best_cut`."""
+        """The cut of largest agreement; see `Distribution.best_cut`."""
         columns, found = self._columns, []
 
         def search(part: tuple[int, int]) -> None:
-            best = np.full(5, -1)
-            _search(columns.order, columns.n_present, self._units, self.total, *part, best)
+            best = np.full(6, -1)
+            self._search(columns.order, columns.n_present, self._units, self.total, *part, best)
             found.append(best.tolist())
 
         columns.team.each(search, self._parts)
         # Of equal agreements, the lowest feature.
-        agreement, feature, position, polarity, missing = max(found, key=lambda b: (b[0], -b[1]))
+        best = max(found, key=lambda b: (b[0], -b[1]))
+        agreement, feature, position, polarity, missing, after = best
         if abs(self.total) > agreement:
-            return Cut(0, None, sign_of(self.total), sign_of(self.total), abs(self.total))
-        return Cut(feature, position, polarity, missing, agreement)
+            return constant(self.total)
+        return Cut(feature, position, polarity, missing, agreement, after if after >= 0 else None)
 
-    def agreement_of(self, stump: Stump) -> int:
+    def agreement_of(self, stump: Hypothesis) -> int:
         """The weight that a stump gets right less what it gets wrong."""
         predicted = stump.on_values(self._columns.values(stump.feature))
         return int(np.sum(np.where(predicted > 0, self._units, -self._units)))
 
-    def advance(self, stump: Stump, cut: Cut | None, vote: float, factors: Factors) -> None:
+    def advance(self, stump: Hypothesis, cut: Cut | None, vote: float, factors: Factors) -> None:
         """Take a stump into the ensemble; see `Distribution.advance`."""
         columns = self._columns
         if cut is None or cut.position is None:
             self._votes[:] = stump.on_values(columns.values(stump.feature))
         else:
             _vote(
-                columns.order[cut.feature], cut.position, int(columns.n_present[cut.feature]),
-                cut.polarity, cut.missing, self._votes,
+                columns.order[cut.feature], -1 if cut.after is None else cut.after, cut.position,
+                int(columns.n_present[cut.feature]), cut.polarity, cut.missing, self._votes,
             )  # fmt: skip
         self._step(vote, factors.grown, factors.kept)
 
@@ -234,12 +244,73 @@ def _search(order, n_present, units, total, low, high, best):  # type: ignore[no
                 break
 
 
-@kernel("void(int32[::1], int64, int64, int64, int64, int8[::1])")
-def _vote(order, position, n_present, polarity, missing, votes):  # type: ignore[no-untyped-def]
-    """The votes of the stump that cuts a feature after a position."""
+@kernel("void(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64, int64[::1])")
+def _search_intervals(order, n_present, units, total, low, high, best):  # type: ignore[no-untyped-def]
+    """The best interval or split of features `low` to `high`; see `interval_scan`.
+
+    `best` is that of `_search`, and then the position before the interval, or -1.
+    """
+    top = 1 << 62
+    for j in range(low, high):
+        own = order[j]
+        present = total
+        for k in range(n_present[j], len(own)):
+            present -= units[own[k] & 0x7FFFFFFF]
+        extra = abs(total - present)
+        lowest, highest, rise, fall = top, -top, -top, -top
+        reached = 0
+        for k in range(n_present[j] - 1):
+            marked = own[k]
+            reached += units[marked & 0x7FFFFFFF]
+            if marked >= 0:
+                if lowest < top:  # there was a cut before
+                    rise = max(rise, reached - lowest)
+                    fall = max(fall, highest - reached)
+                lowest, highest = min(lowest, reached), max(highest, reached)
+        missing = total - present
+        by_stump = -1
+        if (present > 0 and missing < 0) or (present < 0 and missing > 0):
+            by_stump = abs(present) + extra
+        if highest > -top:
+            by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
+        if by_stump > best[0]:
+            _search(order, n_present, units, total, j, j + 1, best)
+            best[5] = -1
+        inside = max(2 * rise - present, 2 * fall + present)
+        if rise == -top or inside + extra <= best[0]:
+            continue
+        best[0], best[1] = inside + extra, j
+        best[2] = best[5] = top
+        best[4] = 1 if missing > 0 or (missing == 0 and total >= 0) else -1
+        for polarity in (1, -1):
+            steep = rise if polarity > 0 else fall
+            if 2 * steep - polarity * present < inside:
+                continue
+            # The first cut at the upper end has the first one at the lower end before it.
+            lowest, lowest_at = top, -1
+            reached = 0
+            for k in range(n_present[j] - 1):
+                marked = own[k]
+                reached += polarity * units[marked & 0x7FFFFFFF]
+                if marked < 0:
+                    continue
+                if lowest < top and reached - lowest == steep:
+                    if lowest_at < best[5] or (lowest_at == best[5] and k < best[2]):
+                        best[2], best[3], best[5] = k, polarity, lowest_at
+                    break
+                if reached < lowest:
+                    lowest, lowest_at = reached, k
+
+
+@kernel("void(int32[::1], int64, int64, int64, int64, int64, int8[::1])")
+def _vote(order, after, position, n_present, polarity, missing, votes):  # type: ignore[no-untyped-def]
+    """The votes of what cuts a feature after a position, and before it after another (or -1)."""
     for k in range(len(order)):
         sample = order[k] & 0x7FFFFFFF
-        votes[sample] = polarity if k <= position else (-polarity if k < n_present else missing)
+        if k <= position:
+            votes[sample] = polarity if k > after else -polarity
+        else:
+            votes[sample] = -polarity if k < n_present else missing
 
 
 @kernel(

@@ -15,8 +15,8 @@ from gpustump.cpu.search import Profile, best_split
 from gpustump.cpu.sweep import CHUNK, add, advance, sweep, votes_by_code
 from gpustump.cpu.team import Shared, ranges
 from gpustump.distribution import Factors
-from gpustump.scan import Cut, sign_of
-from gpustump.stump import Stump
+from gpustump.interval import Hypothesis
+from gpustump.scan import Cut, constant, sign_of
 from gpustump.weights import in_units
 
 _PIECE = 2 * CHUNK
@@ -83,18 +83,18 @@ class CodedDistribution:
         """The cut of largest agreement; see `scan.best_cut`."""
         best = best_split(self._columns, self._histograms, self._signed, self._profile)
         if abs(self.total) > best.agreement:  # always so if there is no split
-            return Cut(0, None, sign_of(self.total), sign_of(self.total), abs(self.total))
+            return constant(self.total)
         feature = -best.minus_feature
         missing = sign_of(int(self._profile.missing[feature]) or self.total)
         return Cut(feature, -best.minus_position, best.polarity, missing, best.agreement)
 
-    def agreement_of(self, stump: Stump) -> int:
+    def agreement_of(self, stump: Hypothesis) -> int:
         """The weight that a stump gets right less what it gets wrong."""
         predicted = stump.on_values(self._columns.values(stump.feature))
         signs = np.where(predicted > 0, self._signed, -self._signed)
         return int(np.sum(np.copysign(np.ceil(np.abs(signs)), signs).astype(np.int64)))
 
-    def advance(self, stump: Stump, cut: Cut | None, vote: float, factors: Factors) -> None:
+    def advance(self, stump: Hypothesis, cut: Cut | None, vote: float, factors: Factors) -> None:
         """Take a stump into the ensemble; see `Distribution.advance`."""
         if cut is None:
             predicted = stump.on_values(self._columns.values(stump.feature))

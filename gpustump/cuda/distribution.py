@@ -16,8 +16,8 @@ from gpustump.cuda.columns import DeviceColumns
 from gpustump.cuda.search import Found, Search
 from gpustump.cuda.sweep import FIRST, Step, Sweep
 from gpustump.distribution import Factors
-from gpustump.scan import Cut, sign_of
-from gpustump.stump import Stump
+from gpustump.interval import Hypothesis
+from gpustump.scan import Cut, constant, sign_of
 
 
 class CudaDistribution:
@@ -70,11 +70,11 @@ class CudaDistribution:
         """The cut of largest agreement; see `scan.best_cut`."""
         found = self._found()
         if abs(found.total) > found.agreement:  # always so if there is no split
-            return Cut(0, None, sign_of(found.total), sign_of(found.total), abs(found.total))
+            return constant(found.total)
         missing = sign_of(found.missing or found.total)
         return Cut(found.feature, found.position, found.polarity, missing, found.agreement)
 
-    def agreement_of(self, stump: Stump) -> int:
+    def agreement_of(self, stump: Hypothesis) -> int:
         """The weight that a stump gets right less what it gets wrong."""
         with self._device.active():
             predicted, signed = self._predicted(stump), self._sweep.signed
@@ -82,7 +82,7 @@ class CudaDistribution:
             units = xp.astype(xp.ceil(xp.abs(signed)), xp.int64)
             return int(xp.sum(xp.where((predicted > 0) == (signed > 0), units, -units)))
 
-    def advance(self, stump: Stump, cut: Cut | None, vote: float, factors: Factors) -> None:
+    def advance(self, stump: Hypothesis, cut: Cut | None, vote: float, factors: Factors) -> None:
         """Take a stump into the ensemble; see `Distribution.advance`."""
         with self._device.active():
             votes = self._predicted(stump).astype(np.int8) if cut is None else None
@@ -95,6 +95,6 @@ class CudaDistribution:
     def _found(self) -> Found:
         return self._search.found(self._sweep)
 
-    def _predicted(self, stump: Stump) -> Array:
+    def _predicted(self, stump: Hypothesis) -> Array:
         """What a stump says of every sample, -1.0 or 1.0, on the device."""
         return self._device.array(stump.on_values(self._columns.values(stump.feature)))

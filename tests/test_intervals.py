@@ -1,0 +1,252 @@
+"""Intervals as weak learner: as exact as stumps, the same everywhere, and treated like them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+
+import numpy as np
+import pytest
+from backends import NUMPY, Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_digests import DATA, bits, made, skip_if_lacking, trained
+
+from gpustump import (
+    AdaBoostClassifier,
+    Interval,
+    Member,
+    ModelFileError,
+    Stump,
+    StumpEnsemble,
+    boost,
+    fit_interval,
+    fit_stump,
+)
+
+N_ROUNDS = 8
+NAMES = sorted(DATA)[::4]
+"""Every fourth of the many kinds of data on which stumps are compared: weights, columns and rounds
+are those of stumps."""
+
+
+@functools.cache
+def reference(name: str) -> StumpEnsemble:
+    return trained(NUMPY, made(name), N_ROUNDS, None, weak_learner="interval")
+
+
+def boosted(n_rounds: int = 12) -> tuple[np.ndarray, np.ndarray, StumpEnsemble]:
+    """Labels that depend on whether a value is near zero, and on missing ones; and a model."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 4))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.where(np.abs(np.nan_to_num(X[:, 1])) + 0.4 * rng.normal(size=300) < 0.7, 1, -1)
+    run = boost(X, y, n_rounds=n_rounds, weak_learner="interval")
+    list(run)
+    return X, y, run.model
+
+
+def predicted_by_hand(hypothesis: Stump | Interval, value: float) -> int:
+    if math.isnan(value):
+        return hypothesis.missing
+    low = getattr(hypothesis, "low", None)
+    high = hypothesis.threshold if isinstance(hypothesis, Stump) else hypothesis.high
+    inside = value <= high and (low is None or value > low)
+    return hypothesis.polarity if inside else -hypothesis.polarity
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_digest_is_the_same_in_every_library_and_in_small_blocks(backend: Backend, name: str):
+    data = made(name)
+    skip_if_lacking(backend, data)
+    model = trained(backend, data, N_ROUNDS, None, weak_learner="interval")
+    assert model.members == reference(name).members
+    assert model.digest() == reference(name).digest()
+    in_blocks = trained(backend, data, 3, 5000, weak_learner="interval")
+    assert in_blocks.digest() == reference(name).truncated(3).digest()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_decision_values_are_the_votes_added_by_hand(backend: Backend, name: str):
+    data = made(name)
+    skip_if_lacking(backend, data)
+    model = reference(name)
+    decision = model.decision_function(backend.asarray(data.X))
+    member = model.members[0]
+    expected = [
+        math.fsum(
+            vote * predicted_by_hand(hypothesis, float(row[hypothesis.feature]))
+            for hypothesis, vote in zip(member.stumps, member.votes, strict=True)
+        )
+        for row in data.X.tolist()
+    ]
+    assert bits(backend.to_numpy(decision)) == bits(np.asarray(expected))
+
+
+def test_the_data_compared_make_intervals_as_well_as_stumps():
+    kinds = [type(s) for name in NAMES for s in reference(name).members[0].stumps]
+    assert kinds.count(Interval) > 30
+    assert kinds.count(Stump) > 5
+
+
+@pytest.mark.slow
+def test_digest_of_many_samples_is_the_same_in_every_library(backend: Backend):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70_000, 3)).astype(np.float32)
+    X[:, 1] = np.round(X[:, 1], 1)
+    y = np.where(np.abs(X[:, 0]) + X[:, 1] ** 2 + rng.normal(size=len(X)) < 1.5, 1, -1)
+    runs = [
+        boost(like(X), like(y), n_rounds=4, weak_learner="interval", block_bytes=block_bytes)
+        for like, block_bytes in ((NUMPY.asarray, 10**6), (backend.asarray, 3 * 10**6))
+    ]
+    expected, found = ([record.stump for record in run] for run in runs)
+    assert found == expected
+    assert runs[0].model.digest() == runs[1].model.digest()
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 10**6), st.integers(3, 40), st.integers(1, 3))
+def test_an_interval_is_never_worse_than_the_best_stump_and_else_is_it(seed, n_samples, n_features):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 9, size=(n_samples, n_features)).astype(np.float32)
+    y, weights = rng.choice([-1, 1], size=n_samples), rng.integers(1, 5, size=n_samples)
+    y[:2] = [1, -1]
+    stump, interval = fit_stump(X, y, weights), fit_interval(X, y, weights)
+    assert interval.error <= stump.error
+    if interval.error == stump.error and interval.feature == stump.feature:
+        assert interval == stump
+
+
+def test_training_error_is_that_of_the_predictions():
+    X, y, model = boosted()
+    run = boost(X, y, n_rounds=12, weak_learner="interval")
+    for record, decision in zip(run, model.staged_decision_function(X), strict=True):
+        assert record.training_error == np.mean((decision > 0) != (y > 0))
+        assert record.training_error <= record.training_bound
+    assert any(isinstance(s, Interval) for s in model.members[0].stumps)
+
+
+def test_one_interval_learns_what_takes_stumps_many_rounds():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(500, 3))
+    y = np.where((X[:, 2] > 0.3) & (X[:, 2] <= 0.6), 1, -1)
+    run = boost(X, y, weak_learner="interval")
+    (record,) = run
+    assert (record.error, record.training_error, run.stop_reason) == (0.0, 0.0, "perfect")
+    assert fit_stump(X, y).error > 0.25
+
+
+@pytest.mark.parametrize("done", [1, 5, 12])
+def test_resumed_rounds_are_those_of_an_uninterrupted_run(backend: Backend, done: int):
+    X, y, model = boosted()
+    run = boost(backend.asarray(X), backend.asarray(y), n_rounds=12, weak_learner="interval")
+    member = model.members[0]
+    run.resume(member.stumps[:done], member.votes[:done])
+    assert [record.stump for record in run] == list(member.stumps[done:])
+    assert run.model.digest() == model.digest()
+
+
+def test_a_saved_model_comes_back_bit_for_bit(tmp_path):
+    _, _, model = boosted()
+    below = Interval(3, -math.inf, 0.5, -1, 1, 0.25)
+    constant = Stump(0, math.inf, 1, 1, 0.4)
+    member = Member(
+        (*model.members[0].stumps, below, constant), (*model.members[0].votes, 1.0, 2.0)
+    )
+    model = StumpEnsemble((member,), 4)
+    model.save(tmp_path / "model.json")
+    found = StumpEnsemble.load(tmp_path / "model.json")
+    assert found == model
+    assert repr(found) == repr(model)
+    assert found.digest() == model.digest()
+
+
+def test_only_a_model_with_intervals_needs_the_newer_file_version(tmp_path):
+    X, y, model = boosted()
+    model.save(tmp_path / "intervals.json")
+    stumps = boost(X, y, n_rounds=3)
+    list(stumps)
+    stumps.model.save(tmp_path / "stumps.json")
+    versions = [
+        json.loads((tmp_path / name).read_text())["version"]
+        for name in ("intervals.json", "stumps.json")
+    ]
+    assert versions == [2, 1]
+
+
+def test_a_row_that_is_no_interval_is_refused(tmp_path):
+    from gpustump.model_file import write
+
+    document = boosted()[2]._document()
+    at = document["stump_fields"].index("low")
+    row = next(row for row in document["members"][0] if row[at] is not None)
+    row[at] = row[at + 1] + 1.0
+    parts = {"feature_names": None, "details": {}, "model": document}
+    write(parts, tmp_path / "model.json", version=2)
+    with pytest.raises(ModelFileError, match="low must be below high"):
+        StumpEnsemble.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"low": 2.0}, "low must be below high"),
+        ({"low": math.nan}, "low must be below high"),
+        ({"high": math.inf}, "high finite"),
+        ({"polarity": 0}, "polarity must be"),
+        ({"missing": 2}, "missing must be"),
+    ],
+)
+def test_an_interval_that_makes_no_sense_is_refused(change, message):
+    fields = {"feature": 0, "low": 0.0, "high": 1.0, "polarity": 1, "missing": -1, "error": 0.1}
+    with pytest.raises(ValueError, match=message):
+        Interval(**(fields | change))
+
+
+def test_bounds_learnt_in_float64_part_float32_values_as_real_numbers():
+    low, high = 0.1, float(np.nextafter(np.float32(0.3), np.float32(0), dtype=np.float32))
+    interval = Interval(0, low, high, 1, -1, 0.0)
+    values = np.asarray([[0.1], [np.nextafter(np.float32(0.1), np.float32(0))], [0.3], [high]])
+    predicted = interval.predict(values.astype(np.float32))
+    exact = [1 if low < float(np.float32(v[0])) <= high else -1 for v in values.tolist()]
+    assert predicted.tolist() == exact
+
+
+def test_the_estimator_boosts_intervals_and_goes_on_with_them():
+    X, y, _ = boosted()
+    whole = AdaBoostClassifier(n_estimators=12, weak_learner="interval").fit(X, y)
+    parts = AdaBoostClassifier(n_estimators=5, weak_learner="interval", warm_start=True).fit(X, y)
+    parts.set_params(n_estimators=12).fit(X, y)
+    assert whole.model_.digest() == parts.model_.digest() == boosted()[2].digest()
+    stumps = AdaBoostClassifier(n_estimators=12).fit(X, y)
+    assert whole.estimator_errors_[0] < stumps.estimator_errors_[0]
+
+
+def test_early_stopping_watches_intervals():
+    X, y, _ = boosted()
+    fitted = AdaBoostClassifier(
+        n_estimators=100, weak_learner="interval", n_iter_no_change=5, random_state=0
+    ).fit(X, y)
+    assert fitted.stop_reasons_ == ("early",)
+    assert len(fitted.held_out_errors_[0]) == fitted.model_.n_rounds + 5
+
+
+@pytest.mark.parametrize("bad", ["tree", "Stump", None, 1, ["stump"]])
+def test_another_weak_learner_is_refused(bad):
+    X, y, _ = boosted()
+    with pytest.raises(ValueError, match="weak_learner must be 'stump' or 'interval'"):
+        boost(X, y, weak_learner=bad)
+    with pytest.raises(ValueError, match="weak_learner must be"):
+        AdaBoostClassifier(weak_learner=bad).fit(X, y)
+
+
+def test_memory_that_no_scan_for_intervals_keeps_is_refused(monkeypatch):
+    X, y, model = boosted()
+    with pytest.raises(ValueError, match="takes at least"):
+        boost(X, y, weak_learner="interval", max_memory=1000)
+    for kernels in ("reference", "direct"):
+        monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+        run = boost(X, y, weak_learner="interval", max_memory="20 MB", n_rounds=12)
+        list(run)
+        assert run.model.digest() == model.digest()
