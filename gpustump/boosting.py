@@ -376,7 +376,7 @@ class Boosting(Iterator[Round]):
         if self._sum_of_votes + vote > VOTES_LIMIT:
             self.stop_reason = "large votes"
             return None
-        stump = _hypothesis(self._columns, cut, mass)
+        stump = hypothesis_of(self._columns, cut, mass)
         normaliser = self._advance(stump, cut, vote, wrong)
         if wrong == 0:
             self.stop_reason = "perfect"
@@ -489,10 +489,10 @@ def _fitted(
             max_memory=max_memory,
         )
         first = distribution(columns, y, weights, weak_learner)
-        return _hypothesis(columns, first.best_cut(), first.mass)
+        return hypothesis_of(columns, first.best_cut(), first.mass)
 
 
-def _hypothesis(columns: AnyColumns, cut: Cut, mass: int) -> Hypothesis:
+def hypothesis_of(columns: AnyColumns, cut: Cut, mass: int) -> Hypothesis:
     """The scan's integers as a stump, or as an interval."""
     position, after = cut.position, cut.after
     threshold = math.inf if position is None else columns.threshold(cut.feature, position)

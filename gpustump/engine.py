@@ -9,7 +9,7 @@ costs nothing but time:
   once on a machine). A process that has only small things to do is done sooner without; so kernels
   are loaded when the reference has worked, or would work, for about as long as that takes.
 * Small tables are scanned directly, others through histograms.
-* Intervals are found by the reference and by the direct scan alone, whatever the table's size.
+* Intervals are found by the CPU's kernels and by the reference; on a GPU, by the latter.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
 the kernels out, "direct" and "coded" take the one or the other of the CPU's, and "cuda" the
@@ -60,9 +60,6 @@ to look an element up when it predicts."""
 
 _MOST_ON_DEVICE = 2**31 - 1
 """Samples whose sorted positions the CUDA kernels can hold in 31 bits."""
-
-_MOST_DIRECT = 2**31 - 1
-"""Samples whose positions the direct scan can hold in 31 bits."""
 
 _is_broken = False
 
@@ -128,11 +125,10 @@ def prepare(
     if not arrays.on_host(X):
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
-    choice = _choice(X, shape, n_rounds, weak_learner)
+    choice = _choice(X, shape, n_rounds)
     threads = 1 if choice == "reference" else threads_of(n_jobs)
     if limit is not None:
-        others = ("coded", "reference") if weak_learner == "stump" else ("reference",)
-        choice = memory.choice_within(limit, (choice, *others), *shape, threads)
+        choice = memory.choice_within(limit, choice, *shape, threads)
     if choice == "reference":
         if limit is not None:
             most = memory.block_bytes(*shape, limit)
@@ -192,7 +188,7 @@ def distribution(
         return DirectDistribution(prepared, y, sample_weight, weak_learner)
     from gpustump.cpu.distribution import CodedDistribution
 
-    return CodedDistribution(prepared, y, sample_weight)
+    return CodedDistribution(prepared, y, sample_weight, weak_learner)
 
 
 def scores(
@@ -237,12 +233,10 @@ def _device_for(X: Array, place: str | None) -> Device | None:
     return device_of(X) if place is None else device_named(place)
 
 
-def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None, weak_learner: str) -> str:
+def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
     global _waited
     choice = _asked_for()
     choice = "auto" if choice == "cuda" else choice
-    if weak_learner == "interval" and choice == "coded":
-        choice = "direct"
     if choice == "reference" or not _suits(X):
         return "reference"
     if choice == "auto":
@@ -252,9 +246,7 @@ def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None, weak_learner
                 _waited += seconds
                 return "reference"
         is_small = shape[0] <= DIRECT_SAMPLES or shape[0] * shape[1] <= DIRECT_ELEMENTS
-        choice = "direct" if is_small or weak_learner == "interval" else "coded"
-    if choice == "direct" and shape[0] > _MOST_DIRECT:
-        choice = "coded" if weak_learner == "stump" else "reference"
+        choice = "direct" if is_small else "coded"
     return choice if _loaded() else "reference"
 
 

@@ -8,7 +8,6 @@ needed again: they get what is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpustump.columns import ELEMENT_BYTES
@@ -43,10 +42,8 @@ class Plan(NamedTuple):
     kept: int
 
 
-def choice_within(
-    limit: int, ways: Sequence[str], n_samples: int, n_features: int, threads: int
-) -> str:
-    """The first of some ways of training, the one that was chosen and others, that a limit allows.
+def choice_within(limit: int, choice: str, n_samples: int, n_features: int, threads: int) -> str:
+    """The way of training that was chosen, or the first other one that a limit of bytes allows.
 
     Raises
     ------
@@ -55,11 +52,10 @@ def choice_within(
     """
     shape = (n_samples, n_features)
     needs = {"reference": _of_reference(*shape)}
-    if ways[0] != "reference":  # else the kernels are not to be had
+    if choice != "reference":  # else the kernels are not to be had
         needs |= {"direct": _of_direct(*shape, threads), "coded": sum(_of_coded(*shape))}
-    needs = {way: needs[way] for way in ways if way in needs}
-    for way, needed in needs.items():
-        if needed <= limit:
+    for way in (choice, "coded", "reference"):
+        if needs.get(way, limit + 1) <= limit:
             return way
     raise ValueError(
         f"max_memory is {limit} bytes, but training on {n_samples} samples of {n_features} features"

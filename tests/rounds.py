@@ -13,9 +13,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gpustump import columns
-from gpustump.boosting import odds_and_normaliser, vote_of
+from gpustump.boosting import hypothesis_of, odds_and_normaliser, vote_of
 from gpustump.distribution import ArrayDistribution, Distribution, Factors
-from gpustump.stump import Stump
 from gpustump.weights import factors
 
 Way = tuple[str, Any, Callable[[Any, np.ndarray, np.ndarray], Distribution]]
@@ -30,28 +29,27 @@ def check_level(
     *,
     n_rounds: int = 8,
     learning_rate: float = 1.0,
+    weak_learner: str = "stump",
 ) -> None:
     """Boost by the reference; every way must be level with it after every step."""
     y = np.asarray(y, dtype=np.float64)
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     table = columns.prepare(X)
-    reference = ArrayDistribution(table, y, weights)
+    reference = ArrayDistribution(table, y, weights, weak_learner)
     others = [(name, made, begin(made, y, weights)) for name, made, begin in ways]
     for number in range(n_rounds):
         cut = reference.best_cut()
-        threshold = np.inf if cut.position is None else table.threshold(cut.feature, cut.position)
+        stump = hypothesis_of(table, cut, reference.mass)
         for name, made, other in others:
             assert other.best_cut() == cut, (name, number)
             assert (other.total, other.mass) == (reference.total, reference.mass), (name, number)
             assert other.lightest() == reference.lightest(), (name, number)
             assert np.array_equal(other.weights, reference.weights), (name, number)
             assert other.training_error == reference.training_error, (name, number)
-            if cut.position is not None:
-                assert made.threshold(cut.feature, cut.position) == threshold, (name, number)
+            assert hypothesis_of(made, cut, reference.mass) == stump, (name, number)
         wrong = (reference.mass - cut.agreement) // 2
         if wrong == 0 or (vote := vote_of(wrong, reference.mass, learning_rate)) == 0:
             return
-        stump = Stump(cut.feature, threshold, cut.polarity, cut.missing, wrong / reference.mass)
         for name, _, other in [("reference", table, reference), *others]:
             assert other.agreement_of(stump) == cut.agreement, (name, number)
         by = Factors(

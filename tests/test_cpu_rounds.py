@@ -7,6 +7,7 @@ samples are cut into pieces) must not show in what they return.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +35,7 @@ from gpustump.cpu import codes, direct
 from gpustump.cpu import distribution as coded
 from gpustump.cpu.bins import Bins
 from gpustump.cpu.codes import CodedColumns
-from gpustump.cpu.direct import DirectDistribution
+from gpustump.cpu.direct import DirectDistribution, SortedColumns
 from gpustump.cpu.distribution import CodedDistribution
 from gpustump.cpu.team import Team
 
@@ -65,28 +66,36 @@ def check(
     weights: Any = None,
     *,
     max_cuts: int = 254,
+    weak_learner: str = "stump",
     **how: Any,
 ) -> None:
     """Boost by the reference; every way must be level with it after every step."""
-    made = [
-        (name, made, CodedDistribution if isinstance(made, CodedColumns) else DirectDistribution)
-        for name, made in ways(X, max_cuts)
-    ]
-    check_level(X, y, weights, made, **how)
+    begins = {
+        kind: functools.partial(begin, weak_learner=weak_learner)
+        for kind, begin in ((CodedColumns, CodedDistribution), (SortedColumns, DirectDistribution))
+    }
+    made = [(name, made, begins[type(made)]) for name, made in ways(X, max_cuts)]
+    check_level(X, y, weights, made, weak_learner=weak_learner, **how)
+
+
+either = pytest.mark.parametrize("weak_learner", ["stump", "interval"])
 
 
 @settings(max_examples=150)
-@given(TABLES)
-def test_ties_everywhere_are_broken_alike(samples):
-    check(*tied(samples))
+@given(TABLES, st.sampled_from(["stump", "interval"]))
+def test_ties_everywhere_are_broken_alike(samples, weak_learner):
+    check(*tied(samples), weak_learner=weak_learner)
 
 
 @settings(max_examples=60)
 @given(
-    st.integers(0, 10**6), st.integers(20, 400), st.sampled_from(["float16", "float32", "float64"])
+    st.integers(0, 10**6),
+    st.integers(20, 400),
+    st.sampled_from(["float16", "float32", "float64"]),
+    st.sampled_from(["stump", "interval"]),
 )
-def test_any_values_and_weights_give_the_references_integers(seed, n_samples, dtype):
-    check(*with_any_weights(seed, n_samples, dtype), max_cuts=8)
+def test_any_values_and_weights_give_the_references_integers(seed, n_samples, dtype, weak_learner):
+    check(*with_any_weights(seed, n_samples, dtype), max_cuts=8, weak_learner=weak_learner)
 
 
 @pytest.mark.parametrize("order", ["as drawn", "sorted", "reversed"])
@@ -99,40 +108,57 @@ def test_sorted_and_reversed_samples(order):
     check(np.ascontiguousarray(X[by[order]]), y[by[order]], max_cuts=32)
 
 
-def test_of_duplicated_features_the_lowest_wins():
-    check(*with_duplicated_features(), max_cuts=16)
+@either
+def test_of_duplicated_features_the_lowest_wins(weak_learner):
+    check(*with_duplicated_features(), max_cuts=16, weak_learner=weak_learner)
 
 
-def test_one_sample_may_dominate():
+@either
+def test_one_sample_may_dominate(weak_learner):
     random = np.random.default_rng(5)
     X = random.normal(size=(2500, 3)).astype(np.float32)
     weights = np.where(np.arange(2500) == 77, 1e15, 1.0)
-    check(X, signs(X[:, 0], random), weights, max_cuts=20)
+    check(X, signs(X[:, 0], random), weights, max_cuts=20, weak_learner=weak_learner)
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])
 @pytest.mark.parametrize("at", [0, 61, 62, 63, 100, 499, 500, 999])
-def test_a_heavy_sample_may_stand_anywhere_in_its_bin(label, at):
+@either
+def test_a_heavy_sample_may_stand_anywhere_in_its_bin(label, at, weak_learner):
     """Its weight alone may be most of all 62 bits, with the best cut right behind it."""
     x, y, weights = with_a_heavy_sample(at, label)
-    check(x, y, weights)
+    check(x, y, weights, weak_learner=weak_learner)
     noise = np.random.default_rng(at).random(1000) < 0.2
-    check(x, np.where(noise & (np.arange(1000) != at), -y, y), weights, learning_rate=3.0)
+    check(
+        x,
+        np.where(noise & (np.arange(1000) != at), -y, y),
+        weights,
+        learning_rate=3.0,
+        weak_learner=weak_learner,
+    )
 
 
-def test_the_best_cut_may_hide_in_a_bin_whose_edges_look_poor():
+@either
+def test_the_best_cut_may_hide_in_a_bin_whose_edges_look_poor(weak_learner):
     """Labels alternate in blocks about the bins' middles: at every edge the sums are level."""
     n_bins, inside = 8, 400
     x = np.arange(n_bins * inside, dtype=np.float32)[:, np.newaxis]
     y = np.where(np.arange(n_bins * inside) % inside < inside // 2, 1.0, -1.0)
     y[3 * inside : 3 * inside + inside // 2 + 3] = 1.0  # one of them holds a little more
-    check(x, y, max_cuts=n_bins, n_rounds=12)
+    check(x, y, max_cuts=n_bins, n_rounds=12, weak_learner=weak_learner)
     random = np.random.default_rng(0)
     shuffled = random.permutation(len(y))
-    check(np.ascontiguousarray(x[shuffled]), y[shuffled], max_cuts=n_bins, n_rounds=12)
+    check(
+        np.ascontiguousarray(x[shuffled]),
+        y[shuffled],
+        max_cuts=n_bins,
+        n_rounds=12,
+        weak_learner=weak_learner,
+    )
 
 
-def test_few_values_in_many_features_share_bytes():
+@either
+def test_few_values_in_many_features_share_bytes(weak_learner):
     random = np.random.default_rng(6)
     flags = (random.random((3000, 20)) < 0.3).astype(np.float32)
     kinds = random.integers(0, 30, size=3000)
@@ -143,29 +169,45 @@ def test_few_values_in_many_features_share_bytes():
     X = X.astype(np.float32)
     made = codes.prepare(X, None, Team(1))
     assert len(made.codes) < X.shape[1] / 3
-    check(X, signs(flags[:, 3] + one_hot[:, 4] + np.nan_to_num(small[:, 0]) / 4, random))
+    check(
+        X,
+        signs(flags[:, 3] + one_hot[:, 4] + np.nan_to_num(small[:, 0]) / 4, random),
+        weak_learner=weak_learner,
+    )
 
 
-def test_features_that_say_nothing():
-    check(*with_features_that_say_nothing(), max_cuts=16)
-    check(np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0))
+@either
+def test_features_that_say_nothing(weak_learner):
+    check(*with_features_that_say_nothing(), max_cuts=16, weak_learner=weak_learner)
+    check(
+        np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0), weak_learner=weak_learner
+    )
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 3.0])
-def test_bounds_hold_when_weights_are_halved_often_or_never(learning_rate):
+@either
+def test_bounds_hold_when_weights_are_halved_often_or_never(learning_rate, weak_learner):
     random = np.random.default_rng(8)
     X = random.normal(size=(1500, 3)).astype(np.float32)
-    check(X, signs(X[:, 0], random), max_cuts=16, n_rounds=25, learning_rate=learning_rate)
+    check(
+        X,
+        signs(X[:, 0], random),
+        max_cuts=16,
+        n_rounds=25,
+        learning_rate=learning_rate,
+        weak_learner=weak_learner,
+    )
 
 
 @pytest.mark.slow
-def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch):
+@either
+def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, weak_learner):
     random = np.random.default_rng(9)
     X = random.normal(size=(40_000, 6)).astype(np.float32)
     X[:, 5] = np.round(X[:, 5] * 50)
     y = signs(X[:, 0] + X[:, 1] * X[:, 2], random)
     monkeypatch.setattr(coded, "_PIECE", coded.CHUNK)
-    check(X, y, n_rounds=30, max_cuts=64)
+    check(X, y, n_rounds=30, max_cuts=64, weak_learner=weak_learner)
 
 
 def test_rows_are_left_out_as_if_they_were_not_there():

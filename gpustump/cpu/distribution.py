@@ -11,6 +11,7 @@ import threading
 import numpy as np
 
 from gpustump.cpu.codes import CodedColumns
+from gpustump.cpu.intervals import as_pair, best_pair
 from gpustump.cpu.search import Profile, best_split
 from gpustump.cpu.sweep import CHUNK, add, advance, sweep, votes_by_code
 from gpustump.cpu.team import Shared, ranges
@@ -35,9 +36,18 @@ class CodedDistribution:
         -1.0 or 1.0.
     sample_weight : ndarray (n_samples,) of float64
         Positive.
+    weak_learner : str
+        "stump" or "interval".
     """
 
-    def __init__(self, columns: CodedColumns, y: np.ndarray, sample_weight: np.ndarray) -> None:
+    def __init__(
+        self,
+        columns: CodedColumns,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        weak_learner: str = "stump",
+    ) -> None:
+        self._seeks_intervals = weak_learner == "interval"
         weights = in_units(sample_weight)
         self._columns = columns
         self._scores = np.zeros(columns.n_samples)
@@ -80,13 +90,15 @@ class CodedDistribution:
         return int(np.ceil(np.abs(self._signed).min()))
 
     def best_cut(self) -> Cut:
-        """The cut of largest agreement; see `scan.best_cut`."""
-        best = best_split(self._columns, self._histograms, self._signed, self._profile)
+        """The cut of largest agreement; see `Distribution.best_cut`."""
+        state = (self._columns, self._histograms, self._signed, self._profile)
+        best = best_pair(*state) if self._seeks_intervals else as_pair(best_split(*state))
         if abs(self.total) > best.agreement:  # always so if there is no split
             return constant(self.total)
         feature = -best.minus_feature
         missing = sign_of(int(self._profile.missing[feature]) or self.total)
-        return Cut(feature, -best.minus_position, best.polarity, missing, best.agreement)
+        position = -best.minus_position
+        return Cut(feature, position, best.polarity, missing, best.agreement, best.after)
 
     def agreement_of(self, stump: Hypothesis) -> int:
         """The weight that a stump gets right less what it gets wrong."""
@@ -109,33 +121,41 @@ class CodedDistribution:
         self._sweep(vote, factors.grown, factors.kept, anew=halvings != 0)
 
     def _vote(self, cut: Cut) -> None:
-        """The votes of the stump that a cut makes."""
+        """The votes of the stump, or interval, that a cut makes."""
         columns, feature = self._columns, cut.feature
-        first, n_bins = columns.first[feature], int(columns.n_bins[feature])
+        n_bins = int(columns.n_bins[feature])
         by_bin = np.full(n_bins + 1, -cut.polarity, dtype=np.int8)
         if columns.n_missing[feature]:
             by_bin[n_bins] = cut.missing
-        left: np.ndarray | None = None
+        parted: list[tuple[np.ndarray, int]] = []  # samples of bins that are not of one mind
         if cut.position is None:
             by_bin[:n_bins] = cut.polarity
         else:
-            last = columns.bin_at(feature, cut.position)
+            last, left = self._upto(feature, cut.position)
             by_bin[:last] = cut.polarity
-            at_end = columns.offset[first + last + 1] - 1
-            if cut.position == at_end:
-                by_bin[last] = cut.polarity
-            else:  # the cut parts a bin
-                begin = int(columns.offset[first + last])
-                left = columns.bins.sorted_bin(columns, feature, last)
-                left = left[: cut.position + 1 - begin]
+            parted.append((left, cut.polarity))
+        if cut.after is not None:
+            last, left = self._upto(feature, cut.after)
+            by_bin[:last] = -cut.polarity
+            parted.append((left, -cut.polarity))
         codes = columns.codes[columns.bundles.column[feature]]
         by_code = columns.bundles.by_code(feature, by_bin)
         columns.team.each(
             lambda part: votes_by_code(codes, by_code, self._votes, *part),
             ranges(columns.n_samples, 16 * _PIECE),
         )
-        if left is not None:
-            self._votes[left] = cut.polarity
+        for samples, vote in parted:
+            self._votes[samples] = vote
+
+    def _upto(self, feature: int, position: int) -> tuple[int, np.ndarray]:
+        """What is left of a cut: how many whole bins, and which samples of the next one."""
+        columns = self._columns
+        bin_ = columns.bin_at(feature, position)
+        slot = columns.first[feature] + bin_
+        if position + 1 == columns.offset[slot + 1]:
+            return bin_ + 1, np.empty(0, dtype=np.int64)
+        inside = columns.bins.sorted_bin(columns, feature, bin_)
+        return bin_, inside[: position + 1 - int(columns.offset[slot])]
 
     def _sweep(self, vote: float, grow: float, keep: float, *, anew: bool) -> None:
         """Give the samples their next weights and scores; bring sums and histograms up to date."""

@@ -17,7 +17,10 @@ import numba
 
 from gpustump.notices import announce
 
-STAGES = ("codes", "bundles", "bins", "sweep", "search", "distribution", "direct", "prediction")
+STAGES = (
+    "codes", "bundles", "bins", "sweep", "search", "intervals", "distribution", "direct",
+    "prediction",
+)  # fmt: skip
 """What a fit or a prediction imports, kernels and all."""
 
 _seconds: dict[str, float] = {}

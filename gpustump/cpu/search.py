@@ -30,7 +30,7 @@ _PER_PART = 8
 _SAMPLES_AT_ONCE = 2**17
 """Fewer samples than this are not worth another thread."""
 
-_FEATURES_AT_ONCE = 256
+FEATURES_AT_ONCE = 256
 """So many features' bins are weighed as one piece of work."""
 
 
@@ -131,7 +131,7 @@ def best_split(
         )  # fmt: skip
         bests.append(Best(*map(int, found)))
 
-    columns.team.each(weigh, ranges(columns.n_features, _FEATURES_AT_ONCE))
+    columns.team.each(weigh, ranges(columns.n_features, FEATURES_AT_ONCE))
     return _look_inside(columns, signed, profile, max(bests))
 
 
@@ -143,10 +143,11 @@ def _look_inside(columns: CodedColumns, signed: np.ndarray, profile: Profile, be
         nonlocal best
         first = columns.first[feature]
         bins = _may_win(columns, profile, feature, best)
-        if len(columns.fine[feature]) and _is_worth_a_closer_look(
-            columns, profile, feature, bins, best
+        bounds = profile.bound[first + bins]
+        if len(columns.fine[feature]) and is_worth_a_closer_look(
+            columns, profile, feature, bins, bounds, best.agreement
         ):
-            _look_closer(columns, signed, profile, feature, team)
+            look_closer(columns, signed, profile, feature, team)
             bins = _may_win(columns, profile, feature, best)
         if not len(bins):
             return
@@ -186,14 +187,20 @@ def _may_win(columns: CodedColumns, profile: Profile, feature: int, best: Best) 
     return np.flatnonzero(better & (columns.impure[slots] > 0))
 
 
-def _is_worth_a_closer_look(
-    columns: CodedColumns, profile: Profile, feature: int, bins: np.ndarray, best: Best
+def is_worth_a_closer_look(
+    columns: CodedColumns,
+    profile: Profile,
+    feature: int,
+    bins: np.ndarray,
+    bounds: np.ndarray,
+    best: int,
 ) -> bool:
     """Whether reading all of the feature's codes may save more than it takes.
 
-    It can lower the bound of a bin by what its weights have grown since the last look, and by
-    little more. If that will not do, the bin must be scanned. It saves sorting, which begins with
-    reading all codes, or looking up samples, each of which takes four times as long as reading on.
+    The bins are those whose bounds are above the best agreement. Reading can lower the bound of a
+    bin by what its weights have grown since the last look, and by little more. If that will not do,
+    the bin must be scanned. It saves sorting, which begins with reading all codes, or looking up
+    samples, each of which takes four times as long as reading on.
     """
     slots = columns.first[feature] + bins
     positive, negative = profile.positive[slots], profile.negative[slots]
@@ -201,14 +208,14 @@ def _is_worth_a_closer_look(
         positive - profile.positive_then[slots], negative - profile.negative_then[slots]
     )
     can_fall = 2.0 * grown + np.maximum(positive, negative) / 64
-    may_be_ruled_out = profile.bound[slots] - can_fall <= best.agreement
+    may_be_ruled_out = bounds - can_fall <= best
     unsorted = ~columns.bins.known(columns, feature)[bins]
     n_inside = columns.offset[slots + 1] - columns.offset[slots]
     n_saved = int(n_inside[may_be_ruled_out].sum())
     return bool((may_be_ruled_out & unsorted).any()) or 4 * n_saved > columns.n_samples
 
 
-def _look_closer(
+def look_closer(
     columns: CodedColumns, signed: np.ndarray, profile: Profile, feature: int, team: Team
 ) -> None:
     """Tighten the bounds of all bins of a feature: add up the weights in parts of them."""
@@ -301,6 +308,15 @@ def _bin_weights(  # type: ignore[no-untyped-def]
             weights[at + default[j]] += rest
 
 
+@kernel("UniTuple(int64, 2)(int64, int64, int64, int64, int64, int64)")
+def reach(positive, negative, rise, fall, positive_then, negative_then):  # type: ignore[no-untyped-def]
+    """How far above its left edge, and how far below it, the sum at a bin's cuts may be."""
+    up = min(positive, rise + positive - positive_then)
+    up = max(up, -negative)  # a bin without a cut says less than nothing
+    down = min(negative, fall + negative - negative_then)
+    return up, max(down, -positive)
+
+
 @kernel(
     "void(int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1],"
     " int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
@@ -324,10 +340,9 @@ def _edges(  # type: ignore[no-untyped-def]
         for s in range(at, last):
             bound[s] = -1
             if impure[s]:
-                up = min(positive[s], rise[s] + positive[s] - positive_then[s])
-                up = max(up, -negative[s])  # a bin without a cut says less than nothing
-                down = min(negative[s], fall[s] + negative[s] - negative_then[s])
-                down = max(down, -positive[s])
+                up, down = reach(
+                    positive[s], negative[s], rise[s], fall[s], positive_then[s], negative_then[s]
+                )
                 bound[s] = max(2 * (left + up) - here, here - 2 * (left - down)) + extra
             left += positive[s] - negative[s]
             agreement = 2 * left - here
