@@ -1,0 +1,536 @@
+"""Bounds, margins and growth functions against their definitions.
+
+Rational and decimal arithmetic stand in for logarithms, a search over every N for the bisection,
+and counting every labelling for the growth functions. Nothing here takes a formula over from the
+package in the form in which it is computed there.
+"""
+
+from __future__ import annotations
+
+import decimal
+import itertools
+import math
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpustump import Member, Stump, StumpEnsemble, boost
+from gpustump.theory import (
+    edge_bounds,
+    interval_growth,
+    margin_bound,
+    normalised_margins,
+    share_below,
+    stump_growth,
+    training_bounds,
+    vc_bound,
+    vc_bound_if_consistent,
+    weak_learning_samples,
+)
+
+ERRORS = st.lists(st.floats(0.001, 0.999), min_size=1, max_size=30)
+EXACT = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
+
+
+@pytest.fixture(autouse=True)
+def _decimals():
+    with decimal.localcontext(EXACT):
+        yield
+
+
+def noisy_data(seed: int = 0, n_samples: int = 120):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 3))
+    y = np.where(X[:, 0] * X[:, 1] + rng.normal(scale=0.5, size=n_samples) > 0, 1, -1)
+    return X, y, rng.uniform(0.1, 3.0, size=n_samples)
+
+
+# Bounds on the training error
+
+
+@given(ERRORS)
+def test_squares_of_the_training_bounds_are_products_of_rationals(errors):
+    square = Fraction(1)
+    for error, bound in zip(errors, training_bounds(errors), strict=True):
+        square *= 4 * Fraction(error) * (1 - Fraction(error))
+        assert float(Fraction(bound) ** 2 / square) == pytest.approx(1.0, rel=1e-13)
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 0.999), st.floats(-20, 20)), max_size=30))
+def test_training_bounds_with_votes_are_products_of_normalisers(pairs):
+    errors, votes = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    product = Decimal(1)
+    for error, vote, bound in zip(errors, votes, training_bounds(errors, votes), strict=True):
+        e, a = Decimal(error), Decimal(vote)
+        product *= e * a.exp() + (1 - e) * (-a).exp()
+        assert bound == pytest.approx(float(product), rel=1e-13)
+
+
+@given(ERRORS)
+def test_the_votes_of_adaboost_give_the_least_bound(errors):
+    votes = [0.5 * math.log((1 - e) / e) for e in errors]
+    least = training_bounds(errors)
+    np.testing.assert_allclose(training_bounds(errors, votes), least, rtol=1e-12)
+    others = training_bounds(errors, [vote + 0.1 for vote in votes])
+    assert (others >= least).all()
+
+
+@given(st.lists(st.floats(0, 1, exclude_max=True), max_size=30))
+def test_edge_bounds_are_never_below_training_bounds(errors):
+    assert (edge_bounds(errors) >= training_bounds(errors) * (1 - 1e-13)).all()
+
+
+@given(ERRORS)
+def test_edge_bounds_are_exponentials_of_squared_edges(errors):
+    squares = Fraction(0)
+    for error, bound in zip(errors, edge_bounds(errors), strict=True):
+        squares += (Fraction(1, 2) - Fraction(error)) ** 2
+        exponent = Decimal(squares.numerator) / Decimal(squares.denominator)
+        assert bound == pytest.approx(float((-2 * exponent).exp()), rel=1e-13)
+
+
+def test_a_perfect_stump_makes_the_bound_zero_only_if_its_vote_is_infinite():
+    assert training_bounds([0.25, 0.0])[1] == 0.0
+    assert training_bounds([0.0], [2.0])[0] == pytest.approx(math.exp(-2.0), rel=1e-15)
+
+
+def test_votes_in_the_hundreds_give_a_bound_that_is_a_number():
+    found = training_bounds([0.0, 0.5, 0.5], [2000.0, 2000.0, 0.0])
+    assert found.tolist() == [0.0, math.inf, math.inf]
+
+
+@pytest.mark.parametrize("learning_rate", [1.0, 0.5, 1.7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_are_those_of_a_boosting_run_and_hold_in_it(learning_rate: float, weighted: bool):
+    X, y, w = noisy_data()
+    rounds = list(boost(X, y, w if weighted else None, learning_rate=learning_rate, n_rounds=40))
+    errors, votes = [r.error for r in rounds], [r.vote for r in rounds]
+    reported = [r.training_bound for r in rounds]
+    np.testing.assert_allclose(training_bounds(errors, votes), reported, rtol=1e-12)
+    if learning_rate == 1.0:
+        np.testing.assert_allclose(training_bounds(errors), reported, rtol=1e-12)
+    assert (np.asarray([r.training_error for r in rounds]) <= training_bounds(errors, votes)).all()
+
+
+def test_bounds_take_errors_of_any_library(backend: Backend):
+    errors = np.asarray([0.1, 0.3])
+    assert training_bounds(backend.asarray(errors)).tolist() == training_bounds(errors).tolist()
+
+
+# Margins
+
+
+def random_model(rng: np.random.Generator, classes: tuple = (-1, 1)) -> StumpEnsemble:
+    """Votes are multiples of 2**-10, some negative; the last of several members is empty."""
+
+    def member(n_stumps: int) -> Member:
+        stumps = [
+            Stump(int(rng.integers(2)), float(rng.integers(4)), *rng.choice([-1, 1], 2), 0.0)
+            for _ in range(n_stumps)
+        ]
+        return Member(tuple(stumps), tuple(rng.integers(-300, 3000, n_stumps) / 1024))
+
+    several = len(classes) > 2
+    members = [member(int(rng.integers(1, 8))) for _ in classes] if several else [member(5)]
+    return StumpEnsemble((*members[:-1], member(0)) if several else tuple(members), 2, classes)
+
+
+def exact_margin(member: Member, row: np.ndarray, is_own: bool) -> float:
+    total = sum(abs(Fraction(vote)) for vote in member.votes)
+    agreed = Fraction(0)
+    for stump, vote in zip(member.stumps, member.votes, strict=True):
+        left = row[stump.feature] <= stump.threshold
+        agreed += Fraction(vote) * (stump.polarity if left else -stump.polarity)
+    return float((agreed if is_own else -agreed) / total) if total else 0.0
+
+
+def test_margins_are_exact_quotients_rounded_once_in_every_library(backend: Backend):
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        model = random_model(rng)
+        X, y = rng.integers(-1, 5, (20, 2)).astype(np.float64), rng.choice([-1, 1], 20)
+        margins = normalised_margins(model, backend.asarray(X), backend.asarray(y))
+        assert backend.owns(margins)
+        wanted = [
+            exact_margin(model.members[0], x, label == 1) for x, label in zip(X, y, strict=True)
+        ]
+        assert backend.to_numpy(margins).tolist() == wanted
+
+
+def test_margins_of_several_classes_are_each_class_against_the_rest(backend: Backend):
+    rng = np.random.default_rng(2)
+    model = random_model(rng, classes=(3, 0, 7))
+    X, y = rng.integers(-1, 5, (20, 2)).astype(np.float64), rng.choice([0, 3, 7], 20)
+    margins = normalised_margins(model, backend.asarray(X), backend.asarray(y))
+    assert backend.owns(margins)
+    wanted = [
+        [
+            exact_margin(member, x, label == own)
+            for own, member in zip((3, 0, 7), model.members, strict=True)
+        ]
+        for x, label in zip(X, y, strict=True)
+    ]
+    assert backend.to_numpy(margins).tolist() == wanted
+    assert not backend.to_numpy(margins)[:, 2].any()  # the member without votes
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), (False, True), (5, 2)])
+def test_labels_may_be_lists_of_any_kind_beside_any_table(backend: Backend, classes: tuple):
+    rng = np.random.default_rng(3)
+    signs = random_model(rng)
+    model = StumpEnsemble(signs.members, 2, classes)
+    X = rng.integers(-1, 5, (12, 2)).astype(np.float64)
+    y = rng.choice([-1, 1], 12)
+    named = [classes[1] if label == 1 else classes[0] for label in y]
+    margins = normalised_margins(model, backend.asarray(X), named)
+    assert backend.to_numpy(margins).tolist() == normalised_margins(signs, X, y).tolist()
+
+
+def test_margins_times_the_sum_of_votes_are_labels_times_scores():
+    X, y, _ = noisy_data()
+    boosting = boost(X, y, n_rounds=30)
+    total = sum(Fraction(r.vote) for r in boosting)
+    margins = normalised_margins(boosting.model, X, y)
+    scores = boosting.model.decision_function(X)
+    for margin, score, label in zip(margins, scores, y, strict=True):
+        assert margin == float(Fraction(score) * int(label) / total)
+    assert (np.abs(margins) <= 1).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_share_at_zero_is_the_training_error(backend: Backend, weighted: bool):
+    X, y, w = noisy_data(n_samples=60)
+    boosting = boost(X, y, w if weighted else None, n_rounds=8)
+    errors = [record.training_error for record in boosting]
+    assert (boosting.model.decision_function(X) != 0).all()
+    margins = normalised_margins(boosting.model, backend.asarray(X), backend.asarray(y))
+    weights = backend.asarray(w) if weighted else None
+    assert share_below(margins, 0.0, weights) == errors[-1]
+
+
+def test_undecided_samples_count_as_wrong_whatever_is_predicted_for_them():
+    """The model says -1 where F = 0: no error for the samples that are -1, no margin either."""
+    opposed = Stump(0, 0.5, 1, 1, 0.5), Stump(0, 0.5, -1, 1, 0.5)
+    model = StumpEnsemble((Member(opposed, (1.0, 1.0)),), 1)
+    X, y = np.asarray([[0.0], [1.0]]), np.asarray([-1, 1])
+    assert np.mean(model.predict(X) != y) == 0.5
+    assert share_below(normalised_margins(model, X, y)) == 1.0
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 9)), min_size=1, max_size=20),
+    st.floats(-1, 1),
+)
+def test_shares_are_ratios_of_counts_or_of_weights(pairs, theta):
+    margins = [margin for margin, _ in pairs]
+    below = [margin <= theta for margin in margins]
+    assert share_below(margins, theta) == sum(below) / len(below)
+    weights = [weight for _, weight in pairs]
+    if any(weights):  # whole numbers, so exact in the integers that weights become
+        mass = sum(weight for weight, counts in zip(weights, below, strict=True) if counts)
+        assert share_below(margins, theta, weights) == mass / sum(weights)
+
+
+def test_the_share_rises_with_theta_from_none_to_all():
+    X, y, w = noisy_data()
+    margins = normalised_margins(boost(X, y, n_rounds=1).model, X, y)
+    assert set(margins.tolist()) <= {-1.0, 0.0, 1.0}  # a perfect share of votes is exactly 1
+    model = boost(X, y, n_rounds=12)
+    list(model)
+    margins = normalised_margins(model.model, X, y)
+    shares = [share_below(margins, theta, w) for theta in np.linspace(-1.01, 1, 50)]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+
+
+# Growth functions
+
+
+def stump_labellings(X: np.ndarray) -> set[tuple[bool, ...]]:
+    """Every labelling of the rows: all thresholds, both signs."""
+    found = set()
+    for column in X.T:
+        for threshold in (*column, -np.inf):
+            left = column <= threshold
+            found |= {tuple(left.tolist()), tuple((~left).tolist())}
+    return found
+
+
+def interval_labellings(X: np.ndarray) -> set[tuple[bool, ...]]:
+    found = set()
+    for column in X.T:
+        for low, high in itertools.product((*column, -np.inf), repeat=2):
+            inside = (low < column) & (column <= high)
+            found |= {tuple(inside.tolist()), tuple((~inside).tolist())}
+    return found
+
+
+COUNTED = {stump_growth: stump_labellings, interval_growth: interval_labellings}
+
+
+@pytest.mark.parametrize("growth", COUNTED, ids=lambda growth: growth.__name__)
+@settings(max_examples=100)
+@given(shape=st.tuples(st.integers(1, 7), st.integers(1, 4)), data=st.data())
+def test_no_samples_are_labelled_in_more_ways_than_the_growth_function_says(growth, shape, data):
+    size = math.prod(shape)
+    values = data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size))
+    found = COUNTED[growth](np.asarray(values).reshape(shape))
+    assert len(found) <= growth(*shape) <= 2 ** shape[0]
+
+
+def most_labellings(growth, m: int, n_features: int) -> int:
+    """Of many tables with features in random orders; stops where the growth function is met."""
+    rng, most = np.random.default_rng(0), 0
+    for _ in range(3000):
+        X = np.stack([rng.permutation(m) for _ in range(n_features)], axis=1)
+        most = max(most, len(COUNTED[growth](X)))
+        if most >= growth(m, n_features):
+            break
+    return most
+
+
+@pytest.mark.parametrize(
+    ("m", "n_features"),
+    [(1, 1), (2, 1), (3, 1), (8, 1), (4, 2), (5, 2), (7, 2), (6, 3), (7, 3), (2, 9), (3, 3)],
+)
+def test_the_growth_function_of_stumps_is_attained(m: int, n_features: int):
+    assert most_labellings(stump_growth, m, n_features) == stump_growth(m, n_features)
+
+
+@pytest.mark.parametrize(
+    ("m", "n_features"), [(1, 1), (2, 1), (3, 1), (4, 1), (8, 1), (3, 2), (5, 2), (6, 2), (7, 2)]
+)
+def test_the_growth_function_of_intervals_is_attained(m: int, n_features: int):
+    assert most_labellings(interval_growth, m, n_features) == interval_growth(m, n_features)
+
+
+@given(st.integers(1, 40), st.integers(1, 60))
+def test_the_growth_function_of_stumps_is_the_sum_over_sizes_unless_features_abound(m, n_features):
+    """Leboeuf, LeBlanc and Marchand: at most C(m, k) labellings have k samples of +1."""
+    by_size = 2 + sum(min(2 * n_features, math.comb(m, k)) for k in range(1, m))
+    assert by_size <= stump_growth(m, n_features)
+    if 2 * n_features <= m:
+        assert by_size == stump_growth(m, n_features)
+
+
+@given(st.integers(1, 40), st.integers(1, 60))
+def test_stumps_are_intervals(m, n_features):
+    assert stump_growth(m, n_features) <= interval_growth(m, n_features)
+
+
+def test_values_seen_or_missing_count_as_two_features():
+    """A stump's third vote: at most the labellings that the growth function counts for two."""
+    for m in range(2, 8):
+        for missing in range(m):
+            column = np.asarray([*range(m - missing), *[math.nan] * missing])
+            lacks = np.isnan(column)
+            found = {
+                tuple(np.where(lacks, vote, labels).tolist())
+                for labels in stump_labellings(column[:, None])
+                for vote in (False, True)
+            }
+            assert len(found) <= stump_growth(m, 2)
+
+
+def test_growth_of_many_samples_is_not_slow_and_does_not_overflow():
+    assert stump_growth(10**8, 10**6) == 2 * (10**6 * (10**8 - 1) + 1)
+    assert interval_growth(10**8, 1) == 10**8 * (10**8 - 1) + 2
+
+
+# Bounds on the error on new samples
+
+
+def margin_bound_by_search(share, theta, m, delta, *, growth=None, size=None) -> Decimal:
+    """Every N until eps_N alone is more than the least sum so far; no logarithm is taken apart."""
+    theta, delta, best = Decimal(theta), Decimal(delta), Decimal("inf")
+    for N in itertools.count(1):
+        if size is None:
+            union = 4 * N * (N + 1) ** 2 * Decimal(growth) ** N / delta
+            deviation = (8 * union.ln() / m).sqrt()
+        else:
+            union = N * (N + 1) ** 2 * Decimal(size) ** N / delta
+            deviation = (union.ln() / (2 * m)).sqrt()
+        if deviation > best:
+            break
+        best = min(best, 2 * (-N * theta**2 / 8).exp() + deviation)
+    return best + Decimal(share)
+
+
+@pytest.mark.parametrize(
+    ("m", "theta"), [(1, 1.0), (30, 0.6), (30, 1e-9), (1000, 1.0), (1000, 0.4)]
+)
+@pytest.mark.parametrize("size", [2, 50, 10**30])
+def test_the_margin_bound_of_a_finite_class_is_the_least_over_all_means(m, theta, size):
+    wanted = margin_bound_by_search(0.125, theta, m, 0.01, size=size)
+    found = margin_bound(0.125, theta, m, n_hypotheses=size, delta=0.01)
+    assert found == pytest.approx(float(wanted), rel=1e-13)
+
+
+@pytest.mark.parametrize(("m", "theta"), [(1, 1.0), (1000, 0.3), (30_000, 0.3), (30_000, 1.0)])
+@pytest.mark.parametrize("weak_learner", ["stump", "interval"])
+def test_the_margin_bound_of_stumps_is_the_least_over_all_means(m, theta, weak_learner):
+    growth = {"stump": stump_growth, "interval": interval_growth}[weak_learner](2 * m, 5)
+    wanted = margin_bound_by_search(0.0, theta, m, 0.05, growth=growth)
+    found = margin_bound(0.0, theta, m, n_features=5, weak_learner=weak_learner)
+    assert found == pytest.approx(float(wanted), rel=1e-13)
+
+
+def test_margin_bounds_overflow_nowhere():
+    for theta in (1.0, 1e-3, 1e-200):
+        assert 0 < margin_bound(0.0, theta, 10**8, n_features=10**6) < 3
+        assert 0 < margin_bound(0.0, theta, 10**30, n_hypotheses=2**2000) < 3
+    assert margin_bound(0.0, 1.0, 10**12, n_features=1) < 0.01
+
+
+def test_margin_bounds_fall_with_samples_and_margin_and_rise_with_the_class_and_confidence():
+    def bound(theta=0.5, m=10_000, n=10, delta=0.05, share=0.1):
+        return margin_bound(share, theta, m, n_features=n, delta=delta)
+
+    assert bound(m=20_000) < bound() < bound(m=5_000)
+    assert bound(theta=0.6) < bound() < bound(theta=0.4)
+    assert bound(n=9) < bound() < bound(n=11)
+    assert bound(delta=0.06) < bound() < bound(delta=0.04)
+    assert bound(share=0.2) == pytest.approx(bound() + 0.1, rel=1e-15)
+
+
+def growth_of_votes(T: int, m: int, growth: int) -> Decimal:
+    """G(m): every labelling of m samples, or Sauer's lemma for each choice of T labellings."""
+    every = Decimal(2) ** m
+    return min(every, (Decimal(1).exp() * m / T) ** T * Decimal(growth) ** T) if m >= T else every
+
+
+@pytest.mark.parametrize("T", [1, 3, 50])
+@pytest.mark.parametrize("m", [1, 10, 25, 1000, 10**5])
+@pytest.mark.parametrize("weak_learner", ["stump", "interval"])
+def test_vc_bounds_are_the_theorems(T, m, weak_learner):
+    growth = {"stump": stump_growth, "interval": interval_growth}[weak_learner](2 * m, 4)
+    G = growth_of_votes(T, 2 * m, growth)
+    uniform = (8 * (4 * G / Decimal("0.1")).ln() / m).sqrt()
+    found = vc_bound(0.25, T, m, 4, delta=0.1, weak_learner=weak_learner)
+    assert found == pytest.approx(0.25 + float(uniform), rel=1e-13)
+    consistent = (2 * G / Decimal("0.1")).ln() / Decimal(2).ln() * 2 / m
+    found = vc_bound_if_consistent(T, m, 4, delta=0.1, weak_learner=weak_learner)
+    assert found == pytest.approx(float(consistent), rel=1e-13)
+
+
+def test_inverting_a_vc_bound_gives_back_delta():
+    """At the deviation that it states, the theorem's probability is delta."""
+    m, T, delta = 50_000, 3, 0.03
+    G = growth_of_votes(T, 2 * m, stump_growth(2 * m, 2))
+    eps = Decimal(vc_bound(0.0, T, m, 2, delta=delta))
+    assert float(4 * G * (-m * eps**2 / 8).exp()) == pytest.approx(delta, rel=1e-9)
+    eps = Decimal(vc_bound_if_consistent(T, m, 2, delta=delta))
+    assert float(2 * G * Decimal(2) ** (-eps * m / 2)) == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_votes_of_two_stumps_label_in_no_more_ways_than_the_bound_counts(m):
+    stumps = [
+        np.where(labels, 1, -1) for labels in stump_labellings(np.arange(m, dtype=float)[:, None])
+    ]
+    found = {
+        tuple((a * h + b * g > 0).tolist())
+        for h, g in itertools.product(stumps, repeat=2)
+        for a, b in itertools.product((-2, -1, 0, 1, 2), repeat=2)
+    }
+    assert len(found) <= growth_of_votes(2, m, stump_growth(m, 1))
+
+
+def test_vc_bounds_fall_with_samples_and_rise_with_rounds_features_and_confidence():
+    def both(T=20, m=10**6, n=5, delta=0.05):
+        return np.asarray(
+            [vc_bound(0.0, T, m, n, delta=delta), vc_bound_if_consistent(T, m, n, delta=delta)]
+        )
+
+    assert (both(m=2 * 10**6) < both()).all()
+    assert (both(T=21) > both()).all()
+    assert (both(n=6) > both()).all()
+    assert (both(delta=0.04) > both()).all()
+    assert (both(T=10**9, m=10**8) > 1).all()  # no use, and said so
+
+
+# Samples for weak learning
+
+
+def is_enough(m: int, gamma: float, n_features: int, delta: float) -> bool:
+    eps = Decimal(1) / 6 - Decimal(gamma)
+    return 4 * stump_growth(2 * m, n_features) * (-m * (eps / 2) ** 2 / 8).exp() <= Decimal(delta)
+
+
+@settings(max_examples=60)
+@given(st.floats(1e-6, 0.16), st.integers(1, 10**6), st.floats(1e-9, 0.999))
+def test_the_samples_for_weak_learning_are_the_least_that_are_enough(gamma, n_features, delta):
+    m = weak_learning_samples(gamma, n_features=n_features, delta=delta)
+    assert is_enough(m, gamma, n_features, delta)
+    assert all(is_enough(m + more, gamma, n_features, delta) for more in (1, 2, 10, m, 10 * m))
+    assert not any(is_enough(less, gamma, n_features, delta) for less in {m - 1, m // 2, 1, 2, 9})
+
+
+def test_a_larger_edge_more_features_or_more_confidence_ask_for_more_samples():
+    few = weak_learning_samples(0.05)
+    assert few < weak_learning_samples(0.06)
+    assert few < weak_learning_samples(0.05, n_features=2)
+    assert few < weak_learning_samples(0.05, delta=0.04)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: training_bounds([0.2, 1.0]), r"errors must be in \[0, 1\); got 1 at index 1"),
+        (lambda: training_bounds([math.nan]), "errors must be .* got nan at index 0"),
+        (lambda: training_bounds([[0.2]]), "errors must have one dimension"),
+        (lambda: training_bounds(["a"]), "errors has dtype"),
+        (lambda: training_bounds([0.2], [1.0, 2.0]), "equally many; got 1 and 2"),
+        (lambda: training_bounds([0.2], [math.inf]), "votes must be within .* got inf at index 0"),
+        (lambda: edge_bounds([-0.1]), "errors must be in"),
+        (lambda: share_below([]), "margins is empty"),
+        (lambda: share_below([0.0, math.nan]), "margins contains NaN, the first at index 1"),
+        (lambda: share_below([[0.0]]), r"margins must have one dimension.* margins\[:, k\]"),
+        (lambda: share_below([0.0], math.inf), "theta must be a finite number"),
+        (lambda: share_below([0.0], 0.0, [-1.0]), "negative weights"),
+        (lambda: stump_growth(0, 1), "n_samples must be at least 1"),
+        (lambda: interval_growth(1, 0), "n_features must be at least 1"),
+        (lambda: margin_bound(1.1, 0.5, 9, n_features=1), r"share must be in \[0, 1\]; got 1.1"),
+        (lambda: margin_bound(0.1, 0.0, 9, n_features=1), r"theta must be in \(0, 1\]; got 0.0"),
+        (lambda: margin_bound(0.1, 0.5, 9), "exactly one of n_hypotheses and n_features"),
+        (lambda: margin_bound(0.1, 0.5, 9, n_hypotheses=2, n_features=1), "exactly one of"),
+        (lambda: margin_bound(0.1, 0.5, 9, n_hypotheses=1), "n_hypotheses must be at least 2"),
+        (lambda: margin_bound(0, 1, 9, n_features=1, delta=1), r"delta must be in \(0, 1\)"),
+        (lambda: margin_bound(0, 1, 9, n_features=1, weak_learner="tree"), "weak_learner must be"),
+        (lambda: vc_bound(-0.1, 1, 1, 1), "training_error must be in"),
+        (lambda: vc_bound(0.1, 0, 1, 1), "n_rounds must be at least 1"),
+        (lambda: vc_bound_if_consistent(1, 1, 1, delta=0), "delta must be in"),
+        (lambda: weak_learning_samples(1 / 6), "gamma must be below 1/6"),
+        (lambda: weak_learning_samples(0.0), "gamma must be in"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_a_label_that_the_model_does_not_know_is_named():
+    model = StumpEnsemble((Member((), ()),), 1, ("no", "yes"))
+    with pytest.raises(ValueError, match=r"'maybe' at index 1, .* 'no', 'yes'"):
+        normalised_margins(model, [[0.0], [1.0]], ["no", "maybe"])
+    with pytest.raises(ValueError, match="y holds 0 at index 0"):
+        normalised_margins(StumpEnsemble((Member((), ()),), 1), [[0.0]], [0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples: 1 and 2"):
+        normalised_margins(model, [[0.0]], ["no", "yes"])
+
+
+def test_importing_the_theory_stays_light():
+    script = "import sys, gpustump.theory, gpustump.weak_learnability; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
+    assert not {"sklearn", "scipy", "matplotlib", "numba"} & set(loaded.decode().split())
