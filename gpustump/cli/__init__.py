@@ -1,4 +1,4 @@
-"""The command line: `gpustump train | predict | inspect | devices`.
+"""The command line: `gpustump train | predict | explain | inspect | devices`.
 
 This file turns what happens into an exit code: 0 if all went well; 2 and one line on stderr for
 whatever the user can mend; 130 after Ctrl-C; 141 if whoever read the output has gone away. What is

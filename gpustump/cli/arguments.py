@@ -14,6 +14,8 @@ from typing import NoReturn
 from gpustump import __version__
 from gpustump.cli.errors import InputError, quoted, suggestion
 
+WEAK_LEARNERS = ("stump", "interval")
+
 DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
 
 TRAIN_TEXT = """\
@@ -55,8 +57,16 @@ or by position where there are no names; others, such as the target, are ignored
 OUT are `prediction` and, for each class, `P(label)`.
 """
 
+EXPLAIN_TEXT = """\
+Say why a model scores each row of a table as it does: write every feature's contribution. The
+columns of OUT are the features, `(intercept)` and `(score)`, their sum, exactly. It is positive
+where the second class is predicted; with more than two classes there is one set of columns for each
+class, named `label: column`. In .npz, `contributions` holds all but the score.
+"""
+
 INSPECT_TEXT = """\
-Show a model's stumps as rules, in the order of boosting, and which features have the votes.
+Show a model's stumps as rules, in the order of boosting, and which features have the votes. With
+--plot, draw it on one page: what each feature adds to the score, and what the rounds did.
 """
 
 CATEGORY_LIMIT = 64
@@ -106,7 +116,8 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     texts = {
         "train": ("train a model on a table", TRAIN_TEXT, TABLES_TEXT + "\n" + COLUMNS_TEXT),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
-        "inspect": ("show a model as rules", INSPECT_TEXT, None),
+        "explain": ("each feature's part in each row's score", EXPLAIN_TEXT, TABLES_TEXT),
+        "inspect": ("show a model as rules, and as a picture", INSPECT_TEXT, None),
         "devices": ("what can be used here, and why the rest cannot", None, None),
     }
     parsers = {
@@ -122,6 +133,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     }
     _add_train(parsers["train"])
     _add_predict(parsers["predict"])
+    _add_explain(parsers["explain"])
     _add_inspect(parsers["inspect"])
     return parser, parsers
 
@@ -142,6 +154,12 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--rounds", metavar="N", type=_whole(1), default=100, help="stumps at most (100)")
     add("--learning-rate", metavar="R", type=_positive, default=1.0, help="shrinks votes (1.0)")
     add(
+        "--weak-learner",
+        choices=WEAK_LEARNERS,
+        default="stump",
+        help="stump, or interval, which asks whether a value lies between two (stump)",
+    )
+    add(
         "--test-size",
         metavar="SHARE",
         type=_share,
@@ -154,9 +172,24 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="print nothing, unless something is wrong")
     add("--force", action="store_true", help="replace OUT even if it is not a model")
     add("-o", "--output", metavar="OUT", default="model.json", help="model file (model.json)")
+    add(
+        "--report",
+        metavar="FILE.html",
+        help="write a page with the figures of this report, and pictures of the model, too",
+    )
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
+    _add_explain(parser)
+    parser.add_argument(
+        "--proba",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="with or without the probabilities",
+    )
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model file")
     add("data", metavar="DATA", help=DATA_HELP)
@@ -166,12 +199,6 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         metavar="OUT",
         required=True,
         help=".csv, .parquet or .npz; - for CSV on standard output",
-    )
-    add(
-        "--proba",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="with or without the probabilities",
     )
 
 
@@ -191,6 +218,14 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model file")
     parser.add_argument(
         "--rounds", metavar="N", type=_whole(0), default=20, help="rules to show, at most (20)"
+    )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw the model; FILE ends in .png, .svg or .pdf"
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DATA",
+        help="with --plot: a table, to show where its values lie and which features matter there",
     )
 
 

@@ -81,6 +81,7 @@ def _fitted(task: Task, part: Part, arguments: argparse.Namespace) -> AdaBoostCl
     classifier = AdaBoostClassifier(
         n_estimators=arguments.rounds,
         learning_rate=arguments.learning_rate,
+        weak_learner=arguments.weak_learner,
         random_state=arguments.seed,
         device=arguments.device,
         n_jobs=arguments.jobs,
@@ -110,6 +111,7 @@ def _details(task: Task, arguments: argparse.Namespace) -> dict[str, object]:
         "training": {
             "rounds": arguments.rounds,
             "learning_rate": arguments.learning_rate,
+            "weak_learner": arguments.weak_learner,
             "test_size": arguments.test_size,
             "seed": arguments.seed,
         },
