@@ -164,7 +164,7 @@ class StumpEnsemble:
         ValueError, TypeError
             If X is not a table of numbers with `n_features` columns.
         """
-        X = self._checked(X)
+        X = self.checked(X)
         with arrays.computing_on(X):
             return self._joined([member.score(X, n_jobs) for member in self.members])
 
@@ -181,7 +181,7 @@ class StumpEnsemble:
 
         A member with fewer rounds than others keeps its score.
         """
-        X = self._checked(X)
+        X = self.checked(X)
         xp = arrays.namespace_of(X)
         with arrays.computing_on(X):
             zeros = xp.zeros(X.shape[0], dtype=xp.float64, device=arrays.device_of(X))
@@ -269,7 +269,7 @@ class StumpEnsemble:
             If there is no such feature, or no such class, or a class is needed and not given.
         """
         wanted = self.feature_index(feature)
-        _, tables = self.members[self._member_index(label)].tables
+        _, tables = self.members[self.member_index(label)].tables
         for table in tables:
             if table.feature == wanted:
                 return table
@@ -301,7 +301,7 @@ class StumpEnsemble:
         (Shapley values) a sum of functions of one feature has in plain sight; the two differ by the
         features' mean contributions, which are theirs here and part of the last column there.
         """
-        X = self._checked(X)
+        X = self.checked(X)
         xp = arrays.namespace_of(X)
         with arrays.computing_on(X):
             parts = [
@@ -343,7 +343,7 @@ class StumpEnsemble:
         ValueError, TypeError
             If X or sample_weight is not as described.
         """
-        X = self._checked(X)
+        X = self.checked(X)
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
             tables = [member.tables[1] for member in self.members]
@@ -375,7 +375,8 @@ class StumpEnsemble:
             )
         return index
 
-    def _member_index(self, label: Label | None) -> int:
+    def member_index(self, label: Label | None) -> int:
+        """Which member's score a label stands for; see `shape_function` for errors."""
         if self.is_binary:
             if label is not None and label != self.classes[1]:
                 raise ValueError(
@@ -468,7 +469,8 @@ class StumpEnsemble:
             ],
         }
 
-    def _checked(self, X: Array) -> Array:
+    def checked(self, X: Array) -> Array:
+        """X as an array, once it has proved to be a table with the model's features."""
         X = check_table(X)
         if X.shape[1] != self.n_features:
             raise ValueError(

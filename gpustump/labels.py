@@ -6,6 +6,7 @@ device must be numbers, as that is all there is on a device.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from gpustump.validation import (
     check_vector,
     stands_for_nothing,
 )
+
+_SHOWN = 10
+"""So many classes are named where a label is none of them."""
 
 
 def check_labels(y: Any, X: Array) -> Array:
@@ -66,6 +70,29 @@ def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
     with arrays.computing_on(X):
         index = brought_beside(index, X)
         return classes, arrays.namespace_of(X).astype(index, arrays.namespace_of(X).int64)
+
+
+def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
+    """Each label's place among a model's classes, int64 (n_samples,), on the host.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If y is not as `check_labels` wants it for the rows of X, or holds another label.
+    """
+    with arrays.computing_on(X):
+        labels = arrays.to_host(check_labels(y, X))
+    numbers = np.full(labels.shape[0], -1, dtype=np.int64)
+    for number, label in enumerate(classes):
+        numbers[labels == label] = number
+    if (numbers < 0).any():
+        at = int(np.argmax(numbers < 0))
+        more = ", ..." if len(classes) > _SHOWN else ""
+        raise ValueError(
+            f"y holds {labels.tolist()[at]!r} at index {at}, which is none of the model's classes: "
+            f"{', '.join(map(repr, classes[:_SHOWN]))}{more}."
+        )
+    return numbers
 
 
 def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:

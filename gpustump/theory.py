@@ -23,7 +23,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.ensemble import StumpEnsemble
-from gpustump.labels import check_labels
+from gpustump.labels import class_numbers
 from gpustump.stump import VOTES_LIMIT
 from gpustump.validation import (
     as_array,
@@ -34,9 +34,6 @@ from gpustump.validation import (
     check_weights,
 )
 from gpustump.weights import in_units
-
-_SHOWN = 10
-"""So many classes are named where a label is none of them."""
 
 
 def training_bounds(
@@ -159,7 +156,7 @@ def normalised_margins(model: StumpEnsemble, X: Array, y: Array) -> Array:
     [1.0, 0.5, -1.0]
     """
     X = check_table(X)
-    numbers = _class_numbers(model, y, X)
+    numbers = class_numbers(model.classes, y, X)
     scores = model.decision_function(X)
     xp, device = arrays.namespace_of(scores), arrays.device_of(scores)
     with arrays.computing_on(scores):
@@ -600,22 +597,6 @@ def _normaliser(error: float, vote: float) -> float:
     from gpustump.boosting import odds_and_normaliser
 
     return odds_and_normaliser(*error.as_integer_ratio(), vote)[1]
-
-
-def _class_numbers(model: StumpEnsemble, y: Any, X: Array) -> np.ndarray:
-    """Each label's index into the model's classes, int64 (n_samples,), on the host."""
-    labels = arrays.to_host(check_labels(y, X))
-    numbers = np.full(labels.shape[0], -1, dtype=np.int64)
-    for number, label in enumerate(model.classes):
-        numbers[labels == label] = number
-    if (numbers < 0).any():
-        at = int(np.argmax(numbers < 0))
-        more = ", ..." if len(model.classes) > _SHOWN else ""
-        raise ValueError(
-            f"y holds {labels.tolist()[at]!r} at index {at}, which is none of the model's classes: "
-            f"{', '.join(map(repr, model.classes[:_SHOWN]))}{more}."
-        )
-    return numbers
 
 
 def _totals(model: StumpEnsemble) -> float | list[float]:

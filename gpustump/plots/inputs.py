@@ -1,0 +1,128 @@
+"""What may be drawn: models, tables and labels as users hold them, and what to call them.
+
+Models come as estimators or as plain ensembles, tables in any array library or, for estimators, as
+frames. Pictures are drawn on the host, one column at a time, so no table is ever copied whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.plots.style import NAME, words
+from gpustump.validation import as_array, check_weights
+from gpustump.weights import in_units
+
+
+def model_of(model: Any) -> StumpEnsemble:
+    """The ensemble of an estimator, or the ensemble itself.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    sklearn.exceptions.NotFittedError
+        If it is an estimator without a model yet.
+    """
+    if isinstance(model, StumpEnsemble):
+        return model
+    if hasattr(model, "__sklearn_is_fitted__"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+    found = getattr(model, "model_", None)
+    if not isinstance(found, StumpEnsemble):
+        raise TypeError(
+            f"model must be a StumpEnsemble or a fitted classifier of gpustump; got {model!r}."
+        )
+    return found
+
+
+def table_of(model: Any, X: Any) -> Array:
+    """A table with the model's features, as an array; frames are taken by estimators."""
+    if isinstance(model, StumpEnsemble):
+        return model.checked(X)
+    table: Array = model._table(X, reset=False)
+    return table
+
+
+def column_of(X: Array, feature: int) -> np.ndarray:
+    """One column of a table on the host, float64 (n_samples,)."""
+    with arrays.computing_on(X):
+        column = arrays.to_host(arrays.as_working(X[:, feature]))
+    return column.astype(np.float64)
+
+
+def units_of(sample_weight: Any, X: Array) -> np.ndarray:
+    """What each sample counts, int64 (n_samples,) on the host, in training's own whole numbers."""
+    if sample_weight is None:
+        return np.ones(X.shape[0], dtype=np.int64)
+    with arrays.computing_on(X):
+        weights, rows = check_weights(sample_weight, X)
+        units = arrays.to_host(in_units(weights)).astype(np.int64)
+    if rows is None:
+        return units
+    found = np.zeros(X.shape[0], dtype=np.int64)
+    found[arrays.to_host(rows)] = units
+    return found
+
+
+def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
+    """A model of one member, for two classes."""
+    return StumpEnsemble(
+        (model.members[member],), model.n_features, feature_names=model.feature_names
+    )
+
+
+def feature_pair(features: Iterable[int | str], index: Callable[[Any], int]) -> tuple[int, int]:
+    """The indices of two features; `index` knows one feature's.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are not two different features.
+    """
+    given = [features] if isinstance(features, str) else list(features)
+    if len(given) != 2:
+        raise ValueError(f"features must be two; got {given!r}.")
+    first, second = map(index, given)
+    if first == second:
+        raise ValueError(f"features must be two different ones; got {given!r}.")
+    return first, second
+
+
+def host_row(values: Any, name: str, length: int) -> np.ndarray:
+    """Real numbers, NaN for missing, float64 (length,) on the host."""
+    row = as_array(values, name)
+    if arrays.working_dtype(arrays.dtype_name(row)) is None or tuple(row.shape) != (length,):
+        raise ValueError(
+            f"{name} must hold {length} numbers, one a feature; got {arrays.dtype_name(row)} of "
+            f"shape {tuple(row.shape)}."
+        )
+    return arrays.to_host(row).astype(np.float64)
+
+
+def feature_name(model: StumpEnsemble, feature: int) -> str:
+    """What a feature is called in a picture; with its index where that would not tell it apart."""
+    if model.feature_names is None:
+        return f"feature {feature}"
+    name = model.feature_names[feature]
+    short = words(name)
+    if len(name) > NAME and sum(words(other) == short for other in model.feature_names) > 1:
+        return words(f"{feature}: {name}")
+    return short
+
+
+def class_name(label: Label) -> str:
+    """What a class is called in a sentence."""
+    return words(label, 20) if isinstance(label, str) else f"class {label}".replace("-", "−")
+
+
+def score_name(model: StumpEnsemble, label: Label | None) -> str:
+    """What a member's score speaks for: the second class of two, or the class itself."""
+    return class_name(model.classes[1 if model.is_binary else model.member_index(label)])

@@ -1,0 +1,93 @@
+"""The choice of one stump: the weighted loss over all thresholds of a feature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpustump.losses import Losses, weighted_losses
+from gpustump.plots import limits, style
+from gpustump.validation import check_count, check_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def weighted_loss(
+    X: Any, y: Any, feature: int, *, sample_weight: Any = None, ax: Axes | None = None
+) -> Axes:
+    """Draw a stump's weighted error as a function of its threshold, for both polarities.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        Of any array library; NaN means missing.
+    y : array (n_samples,)
+        Labels -1 and +1, both present.
+    feature : int
+        Which column of X the stump asks about.
+    sample_weight : array (n_samples,), optional
+        As for `fit_stump`.
+    ax : matplotlib Axes, optional
+        A new figure's by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+    ImportError
+        If Matplotlib is missing.
+
+    Notes
+    -----
+    F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
+    `gpustump.losses.weighted_losses`: exact, with its steps at the values of the samples. The mark
+    is the stump that training chooses on this feature; at the edge, it is a constant one.
+    """
+    X = check_table(X)
+    index = check_count(feature, "feature", least=0)
+    if index >= X.shape[1]:
+        raise ValueError(f"feature must be below {X.shape[1]}, the width of X; got {feature!r}.")
+    found = weighted_losses(X[:, index], y, sample_weight)
+    ax = style.tidy_axes(ax)
+    low, high = limits.span(found.values, 0.08)
+    style.chance_line(ax)
+    for polarity, errors, colour, dashes in (
+        ("+1", found.errors, style.BLUE, style.DASHES[0]),
+        ("−1", found.opposite_errors, style.VERMILION, style.DASHES[1]),
+    ):
+        ax.plot(
+            *_corners(found.values, errors, low, high),
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.6,
+            label=f"polarity {polarity}: says {polarity} where x ≤ b",
+        )
+    ax.set(xlim=(low, high), ylim=(0, 1), xlabel=f"threshold b on feature {index}")
+    ax.set_ylabel("weighted error")
+    _mark_least(ax, found, (low, high))
+    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
+    return ax
+
+
+def _corners(
+    values: np.ndarray, errors: np.ndarray, low: float, high: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The loss has a step at each value, the last of which is not below the threshold any more."""
+    edges = np.concatenate([[low], np.clip(values, low, high), [high]])
+    return np.repeat(edges, 2)[1:-1], np.repeat(errors, 2)
+
+
+def _mark_least(ax: Axes, found: Losses, view: tuple[float, float]) -> None:
+    """A point at the choice; the legend says what it is."""
+    threshold, polarity, error = found.least()
+    where = f"at b = {threshold:.4g}" if np.isfinite(threshold) else "constant"
+    text = f"least: {error:.4g}, {where}, polarity {polarity:+d}".replace("-", "−")
+    at = float(np.clip(threshold, *view))
+    look: Any = {"color": style.BLACK, "linestyle": "", "clip_on": False, "zorder": 5}
+    ax.plot([at], [error], marker="o", label=text, gid="least", **look)

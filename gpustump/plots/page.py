@@ -1,0 +1,98 @@
+"""A model on one page: its shape functions, its features, and what it tells of its rounds."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.plots import inputs, style
+from gpustump.plots.importances import importances
+from gpustump.plots.rounds import draw_model
+from gpustump.plots.shapes import importances_of, shape_functions, top
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PANELS = 6
+_NAMED = 6
+"""So many classes stand in the title."""
+
+_LINE = 110
+
+
+def overview(
+    model: Any, *, X: Any = None, label: Label | None = None, figure: Figure | None = None
+) -> Figure:
+    """Draw a model on one page.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+        A model's file is enough: `StumpEnsemble.load(path)`.
+    X : array or frame (n_samples, n_features), optional
+        Samples, for the distributions below the shape functions and for what features contribute.
+    label : bool, int, float or str, optional
+        With more than two classes, the class whose shape functions and rounds are drawn; the first
+        by default. The importances are those of all classes.
+    figure : matplotlib Figure, optional
+        An empty one to draw on, with a constrained layout; a new one by default.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+    ImportError
+        If Matplotlib is missing.
+
+    Notes
+    -----
+    Above, the shape functions of the six features that matter most. Below, the importances, and by
+    round the weighted error of the stump and the bound on the training error that follows from the
+    errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer 1999].
+    """
+    ensemble = inputs.model_of(model)
+    if label is None and not ensemble.is_binary:
+        label = ensemble.classes[0]
+    number = ensemble.member_index(label)
+    shares = importances_of(model, inputs.alone(ensemble, number), X)
+    n_rows = 1 if len(top(shares, _PANELS)) <= 3 else 2
+    height = (2.5 if X is None else 2.9) * n_rows
+    if figure is None:
+        figure = style.new_figure(10.0, height + 3.9)
+    figure.suptitle(_title(ensemble), fontsize="large", x=0.01, ha="left")
+    above, below = figure.subfigures(2, 1, height_ratios=(height, 3.3), squeeze=False)[:, 0]
+    shape_functions(model, X=X, n_features=_PANELS, label=label, figure=above)
+    left, right = below.subplots(1, 2)
+    importances(model, X, n_features=8 if X is None else 6, ax=left)
+    style.tidy_axes(right)
+    draw_model(right, ensemble.members[number])
+    if len(ensemble.members[number]):
+        against = (
+            "" if ensemble.is_binary else f", {inputs.score_name(ensemble, label)} against rest"
+        )
+        right.set_ylabel(f"error{against}")
+        style.legend_above(right, *right.get_legend_handles_labels(), ncols=1)
+    return figure
+
+
+def _title(model: StumpEnsemble) -> str:
+    """Rounds, features, classes and digest."""
+    counts = [f"{len(member):,}" for member in model.members]
+    if len(set(counts)) == 1:
+        rounds = f"{counts[0]} round{'s' * (counts[0] != '1')}"
+        rounds += "" if model.is_binary else " for each class"
+    else:
+        rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
+    used = {t.feature for member in model.members for t in member.tables[1]}
+    classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])
+    classes += ", …" if len(model.classes) > _NAMED else ""
+    text = (
+        f"{rounds} · {len(used):,} of {model.n_features:,} features · "
+        f"classes {classes} · digest {model.digest()[:12]}"
+    )
+    return "\n".join(textwrap.wrap(text, _LINE, break_long_words=False))

@@ -1,0 +1,257 @@
+"""Decision regions over two features, exactly: rectangles between thresholds.
+
+Over two features, with the others held, the score is one step function of each and a constant. So
+its sign is the same throughout each cell of the grid that the thresholds make, and the cells
+themselves are drawn. scikit-learn's `DecisionBoundaryDisplay`, whose names `xx0`, `xx1` and
+`response` are kept, asks a model at the points of a grid instead, and so draws each boundary up to
+a grid's width beside where it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpustump.ensemble import StumpEnsemble
+from gpustump.labels import class_numbers
+from gpustump.plots import inputs, limits, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LIGHTNESS = (0.72, 0.93, 0.58, 0.84, 0.66, 0.78, 0.5, 0.88)
+"""As many as there are markers, and one more than colours: no two of 56 classes look the same."""
+
+_MOST_LINES = 60
+"""Of more thresholds, the thin lines would be an area; then there are none."""
+
+
+def decision_regions(
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    features: Iterable[int | str] = (0, 1),
+    at: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which class a model predicts over two features, and the samples on top.
+
+    Parameters
+    ----------
+    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    X : array or frame (n_samples, n_features), optional
+        Samples to draw; those that lack one of the two features, or have it infinite, are counted
+        below the picture.
+    y : array (n_samples,), optional
+        Their labels, of the model's classes; without it, points have no class.
+    features : two of int or str
+        On the x axis and on the y axis; names if the model has names.
+    at : array (n_features,), optional
+        Where the other features are held, NaN for missing; by default at their medians over X. Not
+        needed where the model uses no others.
+    ax : matplotlib Axes, optional
+        A new figure's by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its first collection is the mesh of cells, whose array holds the class numbers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described, or the model uses other features and neither X nor `at`
+        says where to hold them.
+    ImportError
+        If Matplotlib is missing.
+
+    Notes
+    -----
+    The picture of Freund and Schapire (1999), A Short Introduction to Boosting, and of
+    scikit-learn's AdaBoost examples. A boundary belongs to the cell on its left, or below.
+    """
+    ensemble = inputs.model_of(model)
+    pair = inputs.feature_pair(features, ensemble.feature_index)
+    if X is None and y is not None:
+        raise ValueError("y is given without X; give both, or X alone.")
+    table = None if X is None else inputs.table_of(model, X)
+    held = _held(ensemble, pair, table, at)
+    points = None if table is None else [inputs.column_of(table, feature) for feature in pair]
+    numbers = None if y is None else class_numbers(ensemble.classes, y, table)
+    ax = style.tidy_axes(ax, 5.2, 4.6)
+    xx0, xx1 = (
+        _edges(ensemble, feature, None if points is None else points[k])
+        for k, feature in enumerate(pair)
+    )
+    response = _response(ensemble, pair, (xx0, xx1), held)
+    _draw_cells(ax, xx0, xx1, response, len(ensemble.classes))
+    if points is not None:
+        _draw_points(ax, points, numbers)
+    _label(ax, ensemble, pair, numbers, has_held=_uses_others(ensemble, pair))
+    return ax
+
+
+def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
+    return any(t.feature not in pair for member in model.members for t in member.tables[1])
+
+
+def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.ndarray:
+    """A row on which the features outside the pair are held."""
+    if at is not None:
+        return inputs.host_row(at, "at", model.n_features)
+    if X is None:
+        if _uses_others(model, pair):
+            raise ValueError(
+                "the model uses other features than these two: give X, to hold them at their "
+                "medians, or at, a row of values to hold them at."
+            )
+        return np.zeros(model.n_features)
+    used = {table.feature for member in model.members for table in member.tables[1]}
+    row = np.zeros(model.n_features)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # all missing: held as missing
+        for feature in used - set(pair):
+            row[feature] = np.nanmedian(inputs.column_of(X, feature))
+    return row
+
+
+def _edges(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> np.ndarray:
+    """Where cells begin and end: both ends of the picture, and all thresholds between them."""
+    found = [t.thresholds for m in model.members for t in m.tables[1] if t.feature == feature]
+    thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
+    if values is None:
+        low, high = limits.span(thresholds, 0.15)
+    else:
+        low, high = limits.span(values, 0.04)
+    inside = thresholds[(thresholds > low) & (thresholds < high)]
+    return np.concatenate([[low], inside, [high]])
+
+
+def _response(
+    model: StumpEnsemble, pair: tuple[int, int], edges: tuple[np.ndarray, np.ndarray], row: Any
+) -> np.ndarray:
+    """The class number of each cell, (cells along x1, cells along x0).
+
+    A cell's upper end stands for all of it: a threshold belongs to its left. Sums of votes are
+    exact in any order, so these are the model's own predictions.
+    """
+    scores = []
+    for member in model.members:
+        constant, tables = member.tables
+        score = np.full((len(edges[1]) - 1, len(edges[0]) - 1), constant)
+        for table in tables:
+            if table.feature == pair[0]:
+                score += table.look_up(edges[0][1:])[np.newaxis, :]
+            elif table.feature == pair[1]:
+                score += table.look_up(edges[1][1:])[:, np.newaxis]
+            else:
+                score += float(table.look_up(row[table.feature : table.feature + 1])[0])
+        scores.append(score.ravel())
+    joined = scores[0] if model.is_binary else np.stack(scores, axis=1)
+    numbers: np.ndarray = model.class_indices(joined)
+    return numbers.reshape(len(edges[1]) - 1, len(edges[0]) - 1)
+
+
+def _draw_cells(
+    ax: Axes, xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray, n_classes: int
+) -> None:
+    """Tinted cells, thin lines at the thresholds, a line where two classes meet."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    tints = [_tint(k) for k in range(n_classes)]
+    ax.pcolormesh(
+        xx0,
+        xx1,
+        response,
+        shading="flat",
+        cmap=ListedColormap(tints),
+        norm=BoundaryNorm(np.arange(n_classes + 1) - 0.5, n_classes),
+        zorder=0,
+        rasterized=response.size > 10**4,
+    )
+    for edges, line in ((xx0[1:-1], ax.axvline), (xx1[1:-1], ax.axhline)):
+        for edge in edges if len(edges) <= _MOST_LINES else ():
+            line(edge, color="white", linewidth=0.5, zorder=1)
+    ax.add_collection(
+        LineCollection(
+            list(_boundaries(xx0, xx1, response)), colors="#333333", linewidths=1.1, zorder=2
+        ),
+        autolim=False,
+    )
+    ax.set(xlim=(xx0[0], xx0[-1]), ylim=(xx1[0], xx1[-1]))
+
+
+def _boundaries(xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """The sides that two cells of different classes share, (n_sides, 2 ends, 2 coordinates)."""
+    i, j = np.nonzero(response[:, 1:] != response[:, :-1])
+    upright = [[xx0[j + 1], xx1[i]], [xx0[j + 1], xx1[i + 1]]]
+    i, j = np.nonzero(response[1:] != response[:-1])
+    level = [[xx0[j], xx1[i + 1]], [xx0[j + 1], xx1[i + 1]]]
+    return np.concatenate([np.moveaxis(np.asarray(part), 2, 0) for part in (upright, level)])
+
+
+def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None) -> None:
+    """The samples that have both features, a shape for each class."""
+    is_shown = np.isfinite(points[0]) & np.isfinite(points[1])
+    area = style.point_area(int(is_shown.sum()))
+    for number in [None] if numbers is None else np.unique(numbers).tolist():
+        here = is_shown if number is None else is_shown & (numbers == number)
+        ax.scatter(
+            points[0][here],
+            points[1][here],
+            s=area,
+            marker="o" if number is None else style.MARKERS[number % len(style.MARKERS)],
+            facecolor=style.GREY if number is None else _colour(number),
+            edgecolor="black",
+            linewidth=0.4 if area > 8 else 0.2,
+            zorder=3,
+        )
+    if hidden := int((~is_shown).sum()):
+        text = f"{hidden} sample{'s' * (hidden > 1)} without a finite value here not shown"
+        style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
+
+
+def _label(
+    ax: Axes,
+    model: StumpEnsemble,
+    pair: tuple[int, int],
+    numbers: np.ndarray | None,
+    *,
+    has_held: bool,
+) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = []
+    for k in range(len(model.classes)):
+        face = _tint(k)
+        patch = Patch(facecolor=face, edgecolor="#333333", linewidth=0.6)
+        point = Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=style.MARKERS[k % len(style.MARKERS)],
+            markerfacecolor=_colour(k),
+            markeredgecolor="black",
+            markersize=5,
+        )
+        handles.append(patch if numbers is None else (patch, point))
+    names = [inputs.class_name(label) for label in model.classes]
+    title = "predicted" if numbers is None else "predicted (area), true (point)"
+    style.legend_above(ax, handles, names, title=title, alignment="left")
+    first, second = (inputs.feature_name(model, feature) for feature in pair)
+    ax.set(xlabel=first, ylabel=second)
+
+
+def _colour(number: int) -> str:
+    return style.COLOURS[number % len(style.COLOURS)]
+
+
+def _tint(number: int) -> tuple[float, float, float]:
+    """The colour of a class's area; neighbouring classes differ in lightness as well."""
+    return style.tint(_colour(number), _LIGHTNESS[number % len(_LIGHTNESS)])

@@ -1,0 +1,139 @@
+"""What all pictures look like, and where Matplotlib comes in.
+
+Colours are Okabe and Ito's, and never the only difference: lines differ in their dashes, points in
+their shapes, and areas in lightness, so that a grey print says the same. Sizes of text are relative
+to the caller's own. Only this file imports Matplotlib, and only inside functions, so that the other
+files can be imported without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#767676"
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK)
+"""Okabe and Ito's palette (2008); GREY is for what stands back."""
+
+MARKERS = "osD^vP*X"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
+
+LONG = 50
+"""From so many rounds on, their axis is logarithmic."""
+
+NAME = 30
+"""Names of more characters lose their middle."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches, pyplot's, so that `plt.show()` and notebooks know of it.
+
+    Raises
+    ------
+    ImportError
+        If Matplotlib is missing.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("pictures need Matplotlib; pip install 'gpustump[plots]'") from error
+    return pyplot.figure(figsize=(width, height), layout="constrained")
+
+
+def tidy_axes(ax: Axes | None, width: float = 5.6, height: float = 3.8) -> Axes:
+    """The axes to draw on, new ones if there are none, without what holds no information."""
+    if ax is None:
+        ax = new_figure(width, height).add_subplot()
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize="small")
+    return ax
+
+
+def strip_below(ax: Axes, share: float) -> Axes:
+    """Low axes under others, with the same x; they take a share of the others' height."""
+    figure, spec = ax.figure, ax.get_subplotspec()
+    ratios = [1 - share, share]
+    if spec is not None:
+        parts = spec.subgridspec(2, 1, height_ratios=ratios, hspace=0.06)
+        ax.set_subplotspec(parts[0])
+        strip = figure.add_subplot(parts[1], sharex=ax)
+    else:
+        place, gap = ax.get_position(), 0.03
+        low = place.height * share
+        ax.set_position((place.x0, place.y0 + low, place.width, place.height - low))
+        strip = figure.add_axes((place.x0, place.y0, place.width, low * (1 - gap)), sharex=ax)
+    ax.tick_params(labelbottom=False)
+    return tidy_axes(strip)
+
+
+def words(text: object, limit: int = NAME) -> str:
+    """Text as a picture may show it: on one line, not too long, and not as mathematics."""
+    line = " ".join(str(text).split()) or "(no name)"
+    if len(line) > limit:
+        line = f"{line[: limit - limit // 2 - 1]}…{line[-(limit // 2) :]}"
+    return line.replace("$", r"\$")
+
+
+def leave_empty(ax: Axes, text: str) -> None:
+    """Nothing to draw, and why."""
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    note(ax, text)
+
+
+def note(ax: Axes, text: str, *, x: float = 0.5, y: float = 0.5, **how: Any) -> None:
+    """A remark, in axes coordinates."""
+    look = {"ha": "center", "va": "center", "color": "#4d4d4d", "fontsize": "small"} | how
+    ax.text(x, y, text, transform=ax.transAxes, **look)
+
+
+def chance_line(ax: Axes) -> None:
+    """Where an error is no better than a coin's."""
+    ax.axhline(0.5, color=GREY, linewidth=0.8, zorder=1)
+    note(ax, "chance", x=0.995, y=0.5, ha="right", va="bottom", fontsize="x-small", color=GREY)
+
+
+def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) -> None:
+    """A legend on top of the axes, where no data can lie under it."""
+    look: dict[str, Any] = {"ncols": 4, "fontsize": "small", "title_fontsize": "small"}
+    look |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    ax.legend(handles, labels, frameon=False, **look | how)
+
+
+def rounds_axis(ax: Axes, n_rounds: int) -> None:
+    """An axis from the first round to the last, logarithmic if they are many."""
+    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+
+    ax.set_xlabel("round")
+    if n_rounds < LONG:
+        ax.set_xlim(0.5, max(n_rounds, 1) + 0.5)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        return
+    ax.set_xscale("log")
+    ax.set_xlim(1, n_rounds * 1.02)
+    steps = (1, 2, 5) if n_rounds < 2000 else (1,)
+    ticks = [step * 10**k for k in range(len(str(n_rounds))) for step in steps]
+    ax.set_xticks([tick for tick in ticks if tick <= n_rounds])
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def tint(colour: str, lightness: float) -> tuple[float, float, float]:
+    """A colour mixed with as much white as makes it print in a given grey, 1 for white."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    grey = sum(share * part for share, part in zip((0.299, 0.587, 0.114), parts, strict=True))
+    strength = min(1.0, (1 - lightness) / (1 - grey))
+    red, green, blue = (1 - strength * (1 - part) for part in parts)
+    return red, green, blue
+
+
+def point_area(n_samples: int) -> float:
+    """The area of a sample's mark, in square points, that keeps so many apart."""
+    return float(np.clip(6000 / max(n_samples, 1), 4, 26))

@@ -1,0 +1,126 @@
+"""The loss as a function of the threshold: against rational arithmetic, and against training."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from gpustump import fit_stump
+from gpustump.losses import weighted_losses
+
+VALUES = st.one_of(
+    st.integers(-3, 3).map(float),
+    st.sampled_from([math.nan, math.inf, -math.inf, 5e-324, 1.7e308, -1.7e308]),
+)
+SAMPLES = st.lists(
+    st.tuples(VALUES, st.sampled_from([-1, 1]), st.integers(0, 4)), min_size=2, max_size=12
+).filter(lambda rows: {sign for _, sign, weight in rows if weight} == {-1, 1})
+
+
+def brute_force(x, y, weights, threshold: float, polarity: int) -> Fraction:
+    """The loss, sample by sample; those that are missing vote as is best."""
+    total = sum(map(Fraction, weights))
+    wrong = Fraction(0)
+    astray = {-1: Fraction(0), 1: Fraction(0)}
+    for value, sign, weight in zip(x, y, weights, strict=True):
+        if math.isnan(value):
+            astray[sign] += Fraction(weight)
+        elif sign != (polarity if value <= threshold else -polarity):
+            wrong += Fraction(weight)
+    return (wrong + min(astray.values())) / total
+
+
+@given(SAMPLES)
+def test_losses_are_those_of_every_stump_counted_sample_by_sample(rows):
+    x, y, weights = (list(column) for column in zip(*rows, strict=True))
+    found = weighted_losses(x, y, weights)
+    rows = [row for row in zip(x, y, weights, strict=True) if row[2]]
+    kept = [list(column) for column in zip(*rows, strict=True)]
+    distinct = sorted({value for value in kept[0] if not math.isnan(value)})
+    assert found.values.tolist() == distinct
+    assert len(found.errors) == len(found.opposite_errors) == len(found.thresholds)
+    for i, threshold in enumerate(found.thresholds):
+        if i == 0 and distinct and distinct[0] == -math.inf:
+            continue  # no number is below this value
+        for polarity, errors in ((1, found.errors), (-1, found.opposite_errors)):
+            exact = brute_force(*kept, threshold, polarity)
+            # The weights are whole, but their unit is 2**-60 or so: the mass may be rounded up.
+            assert errors[i] == pytest.approx(float(exact), abs=1e-15)
+
+
+@given(SAMPLES, st.sampled_from([np.float64, np.float32]))
+def test_the_least_loss_is_the_stump_that_training_finds(rows, dtype):
+    x, y, weights = (np.asarray(column) for column in zip(*rows, strict=True))
+    with np.errstate(over="ignore"):
+        x = x.astype(dtype)
+    stump = fit_stump(x[:, None], y, weights.astype(float))
+    threshold, polarity, error = weighted_losses(x, y, weights.astype(float)).least()
+    assert (threshold, error) == (stump.threshold, stump.error)
+    if not stump.is_constant and not np.isnan(x).all():
+        assert polarity == stump.polarity
+
+
+def test_losses_are_the_same_numbers_as_the_training_errors_of_a_large_table():
+    random = np.random.default_rng(0)
+    x = np.round(random.normal(size=3000), 2)
+    y = np.where(x + random.normal(size=3000) > 0, 1, -1)
+    weights = random.exponential(size=3000)
+    found = weighted_losses(x, y, weights)
+    assert min(found.errors.min(), found.opposite_errors.min()) == (
+        fit_stump(x[:, None], y, weights).error
+    )
+    for i in (0, 1, 100, len(found.values)):
+        says = np.where(x <= found.thresholds[i], 1, -1)
+        share = math.fsum(weights[says != y]) / math.fsum(weights)
+        assert found.errors[i] == pytest.approx(share, rel=1e-13)
+
+
+def test_the_extremes_are_all_right_and_all_left():
+    found = weighted_losses([3.0, 1.0, 2.0], [1, 1, -1], [1.0, 2.0, 5.0])
+    assert found.errors[[0, -1]].tolist() == [3 / 8, 5 / 8]
+    assert found.thresholds[[0, -1]].tolist() == [-math.inf, math.inf]
+
+
+def test_thresholds_are_those_of_the_columns_dtype():
+    x = np.asarray([1.0, np.nextafter(np.float32(1), np.float32(2))], dtype=np.float32)
+    found = weighted_losses(x, [1, -1])
+    assert found.thresholds.tolist() == [-math.inf, 1.0, math.inf]
+    assert weighted_losses(np.asarray([False, True]), [1, -1]).thresholds[1] == 0.5
+
+
+def test_a_feature_that_is_always_missing_has_one_loss():
+    found = weighted_losses([math.nan] * 3, [1, 1, -1])
+    assert found.values.size == 0
+    assert found.errors.tolist() == found.opposite_errors.tolist() == [1 / 3]
+    assert found.least() == (math.inf, 1, 1 / 3)
+
+
+def test_losses_are_the_same_in_every_library(backend: Backend):
+    x, y = np.asarray([0.5, math.nan, 2.0, -1.0, 2.0]), np.asarray([1.0, -1.0, 1.0, -1.0, -1.0])
+    here, there = weighted_losses(x, y), weighted_losses(backend.asarray(x), backend.asarray(y))
+    for name in ("values", "thresholds", "errors", "opposite_errors"):
+        assert_array_equal(getattr(there, name), getattr(here, name))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0], [2.0]], [1, -1]), r"x must have one dimension.*X\[:, j\]"),
+        (([], []), "x has 0 sample"),
+        ((["a", "b"], [1, -1]), "x has dtype"),
+        (([1.0, 2.0], [1, 0]), "y must hold the labels -1 and \\+1"),
+        (([1.0, 2.0], [1, -1, 1]), "X and y have inconsistent"),
+        (([1.0, 2.0], [1, -1], [1.0, -1.0]), "negative weights"),
+        (([1.0, 2.0], [1, -1], [1.0, 0.0]), "where sample_weight is not zero"),
+    ],
+)
+def test_nonsense_is_refused(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        weighted_losses(*arguments)
