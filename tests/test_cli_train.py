@@ -323,6 +323,7 @@ def test_details_hold_what_predict_needs_and_no_machine(command):
     assert details["training"] == {
         "rounds": 3,
         "learning_rate": 1.0,
+        "weak_learner": "stump",
         "test_size": 0.2,
         "seed": 5,
     }

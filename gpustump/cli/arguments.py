@@ -225,7 +225,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DATA",
-        help="with --plot: a table, to show where its values lie and which features matter there",
+        help="a table: show which features matter there and, with --plot, where its values lie",
     )
 
 

@@ -22,8 +22,8 @@ class InputError(ValueError):
 class MissingLibraryError(InputError):
     """An optional library that the command needs."""
 
-    def __init__(self, what: str, library: str) -> None:
-        super().__init__(f"{what} needs {library}; pip install 'gpustump[cli]'")
+    def __init__(self, what: str, library: str, extra: str = "cli") -> None:
+        super().__init__(f"{what} needs {library}; pip install 'gpustump[{extra}]'")
 
 
 @contextlib.contextmanager

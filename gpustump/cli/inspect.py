@@ -1,33 +1,71 @@
-"""`gpustump inspect`: a model's stumps as rules, and which features have the votes."""
+"""`gpustump inspect`: a model's stumps as rules, which features have the votes, and a picture."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
+from typing import BinaryIO
+
+import numpy as np
 
 from gpustump.cli import report
+from gpustump.cli.applied import applied, feature_names, loaded
 from gpustump.cli.encoding import Encoding, Input, from_details
-from gpustump.cli.errors import counted, printable
+from gpustump.cli.errors import MissingLibraryError, counted, input_errors, printable
+from gpustump.cli.outputs import check_ending, check_output
 from gpustump.ensemble import Member, StumpEnsemble
+from gpustump.files import whole_file
 from gpustump.interval import Hypothesis, Interval
 
 LABEL = 24
 """Labels of more characters are shortened in rules."""
 
+PICTURES = (".png", ".svg", ".pdf")
+_DPI = 150
+
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the model."""
-    model = StumpEnsemble.load(arguments.model)
-    encoding = from_details(model.details, model.n_features, model.feature_names)
+    """Print the model, and draw it."""
+    if arguments.plot is not None:
+        _check_plot(arguments)
+    model, encoding = loaded(arguments.model)
+    X = None if arguments.data is None else applied(model, encoding, arguments.data).X
+    if arguments.plot is not None:
+        with input_errors(), whole_file(arguments.plot) as file:
+            _draw(file, arguments.plot, model, X)
     blocks = [
         report.pairs(_header(model, arguments.model)),
-        *(
-            "\n".join(_rules(model, encoding, k, arguments.rounds))
-            for k in range(len(model.members))
-        ),
-        "\n".join(_features(model, encoding)),
+        *("\n".join(lines) for lines in rules(model, arguments.rounds)),
+        "\n".join(_features(model, encoding, X)),
     ]
     print("\n\n".join(block for block in blocks if block))
+
+
+def rules(model: StumpEnsemble, limit: int) -> list[list[str]]:
+    """For each member the first of its stumps, a line each."""
+    encoding = from_details(model.details, model.n_features, model.feature_names)
+    return [_rules(model, encoding, k, limit) for k in range(len(model.members))]
+
+
+def _check_plot(arguments: argparse.Namespace) -> None:
+    check_ending(arguments.plot, "--plot", PICTURES)
+    check_output(arguments.plot, "--plot", inputs=(arguments.model, arguments.data))
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingLibraryError("--plot", "Matplotlib", extra="plots")
+
+
+def _draw(file: BinaryIO, path: str, model: StumpEnsemble, X: np.ndarray | None) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")  # a file is all that is wanted, whatever screen there is
+    from matplotlib import pyplot
+
+    from gpustump import plots
+
+    figure = plots.overview(model, X=X)
+    figure.savefig(file, format=path.lower().rpartition(".")[2], dpi=_DPI)
+    pyplot.close(figure)
 
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
@@ -114,21 +152,23 @@ def _threshold(threshold: float, kind: str) -> str:
     return report.number(threshold)
 
 
-def _features(model: StumpEnsemble, encoding: Encoding) -> list[str]:
-    shares = model.feature_importances()
-    names = model.feature_names or [f"column {wanted.name}" for wanted in encoding.inputs]
+def _features(model: StumpEnsemble, encoding: Encoding, X: np.ndarray | None) -> list[str]:
+    """A line for each feature in use: its share of the votes, and over a table of contributions."""
+    shares, names = model.feature_importances(), feature_names(model, encoding)
+    contributions = None if X is None else model.contribution_importances(X)
     counts = [0] * model.n_features
     for member in model.members:
         for stump in member.stumps:
             counts[stump.feature] += not stump.is_constant
-    order = sorted((j for j in range(model.n_features) if counts[j]), key=lambda j: -shares[j])
+    by = shares if contributions is None else contributions
+    order = sorted((j for j in range(model.n_features) if counts[j]), key=lambda j: -by[j])
     if not order:
         return []
-    rows = [("feature", "votes", "stumps")]
+    rows = [("feature", "votes", "stumps", *(["contributions"] if X is not None else []))]
     for j in order:
         row = (report.shortened(names[j]), report.percent(shares[j]), report.thousands(counts[j]))
-        rows.append(row)
-    return report.grid(rows, right=(1, 2))
+        rows.append((*row, *([] if contributions is None else [report.percent(contributions[j])])))
+    return report.grid(rows, right=(1, 2, 3)[: len(rows[0]) - 1])
 
 
 def _label(label: object) -> str:

@@ -6,7 +6,6 @@ import os
 import tempfile
 
 from gpustump.cli.errors import InputError
-from gpustump.model_file import FORMAT
 
 
 def check_output(path: str, option: str, *, inputs: tuple[str | None, ...] = ()) -> None:
@@ -36,13 +35,25 @@ def check_output(path: str, option: str, *, inputs: tuple[str | None, ...] = ())
         raise InputError(f"{option}: no file can be made in {folder}: {error.strerror}.") from error
 
 
-def check_replaced_model(path: str, option: str) -> None:
-    """Refuse to replace a file that is something else than a model."""
+def check_replaced(path: str, option: str, mark: str, what: str) -> None:
+    """Refuse to replace a file that is something else, and does not begin like what is written."""
     if not os.path.isfile(path):
         return
     with open(path, "rb") as file:
         head = file.read(200)
-    if head and FORMAT.encode() not in head:
+    if head and mark.encode() not in head:
         raise InputError(
-            f"{option}: {path} is there and not a gpustump model; give another name, or --force."
+            f"{option}: {path} is there and not a {what}; give another name, or --force."
         )
+
+
+def check_ending(path: str, option: str, endings: tuple[str, ...]) -> None:
+    """Refuse a file whose name does not tell the format."""
+    if not path.lower().endswith(endings):
+        raise InputError(f"{option}: {path} must end in {' or '.join(endings)}.")
+
+
+def check_distinct(first: tuple[str, str], second: tuple[str, str]) -> None:
+    """Refuse two options, each with its file, that name the same one."""
+    if os.path.realpath(first[1]) == os.path.realpath(second[1]):
+        raise InputError(f"{first[0]} and {second[0]} both name {first[1]}.")

@@ -1,7 +1,7 @@
 """`gpustump train`: table -> features and labels -> model -> figures on held-out rows -> file.
 
 Whatever can be refused is refused before the training: the output file, the device, the columns,
-the target, the split. The model is written before it is reported, and nothing else ever is.
+the target, the split. The model is written before it is reported; so is the page, if one is wanted.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpustump import __version__
-from gpustump.cli import report, summary
+from gpustump.cli import report, report_page, summary
 from gpustump.cli.errors import input_errors
-from gpustump.cli.outputs import check_output, check_replaced_model
+from gpustump.cli.outputs import check_distinct, check_ending, check_output, check_replaced
 from gpustump.cli.task import Part, Task, split, task_of
+from gpustump.files import whole_file
+from gpustump.model_file import FORMAT
 from gpustump.notices import listeners, readable_bytes
 
 if TYPE_CHECKING:
@@ -33,7 +35,9 @@ def run(arguments: argparse.Namespace) -> None:
         listeners.clear()
     check_output(arguments.output, "--output", inputs=(arguments.data,))
     if not arguments.force:
-        check_replaced_model(arguments.output, "--output")
+        check_replaced(arguments.output, "--output", FORMAT, "gpustump model")
+    if arguments.report is not None:
+        _check_report(arguments)
     _check_device(arguments.device)
     task = task_of(arguments)
     trained, held_out = split(task, arguments.test_size, arguments.seed)
@@ -46,17 +50,37 @@ def run(arguments: argparse.Namespace) -> None:
         details=_details(task, arguments),
     )
     model.save(arguments.output)
+    rows = [
+        *summary.about_data(task, trained, held_out),
+        *summary.about_training(classifier, model, trained, arguments.rounds),
+        *summary.about_held_out(model, held_out),
+        *summary.about_features(model, task.encoding),
+        ("time", f"{seconds:.2f} s to fit, on {classifier.device_}{_of_it_compiling()}"),
+        ("digest", model.digest()),
+    ]
+    written = [_written(arguments.output)]
+    if arguments.report is not None:
+        with whole_file(arguments.report) as file:
+            report_page.write(file, classifier, model, task, (trained, held_out), rows)
+        written.append(_written(arguments.report))
     if not arguments.quiet:
-        rows = [
-            *summary.about_data(task, trained, held_out),
-            *summary.about_training(classifier, model, trained, arguments.rounds),
-            *summary.about_held_out(model, held_out),
-            *summary.about_features(model, task.encoding),
-            ("time", f"{seconds:.2f} s to fit, on {classifier.device_}{_of_it_compiling()}"),
-            ("digest", model.digest()),
-            ("written", f"{arguments.output}, {readable_bytes(os.path.getsize(arguments.output))}"),
-        ]
-        print(report.pairs(rows))
+        lines = [("written" if k == 0 else "", line) for k, line in enumerate(written)]
+        print(report.pairs([*rows, *lines]))
+
+
+def _written(path: str) -> str:
+    return f"{path}, {readable_bytes(os.path.getsize(path))}"
+
+
+def _check_report(arguments: argparse.Namespace) -> None:
+    """Refuse a report that could not be written before the table is read."""
+    path: str = arguments.report
+    check_ending(path, "--report", (".html", ".htm"))
+    check_output(path, "--report", inputs=(arguments.data,))
+    check_distinct(("--report", path), ("--output", arguments.output))
+    if not arguments.force:
+        check_replaced(path, "--report", report_page.MARK, "report of gpustump")
+    report_page.check_libraries()
 
 
 def _check_device(name: str) -> None:

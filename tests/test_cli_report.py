@@ -1,0 +1,271 @@
+"""`gpustump train --report` and `inspect --plot`: pages and pictures, whole or not there."""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+from sklearn.datasets import load_wine
+
+from gpustump import StumpEnsemble
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Page(HTMLParser):
+    """What a page of HTML holds: pictures, links, scripts, text; and whether tags match."""
+
+    VOID = frozenset({"meta", "link", "img", "br", "hr", "input"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.images: list[dict[str, str | None]] = []
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.ids |= {found["id"]} if "id" in found else set()
+        self.targets += [found[name] for name in ("src", "href") if name in found]
+        if tag == "img":
+            self.images.append(found)
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def page(path: str = "report.html") -> Page:
+    return Page(Path(path).read_text())
+
+
+def test_the_page_holds_the_report_and_its_pictures_and_needs_no_network(command):
+    outcome = command.succeeds("train", "--rounds", 60, "--report", "report.html")
+    found = page()
+    for line in outcome.out.splitlines():
+        if not line.startswith(("written", " ")) and "report.html" not in line:
+            name, value = re.split(r"  +", line, maxsplit=1)
+            assert name in found.text
+            assert " ".join(value.split()) in found.text
+    assert [image["alt"] for image in found.images] == [
+        "Errors by round",
+        "What the features add to the score",
+        "Shares of the features in the contributions and in the votes",
+        "Margins of the rows trained on",
+    ]
+    for image in found.images:
+        kind, _, data = image["src"].partition(",")
+        assert kind == "data:image/png;base64"
+        assert base64.b64decode(data, validate=True).startswith(PNG)
+    assert "script" not in found.tags
+    inside = {target[1:] for target in found.targets if target.startswith("#")}
+    assert inside <= found.ids
+    assert all(target.startswith(("#", "data:")) for target in found.targets)
+    assert "http" not in re.sub(r"base64,[^\"]*", "", Path("report.html").read_text())
+    assert "report.html, " in outcome.out
+
+
+def test_a_report_changes_nothing_about_the_model(command):
+    plain = command.succeeds("train", "--rounds", 20, "-o", "plain.json").row("digest")
+    drawn = command.succeeds("train", "--rounds", 20, "--report", "report.html").row("digest")
+    assert plain == drawn
+    files = command.files()
+    assert files["plain.json"] == files["model.json"]
+
+
+def test_more_classes_have_pictures_of_their_own(command):
+    X, y = load_wine(return_X_y=True)
+    np.savez("wine.npz", X=X, y=np.asarray(["red", "white", "pink"])[y])
+    command.succeeds(
+        *("train", "wine.npz", "--target", "y", "--rounds", 8, "--weak-learner", "interval"),
+        *("--report", "wine.html", "--test-size", 0, "--quiet"),
+    )
+    found = page("wine.html")
+    titles = [image["alt"] for image in found.images]
+    assert len(titles) == 3 + 3 + 1 + 3
+    assert "Errors by round: pink against the rest" in titles
+    assert "No rows were held out" in found.text
+
+
+def test_weights_missing_values_and_a_model_without_stumps_are_drawn_too(command):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(80, 3)), np.arange(80) % 2
+    X[random.random(X.shape) < 0.2] = np.nan
+    weight = random.integers(0, 3, size=80)
+    np.savez("some.npz", X=X, y=y, w=weight)
+    arguments = ("--target", "y", "--report", "page.html", "--quiet", "--force")
+    command.succeeds("train", "some.npz", "--weight", "w", "--rounds", 12, *arguments)
+    assert len(page("page.html").images) == 4
+    np.savez("none.npz", X=np.zeros((80, 3)), y=y)
+    command.succeeds("train", "none.npz", *arguments)
+    found = page("page.html")
+    assert "no stump is better than chance" in found.text
+    assert "Which matter" not in found.text
+
+
+def test_names_from_the_data_are_text_and_never_markup(command):
+    polars = pytest.importorskip("polars")
+    nasty, x = "<script>alert('x')</script>", np.arange(40.0)
+    labels = np.where(x % 5 < 2, "<b>bold</b>", "a & b")
+    polars.DataFrame({nasty: x % 5, "$x^2": x, "<i>y</i>": labels}).write_csv("t.csv")
+    command.succeeds("train", "t.csv", "--target", "<i>y</i>", "--report", "page.html", "--quiet")
+    found = page("page.html")
+    assert "script" not in found.tags
+    text = Path("page.html").read_text()
+    assert nasty not in text
+    assert html.escape(nasty, quote=False) in text.replace("&#39;", "'")
+    assert "<b>bold" not in text
+
+
+def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(command, monkeypatch):
+    monkeypatch.setattr("gpustump.cli.report_page.MOST_ROWS", 100)
+    command.succeeds("train", "--rounds", 5, "--report", "report.html", "--quiet")
+    assert "the pictures show 100 of those trained on" in page().text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--report", "report.txt"), "--report: report.txt must end in .html"),
+        (("--report", "no/report.html"), "does not exist"),
+        (("--report", "both.html", "-o", "both.html"), "--report and --output both name both.html"),
+        (("--report", "mine.html"), "mine.html is there and not a report of gpustump"),
+        (("--report", ""), "must end in .html"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_refused_before_training(command, arguments, message):
+    Path("mine.html").write_text("<html>my own page</html>")
+    assert message in command.refuses("train", *arguments)
+
+
+def test_a_report_is_replaced_by_the_next_one(command):
+    for rounds in (3, 4):
+        command.succeeds("train", "--rounds", rounds, "--report", "report.html", "--quiet")
+        assert f"rounds {rounds} " in page().text
+
+
+@pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
+def test_without_a_library_the_refusal_names_it(command, monkeypatch, library):
+    whole = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == library else whole(name, *a)
+    )
+    said = command.refuses("train", "--report", "report.html")
+    assert "pip install 'gpustump[plots]'" in said
+    assert library in said.lower()
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+WATCH = """<script>
+const troubles = [];
+addEventListener("error", event => troubles.push(event.message || event.target.src), true);
+addEventListener("securitypolicyviolation", event => troubles.push(event.blockedURI));
+addEventListener("load", () => { document.documentElement.dataset.seen = JSON.stringify({
+  troubles, wide: document.documentElement.scrollWidth - innerWidth,
+  images: [...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth])
+}); });
+</script>"""
+
+
+@pytest.mark.slow
+def test_a_browser_shows_every_picture_and_complains_about_nothing(command):
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    command.succeeds("train", "--rounds", 60, "--report", "report.html", "--quiet")
+    text = Path("report.html").read_text()
+    policy = (
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+    )
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    Path("watched.html").write_text(text.replace("<head>", f"<head>{meta}{WATCH}", 1))
+    for width in (1000, 400):
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
+             "--virtual-time-budget=5000", "--dump-dom", Path("watched.html").resolve().as_uri()],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        seen = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', done.stdout)[1]))
+        assert seen["troubles"] == []
+        assert len(seen["images"]) == 4
+        assert all(
+            complete and own > 500 and shown > 200 for complete, own, shown in seen["images"]
+        )
+        assert seen["wide"] <= 0  # nothing sticks out to the right
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_inspect_draws_a_model_in_the_format_of_the_name(command, ending):
+    command.succeeds("train", "--rounds", 15, "--quiet")
+    plain = command.succeeds("inspect", "model.json")
+    drawn = command.succeeds("inspect", "model.json", "--plot", f"page.{ending}")
+    assert drawn.out == plain.out
+    head = (command.folder / f"page.{ending}").read_bytes()[:200]
+    assert {"png": PNG, "svg": b"<svg", "pdf": b"%PDF"}[ending] in head or b"<?xml" in head
+
+
+def test_inspect_with_data_says_what_features_contribute_there(command):
+    command.succeeds("train", "--rounds", 15, "--quiet")
+    from sklearn.datasets import load_breast_cancer
+
+    X = load_breast_cancer().data
+    np.save("table.npy", X)
+    shown = command.succeeds("inspect", "model.json", "--data", "table.npy", "--rounds", 0)
+    model = StumpEnsemble.load("model.json")
+    shares = model.contribution_importances(X)
+    rows = shown.out[shown.out.index("feature ") :].splitlines()[1:]
+    names = [re.split(r"  +", row)[0] for row in rows]
+    used = np.flatnonzero(model.feature_importances())
+    assert names == [model.feature_names[j] for j in sorted(used, key=lambda j: -shares[j])]
+    assert rows[0].split()[-1] == f"{100 * shares.max():.1f}%"
+    command.succeeds("inspect", "model.json", "--data", "table.npy", "--plot", "page.png")
+    assert (command.folder / "page.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--plot", "page.gif"), "--plot: page.gif must end in .png or .svg or .pdf"),
+        (("--plot", "model.json"), "must end in"),
+        (("--plot", "no/page.png"), "does not exist"),
+        (("--data", "none.csv"), "No such file"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_refused(command, arguments, message):
+    command.succeeds("train", "--rounds", 3, "--quiet")
+    assert message in command.refuses("inspect", "model.json", *arguments)
+
+
+def test_inspect_shows_intervals_as_rules(command):
+    command.succeeds("train", "--rounds", 30, "--weak-learner", "interval", "--quiet")
+    shown = command.succeeds("inspect", "model.json", "--rounds", 30).out
+    assert re.search(r"\d+\.  [\d.e+-]+ < [a-z ]+ <= [\d.e+-]+ -> (benign|malignant), else", shown)
