@@ -155,5 +155,7 @@ def _first_step(score_left: Array, is_cut: Array | None, rise: int) -> tuple[int
     if not bool(xp.any(reached)):
         return None
     upper = int(xp.argmax(xp.astype(reached, xp.int8)))
-    at_cuts = score_left if is_cut is None else xp.where(is_cut, score_left, TOP)
-    return int(xp.argmin(at_cuts[0, :upper])), upper
+    # Masked, not sliced: JAX would compile anew for every length.
+    comes_before = xp.arange(score_left.shape[1], device=arrays.device_of(score_left)) < upper
+    counts = comes_before if is_cut is None else is_cut[0, :] & comes_before
+    return int(xp.argmin(xp.where(counts, score_left[0, :], TOP))), upper
