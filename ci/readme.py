@@ -4,7 +4,7 @@
 
 A text block under `<!-- output of: COMMAND -->` holds what the command prints; so does Markdown
 between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench` in
-the checkout, whose files it shows. Times differ between runs and machines, so `--check` takes any
+the checkout, whose files it shows. The pictures in `docs` are drawn anew. Times differ between runs and machines, so `--check` takes any
 number of seconds, and any device, for any other.
 """
 
@@ -62,6 +62,7 @@ def main() -> None:
             raise SystemExit(f"{found}\n\nRun: python ci/readme.py")
     else:
         README.write_text(refreshed(text))
+        printed(f"python {ROOT / 'examples' / 'pictures.py'} {ROOT / 'docs'}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,172 @@
+"""All the pictures there are, drawn from real data: the breast-cancer table of scikit-learn.
+
+    python examples/pictures.py [FOLDER]
+
+writes one SVG file a picture into FOLDER, `docs` by default, where those of the README come from.
+Each function below is a recipe to copy: it takes data and returns the Axes, or the Figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+from gpustump import AdaBoostClassifier, StumpEnsemble, fit_stump, plots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+N_ROUNDS = 300
+PLANE = ("worst texture", "worst concave points")
+"""Two features that tell the classes apart well, but not perfectly."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Samples to train on and samples held out, with a classifier trained on the former.
+
+    Attributes
+    ----------
+    X, X_test : array (n_samples, 30)
+    y, y_test : array (n_samples,) of str
+    names : list of str
+    classifier : AdaBoostClassifier
+    model : StumpEnsemble
+        The classifier's, with the features' names.
+    """
+
+    X: np.ndarray
+    X_test: np.ndarray
+    y: np.ndarray
+    y_test: np.ndarray
+    names: list[str]
+    classifier: AdaBoostClassifier
+    model: StumpEnsemble
+
+
+def study() -> Study:
+    """Train on three quarters of the table."""
+    data = load_breast_cancer()
+    names = [str(name) for name in data.feature_names]
+    labels = np.asarray(data.target_names)[data.target].astype(str)
+    X, X_test, y, y_test = train_test_split(data.data, labels, random_state=0)
+    classifier = AdaBoostClassifier(n_estimators=N_ROUNDS, device="cpu").fit(X, y)
+    model = replace(classifier.model_, feature_names=tuple(names))
+    return Study(X, X_test, y, y_test, names, classifier, model)
+
+
+def shape_function(s: Study) -> Axes:
+    """What one feature adds to the score, and where the samples lie."""
+    return plots.shape_function(s.model, "worst texture", X=s.X)
+
+
+def shape_functions(s: Study) -> Axes:
+    """The six features that matter most, to one scale."""
+    first: Axes = plots.shape_functions(s.model, X=s.X)[0]
+    return first
+
+
+def error_curve(s: Study) -> Axes:
+    """Errors by round beside AdaBoost's bound: the held-out one goes on falling."""
+    return plots.error_curve(s.classifier, s.X_test, s.y_test)
+
+
+def margin_distribution(s: Study) -> Axes:
+    """Why it does: the margins still grow when every training sample is classified rightly."""
+    return plots.margin_distribution(s.model, s.X, s.y)
+
+
+def importances(s: Study) -> Axes:
+    """Which features move the scores, beside how much of the voting asks about them."""
+    return plots.importances(s.model, s.X)
+
+
+def stump_lines(s: Study) -> Axes:
+    """One data set under two weight vectors: the best stump is another one."""
+    plane, signs = s.X[:, _of_plane(s)], np.where(s.y == "malignant", 1, -1)
+    first = fit_stump(plane, signs)
+    # AdaBoost's second round: what the first stump got wrong weighs as much as all the rest.
+    wrong = first.predict(plane) != signs
+    weights = np.where(wrong, 0.5 / np.mean(wrong), 0.5 / np.mean(~wrong))
+    ax = plots.stump_lines(
+        [first, fit_stump(plane, signs, weights)],
+        plane,
+        signs,
+        sample_weights=[None, weights],
+        labels=["first round: equal weights", "second round: reweighted"],
+    )
+    ax.set(xlabel=PLANE[0], ylabel=PLANE[1])
+    return ax
+
+
+def decision_regions(s: Study) -> Axes:
+    """The boosted whole, on the same two features."""
+    plane = s.X[:, _of_plane(s)]
+    fitted = AdaBoostClassifier(n_estimators=25, device="cpu").fit(plane, s.y)
+    model = replace(fitted.model_, feature_names=PLANE)
+    return plots.decision_regions(model, plane, s.y)
+
+
+def weighted_loss(s: Study) -> Axes:
+    """What the first round minimised: the loss of every threshold on one feature."""
+    signs = np.where(s.y == "malignant", 1, -1)
+    ax = plots.weighted_loss(s.X, signs, s.names.index("worst texture"))
+    ax.set_xlabel("threshold b on worst texture")
+    return ax
+
+
+def overview(s: Study) -> Figure:
+    """A model on one page, as `gpustump inspect --plot` draws it."""
+    return plots.overview(s.model, X=s.X)
+
+
+PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
+    shape_function,
+    shape_functions,
+    error_curve,
+    margin_distribution,
+    importances,
+    stump_lines,
+    decision_regions,
+    weighted_loss,
+    overview,
+)
+
+
+def draw(folder: Path) -> list[Path]:
+    """Write all pictures; the same bytes every time, with the same Matplotlib."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure
+
+    s, written = study(), []
+    with matplotlib.rc_context({"svg.hashsalt": "gpustump"}):
+        for picture in PICTURES:
+            drawn = picture(s)
+            figure = drawn if isinstance(drawn, Figure) else drawn.figure
+            path = folder / f"{picture.__name__}.svg"
+            figure.get_figure(root=True).savefig(path, metadata={"Date": None})
+            pyplot.close("all")
+            written.append(path)
+    return written
+
+
+def _of_plane(s: Study) -> list[int]:
+    return [s.names.index(name) for name in PLANE]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Draw all the pictures there are.")
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path("docs"))
+    for path in draw(parser.parse_args().folder):
+        print(path)
