@@ -2,33 +2,24 @@
 
 The algorithm is Freund and Schapire's (1997; COS 511, lecture 11) with the exact stump, or the
 exact interval, as its weak learner. All that a round decides is decided on the host, from two
-Python integers: the weight that the stump gets right and the weight that it gets wrong.
-Exponentials of them are taken in decimal arithmetic, which gives the same digits everywhere; the C
-library's would not. So are logarithms, where the last digits of the C library's could decide the
-vote.
-
-A vote is a whole multiple of `VOTE_UNIT`. So sums of votes are exact in float64, whatever their
-order: the decision value summed round by round, or feature by feature from tables, on any device,
-is the same number. What follows from a vote (the next weights, the normaliser, the bound on the
-training error) follows from the rounded one, so AdaBoost's theorems hold for the model as it is.
+Python integers: the weight that the stump gets right and the weight that it gets wrong (see
+`votes`).
 """
 
 from __future__ import annotations
 
-import decimal
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.distribution import Distribution, Factors
 from gpustump.engine import distribution, prepare
-from gpustump.interval import Hypothesis, Interval
+from gpustump.interval import Interval
 from gpustump.scan import Cut
-from gpustump.stump import VOTE_UNIT, VOTES_LIMIT, Stump
+from gpustump.stump import Stump
 from gpustump.validation import (
     brought_beside,
     check_both_signs,
@@ -39,24 +30,12 @@ from gpustump.validation import (
     check_weak_learner,
     check_weights,
 )
+from gpustump.votes import VOTES_LIMIT, odds_and_normaliser, vote_of
 from gpustump.weights import factors
 
 if TYPE_CHECKING:
     from gpustump.engine import AnyColumns
     from gpustump.ensemble import StumpEnsemble
-
-_LOG_ERROR = 2.0**-46
-"""More than a C library's logarithm, of a quotient rounded once, is ever off, relatively: 2**-52
-is usual."""
-
-_EXACT = decimal.Context(
-    prec=50,
-    rounding=decimal.ROUND_HALF_EVEN,
-    Emax=10**9,
-    Emin=-(10**9),
-    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
-)
-"""The arithmetic of votes, whatever the caller's own decimal context allows."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +67,7 @@ class Round:
     """
 
     number: int
-    stump: Hypothesis
+    stump: Stump | Interval
     error: float
     edge: float
     vote: float
@@ -298,7 +277,7 @@ class Boosting(Iterator[Round]):
         self._learning_rate = learning_rate
         self._n_rounds = n_rounds
         self._callback = callback
-        self._stumps: list[Hypothesis] = []
+        self._stumps: list[Stump | Interval] = []
         self._votes: list[float] = []
         self._training_bound = 1.0
         self._sum_of_votes = 0.0
@@ -350,7 +329,7 @@ class Boosting(Iterator[Round]):
         except StopIteration as error:  # would end the caller's loop without a word
             raise RuntimeError("the callback raised StopIteration") from error
 
-    def resume(self, stumps: Iterable[Hypothesis], votes: Iterable[float]) -> None:
+    def resume(self, stumps: Iterable[Stump | Interval], votes: Iterable[float]) -> None:
         """Bring the weights to where these rounds, done earlier, left them.
 
         On the data that they were learnt from, the rounds that follow are the ones that an
@@ -400,7 +379,7 @@ class Boosting(Iterator[Round]):
             return vote_of(wrong, samples.mass, self._learning_rate)
         return vote_of(samples.lightest(), 2 * samples.mass, self._learning_rate)
 
-    def _advance(self, stump: Hypothesis, cut: Cut | None, vote: float, wrong: int) -> float:
+    def _advance(self, stump: Stump | Interval, cut: Cut | None, vote: float, wrong: int) -> float:
         """Take a stump into the ensemble and reweight the samples; returns the normaliser."""
         self._is_whole = False  # whatever interrupts this leaves it undone in part
         samples = self._samples
@@ -416,39 +395,6 @@ class Boosting(Iterator[Round]):
         samples.advance(stump, cut, vote, Factors(*by))
         self._is_whole = True
         return normaliser
-
-
-def vote_of(wrong: int, mass: int, learning_rate: float) -> float:
-    """The vote of a stump that gets `wrong` of `mass` wrong, and not 0: see `Round`.
-
-    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`. The C library's logarithm
-    will do where it leaves no doubt which multiple is nearest; else decimal arithmetic decides.
-    """
-    scale = learning_rate / (2 * VOTE_UNIT)
-    log_odds = math.log((mass - wrong) / wrong) if mass > wrong else -math.inf
-    units = log_odds * scale
-    if abs(units) < 2.0**40:
-        doubt = (1.0 + abs(log_odds)) * scale * _LOG_ERROR
-        nearest = round(units)
-        if abs(units - nearest) + doubt < 0.5:
-            return nearest * VOTE_UNIT
-    with decimal.localcontext(_EXACT):
-        exactly = (Decimal(mass - wrong) / Decimal(wrong)).ln() / 2
-        exactly = exactly * Decimal(learning_rate) / Decimal(VOTE_UNIT)
-        if abs(exactly) > VOTES_LIMIT / VOTE_UNIT:
-            return math.inf
-        return int(exactly.to_integral_value()) * VOTE_UNIT
-
-
-def odds_and_normaliser(wrong: int, mass: int, vote: float) -> tuple[Decimal, float]:
-    """exp(2 * vote), and Z_t, the reweighted distribution's sum before it is normalised.
-
-    See `Round` for Z_t.
-    """
-    with decimal.localcontext(_EXACT):
-        growth = Decimal(vote).exp()
-        normaliser = (wrong * growth + (mass - wrong) / growth) / mass
-        return growth * growth, float(normaliser)
 
 
 def _prepared(
@@ -474,7 +420,7 @@ def _fitted(
     block_bytes: int | None,
     n_jobs: int | None,
     max_memory: int | str | None,
-) -> Hypothesis:
+) -> Stump | Interval:
     """What a weak learner finds; see `fit_stump`."""
     X = check_table(X)
     with arrays.computing_on(X):
@@ -492,7 +438,7 @@ def _fitted(
         return hypothesis_of(columns, first.best_cut(), first.mass)
 
 
-def hypothesis_of(columns: AnyColumns, cut: Cut, mass: int) -> Hypothesis:
+def hypothesis_of(columns: AnyColumns, cut: Cut, mass: int) -> Stump | Interval:
     """The scan's integers as a stump, or as an interval."""
     position, after = cut.position, cut.after
     threshold = math.inf if position is None else columns.threshold(cut.feature, position)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.columns import Columns
-from gpustump.interval import Hypothesis
+from gpustump.hypothesis import Hypothesis
 from gpustump.interval_scan import best_interval
 from gpustump.scan import Cut, best_cut
 from gpustump.weights import in_units, reweighted, signed

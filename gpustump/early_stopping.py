@@ -10,7 +10,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Round
-from gpustump.interval import Hypothesis
+from gpustump.hypothesis import Hypothesis
 from gpustump.weights import in_units, signed
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from gpustump import arrays, engine, explanation, model_file
 from gpustump.arrays import Array
-from gpustump.interval import Hypothesis, Interval
+from gpustump.interval import Interval
 from gpustump.stump import Stump
 from gpustump.tables import StepTable, step_tables
 from gpustump.validation import check_count, check_table, check_weights
@@ -44,7 +44,7 @@ class Member:
     votes : tuple of float
     """
 
-    stumps: tuple[Hypothesis, ...]
+    stumps: tuple[Stump | Interval, ...]
     votes: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -500,7 +500,7 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _row(stump: Hypothesis, vote: float, *, with_low: bool) -> list[Any]:
+def _row(stump: Stump | Interval, vote: float, *, with_low: bool) -> list[Any]:
     cuts: list[float | str | None]
     if isinstance(stump, Interval):
         cuts = [_number(stump.low), stump.high]
@@ -510,7 +510,7 @@ def _row(stump: Hypothesis, vote: float, *, with_low: bool) -> list[Any]:
 
 
 def _member(rows: list[list[Any]], fields: list[str]) -> Member:
-    stumps: list[Hypothesis] = []
+    stumps: list[Stump | Interval] = []
     for values in rows:
         row = dict(zip(fields, values, strict=True))
         votes = (row["polarity"], row["missing"], row["error"])

@@ -21,7 +21,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Callback, Round
 from gpustump.ensemble import StumpEnsemble, labels_at
-from gpustump.interval import Hypothesis
+from gpustump.interval import Interval
 from gpustump.labels import check_labels, encode, plain_labels
 from gpustump.placement import check_device
 from gpustump.stump import Stump
@@ -422,7 +422,9 @@ class AdaBoostClassifier(_StumpClassifier):
     def estimators_(self) -> list[Any]:
         """The stumps in order of rounds; for more than two classes a list of them per class."""
         check_is_fitted(self)
-        lists: list[list[Hypothesis]] = [list(member.stumps) for member in self.model_.members]
+        lists: list[list[Stump | Interval]] = [
+            list(member.stumps) for member in self.model_.members
+        ]
         return lists[0] if self.model_.is_binary else lists
 
     @property

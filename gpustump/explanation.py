@@ -19,8 +19,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.stump import VOTE_UNIT
 from gpustump.tables import StepTable
+from gpustump.votes import VOTE_UNIT
 from gpustump.weights import in_units
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.stump import Stump, check_signs_of, predicted, rounded_down, set_plain_numbers
+from gpustump.hypothesis import check_signs_of, predicted, rounded_down, set_plain_numbers
 
 _FIELDS = {
     "feature": int,
@@ -90,7 +89,3 @@ class Interval:
         )
         votes = xp.where((keys > int(low)) & (keys <= int(high)), inside, outside)
         return xp.where(keys == arrays.missing_key(dtype), missing, votes)
-
-
-Hypothesis: TypeAlias = Stump | Interval
-"""What a round may add to a model: a weak hypothesis on one feature."""

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-
-if TYPE_CHECKING:
-    from gpustump.interval import Hypothesis
-
-VOTE_UNIT = 2.0**-36
-"""Votes of stumps are whole multiples of this, about 1.5e-11."""
-
-VOTES_LIMIT = 2.0**17
-"""Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
+from gpustump.hypothesis import check_signs_of, predicted, rounded_down, set_plain_numbers
 
 _FIELDS = {"feature": int, "threshold": float, "polarity": int, "missing": int, "error": float}
 
@@ -101,40 +91,3 @@ class Stump:
         )
         votes = xp.where(keys <= int(threshold[0]), left, right)
         return xp.where(keys == arrays.missing_key(dtype), missing, votes)
-
-
-def predicted(hypothesis: Hypothesis, X: Array) -> Array:
-    """-1 or +1, int64, for each row of X; see `Stump.predict`."""
-    from gpustump.validation import check_table
-
-    X = check_table(X, min_features=hypothesis.feature + 1)
-    xp = arrays.namespace_of(X)
-    with arrays.computing_on(X):
-        return xp.astype(
-            hypothesis.on_values(arrays.as_working(X[:, hypothesis.feature])), xp.int64
-        )
-
-
-def check_signs_of(hypothesis: Hypothesis) -> None:
-    """Refuse votes other than -1 and +1."""
-    for name in ("polarity", "missing"):
-        if getattr(hypothesis, name) not in (-1, 1):
-            raise ValueError(f"{name} must be +1 or -1; got {getattr(hypothesis, name)!r}.")
-
-
-def set_plain_numbers(hypothesis: Hypothesis, fields: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Make its fields Python's own numbers: others would be written to a file in another way."""
-    for name, kind in fields.items():
-        object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))
-
-
-def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:
-    """Float64 thresholds as the largest values of a dtype that are not above them.
-
-    A value of that dtype is at most the rounded threshold exactly if it is at most the original,
-    so data need not be widened to be compared.
-    """
-    with np.errstate(all="ignore"):
-        nearest = thresholds.astype(dtype)
-        below = np.nextafter(nearest, np.asarray(-np.inf, dtype=dtype))
-    return np.where(nearest.astype(np.float64) > thresholds, below, nearest)

@@ -15,8 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.interval import Hypothesis
-from gpustump.stump import rounded_down
+from gpustump.hypothesis import Hypothesis, rounded_down
 
 
 @dataclass(frozen=True)

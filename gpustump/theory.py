@@ -24,7 +24,6 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.ensemble import StumpEnsemble
 from gpustump.labels import class_numbers
-from gpustump.stump import VOTES_LIMIT
 from gpustump.validation import (
     as_array,
     brought_beside,
@@ -33,6 +32,7 @@ from gpustump.validation import (
     check_table,
     check_weights,
 )
+from gpustump.votes import VOTES_LIMIT, odds_and_normaliser
 from gpustump.weights import in_units
 
 
@@ -594,8 +594,6 @@ def _log_growth_of_votes(
 
 def _normaliser(error: float, vote: float) -> float:
     """Z_t in the arithmetic of boosting itself, which is the same everywhere."""
-    from gpustump.boosting import odds_and_normaliser
-
     return odds_and_normaliser(*error.as_integer_ratio(), vote)[1]
 
 

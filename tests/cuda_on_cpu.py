@@ -46,7 +46,10 @@ MAIN = """
 __align__(16) unsigned char shared[MOST_SHARED + GUARD];
 
 void emulator::fill_with_noise() {{
-  for (std::size_t i = 0; i < shared_size; i++) shared[i] = (noise = noise * 1664525u + 1u) >> 24;
+  for (std::size_t i = 0; i < shared_size; i += sizeof noise) {{
+    noise = noise * 1664525u + 1013904223u;
+    std::memcpy(shared + i, &noise, sizeof noise);
+  }}
   std::memset(shared + shared_size, 0xA5, GUARD);
 }}
 

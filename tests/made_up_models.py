@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump import Member
-from gpustump.stump import VOTE_UNIT, Stump
+from gpustump.stump import Stump
+from gpustump.votes import VOTE_UNIT
 
 
 def member(

@@ -13,8 +13,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gpustump import columns
-from gpustump.boosting import hypothesis_of, odds_and_normaliser, vote_of
+from gpustump.boosting import hypothesis_of
 from gpustump.distribution import ArrayDistribution, Distribution, Factors
+from gpustump.votes import odds_and_normaliser, vote_of
 from gpustump.weights import factors
 
 Way = tuple[str, Any, Callable[[Any, np.ndarray, np.ndarray], Distribution]]

@@ -16,7 +16,8 @@ from gpustump.cli.errors import MissingLibraryError, counted, input_errors, prin
 from gpustump.cli.outputs import check_ending, check_output
 from gpustump.ensemble import Member, StumpEnsemble
 from gpustump.files import whole_file
-from gpustump.interval import Hypothesis, Interval
+from gpustump.interval import Interval
+from gpustump.stump import Stump
 
 LABEL = 24
 """Labels of more characters are shortened in rules."""
@@ -111,7 +112,7 @@ def _left_out(member: Member, limit: int) -> list[str]:
     return [f"and {counted(more, 'rule')} more: --rounds {len(member)}"] if more > 0 else []
 
 
-def _rule(stump: Hypothesis, encoding: Encoding, sides: dict[int, str]) -> str:
+def _rule(stump: Stump | Interval, encoding: Encoding, sides: dict[int, str]) -> str:
     wanted, value = encoding.input_of(stump.feature)
     name = report.shortened(wanted.name if encoding.named else f"column {wanted.name}")
     left, right = sides[stump.polarity], sides[-stump.polarity]

@@ -19,7 +19,7 @@ from gpustump.columns import midpoint
 from gpustump.cpu.jit import kernel
 from gpustump.cpu.team import Team, ranges
 from gpustump.distribution import Factors
-from gpustump.interval import Hypothesis
+from gpustump.hypothesis import Hypothesis
 from gpustump.scan import Cut, constant
 from gpustump.weights import FLOOR, in_units
 

@@ -16,7 +16,7 @@ from gpustump.cpu.search import Profile, best_split
 from gpustump.cpu.sweep import CHUNK, add, advance, sweep, votes_by_code
 from gpustump.cpu.team import Shared, ranges
 from gpustump.distribution import Factors
-from gpustump.interval import Hypothesis
+from gpustump.hypothesis import Hypothesis
 from gpustump.scan import Cut, constant, sign_of
 from gpustump.weights import in_units
 

@@ -20,8 +20,9 @@ import numpy as np
 from gpustump import arrays
 from gpustump.cpu.jit import kernel
 from gpustump.cpu.team import Team, ranges, threads_of
-from gpustump.stump import VOTE_UNIT, VOTES_LIMIT, rounded_down
+from gpustump.hypothesis import rounded_down
 from gpustump.tables import StepTable
+from gpustump.votes import VOTE_UNIT, VOTES_LIMIT
 
 _TILE = 512
 """Rows whose values of all features stay in the cache while they are looked up."""

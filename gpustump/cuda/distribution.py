@@ -16,7 +16,7 @@ from gpustump.cuda.columns import DeviceColumns
 from gpustump.cuda.search import Found, Search
 from gpustump.cuda.sweep import FIRST, Step, Sweep
 from gpustump.distribution import Factors
-from gpustump.interval import Hypothesis
+from gpustump.hypothesis import Hypothesis
 from gpustump.scan import Cut, constant, sign_of
 
 

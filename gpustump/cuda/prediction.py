@@ -15,7 +15,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.cuda.device import THREADS, Device, blocks_for
-from gpustump.stump import rounded_down
+from gpustump.hypothesis import rounded_down
 from gpustump.tables import StepTable
 
 

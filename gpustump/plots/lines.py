@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.interval import Hypothesis, Interval
+from gpustump.interval import Interval
 from gpustump.plots import inputs, limits, style
 from gpustump.stump import Stump
 from gpustump.validation import check_count, check_signs, check_table
@@ -29,7 +29,7 @@ _MEAN, _LEAST, _MOST = 28.0, 2.0, 400.0
 
 
 def stump_lines(
-    stumps: Hypothesis | Iterable[Hypothesis],
+    stumps: Stump | Interval | Iterable[Stump | Interval],
     X: Any = None,
     y: Any = None,
     *,
@@ -112,7 +112,7 @@ def _checked_names(
     return [style.words(label, 60) for label in labels]
 
 
-def _rule(stump: Hypothesis) -> str:
+def _rule(stump: Stump | Interval) -> str:
     if stump.is_constant:
         return f"always {stump.polarity:+d}".replace("-", "−")
     if isinstance(stump, Interval):
@@ -162,7 +162,7 @@ def _on_host(values: Any) -> Any:
 
 
 def _set_limits(
-    ax: Axes, stumps: list[Hypothesis], pair: tuple[int, int], points: np.ndarray | None
+    ax: Axes, stumps: list[Stump | Interval], pair: tuple[int, int], points: np.ndarray | None
 ) -> None:
     """All samples and all cuts are in view."""
     for k, feature in enumerate(pair):
@@ -203,7 +203,7 @@ def _point_handles() -> tuple[list[Any], list[str]]:
     return handles, ["label +1", "label −1"]
 
 
-def _draw_stump(ax: Axes, stump: Hypothesis, pair: tuple[int, int], k: int, of: int) -> Any:
+def _draw_stump(ax: Axes, stump: Stump | Interval, pair: tuple[int, int], k: int, of: int) -> Any:
     """Its lines, and arrows to the side of +1; returns what stands for it in a legend."""
     from matplotlib.lines import Line2D
 
