@@ -163,6 +163,14 @@ def midpoint(low: Any, high: Any) -> float:
     return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
 
 
+def midpoints(values: np.ndarray) -> np.ndarray:
+    """The `midpoint` of each of k increasing values and the next, (k - 1,) of float64."""
+    low, high = values[:-1], values[1:]
+    with np.errstate(all="ignore"):
+        middle = (low + high) / values.dtype.type(2)
+    return np.where((low <= middle) & (middle < high), middle, low).astype(np.float64) + 0.0
+
+
 def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:
     """Slices that cover `total` things in order, each as long as the budget allows, none empty."""
     size = max(1, budget // bytes_each)

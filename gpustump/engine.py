@@ -58,6 +58,9 @@ _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS, _PREDICTING_NS = 60.0, 9.0, 0.0005, 10
 """What the reference takes to sort an element, to scan it in a round, for a round besides, and
 to look an element up when it predicts."""
 
+_TIMES_FOR_INTERVALS = 2.5
+"""As long takes a round of the reference that looks for intervals."""
+
 _MOST_ON_DEVICE = 2**31 - 1
 """Samples whose sorted positions the CUDA kernels can hold in 31 bits."""
 
@@ -125,7 +128,7 @@ def prepare(
     if not arrays.on_host(X):
         limit = None
     shape = (X.shape[0] if rows is None else rows.shape[0], X.shape[1])
-    choice = _choice(X, shape, n_rounds)
+    choice = _choice(X, shape, n_rounds, weak_learner)
     threads = 1 if choice == "reference" else threads_of(n_jobs)
     if limit is not None:
         choice = memory.choice_within(limit, choice, *shape, threads)
@@ -233,7 +236,7 @@ def _device_for(X: Array, place: str | None) -> Device | None:
     return device_of(X) if place is None else device_named(place)
 
 
-def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
+def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None, weak_learner: str) -> str:
     global _waited
     choice = _asked_for()
     choice = "auto" if choice == "cuda" else choice
@@ -241,7 +244,7 @@ def _choice(X: Array, shape: tuple[int, int], n_rounds: int | None) -> str:
         return "reference"
     if choice == "auto":
         if n_rounds is not None and not _is_loaded():
-            seconds = _reference_seconds(shape[0] * shape[1], n_rounds)
+            seconds = _reference_seconds(shape[0] * shape[1], n_rounds, weak_learner)
             if _waited + seconds < START_SECONDS:
                 _waited += seconds
                 return "reference"
@@ -303,6 +306,7 @@ def _is_loaded() -> bool:
     return "gpustump.cpu.distribution" in sys.modules
 
 
-def _reference_seconds(n_elements: int, n_rounds: int) -> float:
-    nanoseconds = n_elements * (_PREPARING_NS + n_rounds * _ROUND_NS)
+def _reference_seconds(n_elements: int, n_rounds: int, weak_learner: str) -> float:
+    a_round = _ROUND_NS * (_TIMES_FOR_INTERVALS if weak_learner == "interval" else 1)
+    nanoseconds = n_elements * (_PREPARING_NS + n_rounds * a_round)
     return nanoseconds * 1e-9 + n_rounds * _ROUND_SECONDS

@@ -20,6 +20,7 @@ import numpy as np
 from gpustump import arrays, engine, explanation, model_file
 from gpustump.arrays import Array
 from gpustump.interval import Interval
+from gpustump.labels import listed
 from gpustump.stump import Stump
 from gpustump.tables import StepTable, step_tables
 from gpustump.validation import check_count, check_table, check_weights
@@ -55,6 +56,8 @@ class Member:
             )
         object.__setattr__(self, "stumps", tuple(self.stumps))
         object.__setattr__(self, "votes", tuple(map(float, self.votes)))
+        if not all(map(math.isfinite, self.votes)):
+            raise ValueError(f"votes must be finite; got {self.votes!r}.")
 
     def __len__(self) -> int:
         return len(self.stumps)
@@ -297,9 +300,9 @@ class StumpEnsemble:
 
         Notes
         -----
-        The layout is that of XGBoost's and LightGBM's `pred_contribs`. What they estimate there
-        (Shapley values) a sum of functions of one feature has in plain sight; the two differ by the
-        features' mean contributions, which are theirs here and part of the last column there.
+        The layout is that of XGBoost's `pred_contribs`. Here a contribution is what the feature's
+        votes add up to, nothing is taken off; less its mean over a table, it is the feature's
+        Shapley value over that table (the interventional one), as features do not interact.
         """
         X = self.checked(X)
         xp = arrays.namespace_of(X)
@@ -386,8 +389,8 @@ class StumpEnsemble:
             return 0
         if label not in self.classes:
             raise ValueError(
-                f"label must be one of {', '.join(map(repr, self.classes))}, as each class has a "
-                f"score of its own; got {label!r}."
+                f"label must be one of {listed(self.classes)}, as each class has a score of its "
+                f"own; got {label!r}."
             )
         return self.classes.index(label)
 

@@ -122,19 +122,38 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.feature_importances()
 
     def explain(self, X: Array) -> Array:
-        """Each sample's contribution per feature; see `StumpEnsemble.explain`."""
+        """Each sample's contribution per feature: what the score is the sum of.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+
+        Returns
+        -------
+        array of float64, (n_samples, n_features + 1) or (n_samples, n_classes, n_features + 1)
+            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with the features seen in `fit`.
+        """
         check_is_fitted(self)
         return self.model_.explain(self._table(X, reset=False))
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
-        """A feature's part in the score as a step function; see `StumpEnsemble.shape_function`."""
+        """A feature's part in the score as a step function.
+
+        Parameters, result and errors are those of `StumpEnsemble.shape_function`.
+        """
         check_is_fitted(self)
         return self.model_.shape_function(feature, label=label)
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
         """Each feature's share in what makes scores differ, (n_features,).
 
-        See `StumpEnsemble.contribution_importances`.
+        Parameters, result and errors are those of `StumpEnsemble.contribution_importances`; X may
+        be a frame.
         """
         check_is_fitted(self)
         return self.model_.contribution_importances(self._table(X, reset=False), sample_weight)
@@ -263,7 +282,8 @@ class AdaBoostClassifier(_StumpClassifier):
         Shrinks every vote; above 0.
     weak_learner : str
         What a round may choose from: "stump", or "interval" for stumps and intervals, which say one
-        thing between two values of a feature and the opposite elsewhere.
+        thing between two values of a feature and the opposite elsewhere. A warm start may go on
+        with the other one.
     random_state : int, RandomState or None
         For the split of early stopping, the one thing that is drawn.
     device : str

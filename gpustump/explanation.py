@@ -12,16 +12,21 @@ so that it too is the same number on every library and device.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.hypothesis import rounded_down
 from gpustump.tables import StepTable
-from gpustump.votes import VOTE_UNIT
 from gpustump.weights import in_units
+
+_AT_ONCE = 64
+"""Columns that are stacked together: XLA takes minutes to compile a stack of thousands."""
 
 
 def contributions(
@@ -30,50 +35,71 @@ def contributions(
     """Each feature's part in F(x), and the intercept, (n_samples, n_features + 1) of float64."""
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     nothing = xp.zeros(X.shape[0], dtype=xp.float64, device=device)
-    columns = [nothing] * n_features + [xp.full_like(nothing, intercept)]
+    columns = [nothing, xp.full_like(nothing, intercept)]
+    places = np.zeros(n_features + 1, dtype=np.int64)  # all features without a stump share a column
+    places[-1] = 1
     for table in tables:
-        columns[table.feature] = table.look_up(X[:, table.feature])
-    return xp.stack(columns, axis=1)
+        places[table.feature] = len(columns)
+        columns.append(table.look_up(X[:, table.feature]))
+    starts = range(0, len(columns), _AT_ONCE)
+    stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=1) for start in starts]
+    return xp.take(xp.concat(stacked, axis=1), xp.asarray(places, device=device), axis=1)
 
 
-def masses(table: StepTable, column: Array, units: Array | None = None) -> list[int]:
-    """How many samples are on each step, and how many lack the feature.
+class Sorted(NamedTuple):
+    """A feature's values in order, and what the samples up to each count.
 
-    Parameters
+    Attributes
     ----------
-    table : StepTable
-        Of k steps.
-    column : array (n_samples,)
-        The feature's values.
-    units : array (n_samples,) of int64, optional
-        What each sample counts; 1 by default.
-
-    Returns
-    -------
-    list of k + 1 ints
+    keys : array (n_samples,)
+        `arrays.order_keys` of the values, increasing; those of missing values last.
+    running : array (n_samples,) of int64, or None
+        The sum of what samples count, up to each; None if each counts 1.
+    dtype : str
+        In which the values are compared.
     """
-    xp = arrays.namespace_of(column)
-    steps = table.steps_of(column)
-    order = xp.argsort(steps)
-    if units is None:
-        units = xp.ones(column.shape[0], dtype=xp.int64, device=arrays.device_of(column))
-    running = xp.cumulative_sum(xp.take(units, order, axis=0))
-    all_steps = xp.arange(len(table.values) + 1, dtype=steps.dtype, device=arrays.device_of(column))
-    ends = xp.searchsorted(xp.take(steps, order, axis=0), all_steps, side="right")
-    reached = xp.where(ends > 0, xp.take(running, xp.maximum(ends - 1, ends * 0), axis=0), 0)
-    upto = arrays.integers(reached)
+
+    keys: Array
+    running: Array | None
+    dtype: str
+
+    @classmethod
+    def of(cls, column: Array, units: Array | None = None) -> Sorted:
+        """From values (n_samples,), and what each sample counts, int64."""
+        xp = arrays.namespace_of(column)
+        column = arrays.as_working(column)
+        keys, dtype = arrays.order_keys(column), arrays.dtype_name(column)
+        if units is None:
+            return cls(xp.sort(keys), None, dtype)
+        order = xp.argsort(keys)
+        running = xp.cumulative_sum(xp.take(units, order, axis=0))
+        return cls(xp.take(keys, order, axis=0), running, dtype)
+
+
+def masses(table: StepTable, values: Sorted) -> list[int]:
+    """What counts on each of the table's k steps, and what lacks the feature: k + 1 integers."""
+    xp, device = arrays.namespace_of(values.keys), arrays.device_of(values.keys)
+    thresholds = arrays.order_keys(rounded_down(table.thresholds, values.dtype))
+    ends = np.append(thresholds, arrays.missing_key(values.dtype)).astype(thresholds.dtype)
+    found = xp.searchsorted(values.keys, xp.asarray(ends, device=device), side="right")
+    if values.running is not None:
+        at = xp.maximum(found - 1, xp.zeros_like(found))
+        found = xp.where(found > 0, xp.take(values.running, at, axis=0), 0)
+    upto = arrays.integers(found)
     return [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
 
 
 def spread(table: StepTable, on_steps: Sequence[int]) -> Fraction:
     """The mean absolute deviation of a step function from its mean, over samples so distributed."""
-    values = [int(value / VOTE_UNIT) for value in (*table.values, table.missing)]
+    values = [Fraction(value) for value in (*table.values.tolist(), table.missing)]
+    unit = max(value.denominator for value in values)  # all are powers of two
+    heights = [int(value * unit) for value in values]
     mass = sum(on_steps)
-    moment = sum(m * value for m, value in zip(on_steps, values, strict=True))
+    moment = sum(m * height for m, height in zip(on_steps, heights, strict=True))
     deviation = sum(
-        m * abs(value * mass - moment) for m, value in zip(on_steps, values, strict=True)
+        m * abs(height * mass - moment) for m, height in zip(on_steps, heights, strict=True)
     )
-    return Fraction(deviation, mass * mass)
+    return Fraction(deviation, unit * mass * mass)
 
 
 def importances(
@@ -90,10 +116,12 @@ def importances(
     """
     xp = arrays.namespace_of(X)
     units = None if weights is None else xp.astype(in_units(weights), xp.int64)
+    by_feature: dict[int, list[StepTable]] = {}
+    for table in itertools.chain.from_iterable(members):
+        by_feature.setdefault(table.feature, []).append(table)
     found = [Fraction(0)] * n_features
-    for tables in members:
-        for table in tables:
-            on_steps = masses(table, arrays.picked(X[:, table.feature], rows), units)
-            found[table.feature] += spread(table, on_steps)
+    for feature, tables in by_feature.items():
+        values = Sorted.of(arrays.picked(X[:, feature], rows), units)
+        found[feature] = sum((spread(t, masses(t, values)) for t in tables), Fraction(0))
     total = sum(found)
     return np.asarray([float(one / total) if total else 0.0 for one in found])

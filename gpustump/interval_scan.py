@@ -27,17 +27,17 @@ from gpustump.columns import Block, Columns
 from gpustump.scan import (
     Cut,
     Extremes,
+    ExtremesSoFar,
     agreements,
     constant,
     cut_of,
-    extremes,
     scores_left,
     sign_of,
 )
 from gpustump.weights import TOP, SignedWeights
 
-_MORE_BYTES = 2
-"""Times as many temporary bytes per element as `scan` takes, for extremes that run along."""
+_TIMES_THE_BYTES = 2
+"""As much temporary memory per element as `scan` takes, for extremes that run along."""
 
 
 class Steepest(NamedTuple):
@@ -55,8 +55,8 @@ def best_interval(columns: Columns, signed: SignedWeights) -> Cut:
     xp = arrays.namespace_of(signed.values)
     found = []
     for block in columns.blocks:
-        of_block = extremes(block, signed, columns.block_bytes)
-        found.append(xp.stack([*of_block, *steepest(block, signed, columns.block_bytes)]))
+        of_block, steepest = _scanned(block, signed, columns.block_bytes)
+        found.append(xp.stack([*of_block, *steepest]))
     on_host = arrays.to_host(xp.concat(found, axis=1))
     of_stumps, slopes = Extremes(*on_host[:5]), Steepest(*on_host[5:])
 
@@ -84,20 +84,41 @@ def interval_agreements(
     return np.where(has_any, best, -1)
 
 
-def steepest(block: Block, signed: SignedWeights, block_bytes: int) -> Steepest:
-    """The largest rises and falls of a block's features."""
-    xp = arrays.namespace_of(signed.values)
-    floor = xp.full_like(signed.values[:1], -TOP)
-    rise = fall = xp.broadcast_to(floor, (block.order.shape[0],))
-    low, high = -floor, floor  # the extremes at the cuts before this stretch
-    for samples, score_left in scores_left(block, signed, block_bytes // _MORE_BYTES):
-        is_cut = None if block.cuts is None else block.cuts[:, samples]
-        lows = _least_before(score_left, is_cut, low)
-        highs = -_least_before(-score_left, is_cut, -high)
-        rise = xp.maximum(rise, xp.max(_above(score_left, lows[:, :-1], is_cut), axis=1))
-        fall = xp.maximum(fall, xp.max(_above(-score_left, -highs[:, :-1], is_cut), axis=1))
-        low, high = lows[:, -1:], highs[:, -1:]
-    return Steepest(rise, fall)
+def _scanned(block: Block, signed: SignedWeights, block_bytes: int) -> tuple[Extremes, Steepest]:
+    """The extremes, and the largest rises and falls, of a block's features."""
+    extremes, steepest = ExtremesSoFar(block, signed), _SteepestSoFar(block, signed)
+    for samples, score_left in scores_left(block, signed, block_bytes // _TIMES_THE_BYTES):
+        extremes.take(samples, score_left)
+        steepest.take(samples, score_left)
+    return extremes.extremes, steepest.steepest
+
+
+class _SteepestSoFar:
+    """The largest rises and falls of a block's features over the stretches taken so far."""
+
+    def __init__(self, block: Block, signed: SignedWeights) -> None:
+        xp = arrays.namespace_of(signed.values)
+        floor = xp.full_like(signed.values[:1], -TOP)
+        self._block, self._xp = block, xp
+        self._rise = self._fall = xp.broadcast_to(floor, (block.order.shape[0],))
+        self._low, self._high = -floor, floor  # the extremes at the cuts before a stretch
+
+    def take(self, samples: slice, score_left: Array) -> None:
+        """Take a stretch's `score_left` (b, n) in."""
+        xp, cuts = self._xp, self._block.cuts
+        is_cut = None if cuts is None else cuts[:, samples]
+        lows = _least_before(score_left, is_cut, self._low)
+        highs = -_least_before(-score_left, is_cut, -self._high)
+        rises = _above(score_left, lows[:, :-1], is_cut)
+        falls = _above(-score_left, -highs[:, :-1], is_cut)
+        self._rise = xp.maximum(self._rise, xp.max(rises, axis=1))
+        self._fall = xp.maximum(self._fall, xp.max(falls, axis=1))
+        self._low, self._high = lows[:, -1:], highs[:, -1:]
+
+    @property
+    def steepest(self) -> Steepest:
+        """What was found, once all stretches are taken."""
+        return Steepest(self._rise, self._fall)
 
 
 def _least_before(score_left: Array, is_cut: Array | None, before: Array) -> Array:

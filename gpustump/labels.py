@@ -22,7 +22,7 @@ from gpustump.validation import (
 )
 
 _SHOWN = 10
-"""So many classes are named where a label is none of them."""
+"""So many classes are named in a message."""
 
 
 def check_labels(y: Any, X: Array) -> Array:
@@ -82,17 +82,24 @@ def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
     """
     with arrays.computing_on(X):
         labels = arrays.to_host(check_labels(y, X))
-    numbers = np.full(labels.shape[0], -1, dtype=np.int64)
-    for number, label in enumerate(classes):
-        numbers[labels == label] = number
+    places = {label: number for number, label in enumerate(classes)}
+    values, index = np.unique(labels, return_inverse=True)
+    numbers = np.asarray([places.get(value, -1) for value in values.tolist()], dtype=np.int64)[
+        index
+    ]
     if (numbers < 0).any():
         at = int(np.argmax(numbers < 0))
-        more = ", ..." if len(classes) > _SHOWN else ""
         raise ValueError(
             f"y holds {labels.tolist()[at]!r} at index {at}, which is none of the model's classes: "
-            f"{', '.join(map(repr, classes[:_SHOWN]))}{more}."
+            f"{listed(classes)}."
         )
     return numbers
+
+
+def listed(classes: Sequence[Any]) -> str:
+    """Classes in a message: the first of them."""
+    more = ", ..." if len(classes) > _SHOWN else ""
+    return ", ".join(map(repr, classes[:_SHOWN])) + more
 
 
 def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:

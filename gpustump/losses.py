@@ -7,7 +7,6 @@ of it shows the choice that was made and not one like it.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.columns import midpoint
+from gpustump.columns import midpoints
 from gpustump.validation import as_array, check_both_signs, check_signs, check_table, check_weights
 from gpustump.weights import in_units, signed
 
@@ -125,11 +124,10 @@ def _losses(x: np.ndarray, signs: np.ndarray, mass: int) -> Losses:
     wrong_missing = (mass_missing - abs(int(signs[missing].sum()))) // 2
     mass_present = mass - mass_missing
     values = x[present][is_last]
-    middles = [midpoint(low, high) for low, high in itertools.pairwise(values)]
-    ends = [-math.inf, *middles, math.inf] if len(values) else [math.inf]
+    ends = np.concatenate([[-math.inf], midpoints(values), [math.inf]])
     return Losses(
         values.astype(np.float64),
-        np.asarray(ends),
+        ends if len(values) else ends[-1:],
         _shares((mass_present - agreement) // 2 + wrong_missing, mass),
         _shares((mass_present + agreement) // 2 + wrong_missing, mass),
     )

@@ -91,20 +91,46 @@ def best_cut(columns: Columns, signed: SignedWeights) -> Cut:
 
 def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
     """Scan the features of a block, as many samples at a time as the budget allows."""
-    xp = arrays.namespace_of(signed.values)
-    n_samples = block.order.shape[1]
-    best: list[Array] = []
-    present = xp.full_like(signed.values[:1], signed.total)
-    if (block.n_present < n_samples).any():
-        everywhere = xp.asarray(block.n_present == n_samples, device=arrays.device_of(present))
-        present = xp.where(everywhere, present, 0)
+    found = ExtremesSoFar(block, signed)
     for samples, score_left in scores_left(block, signed, block_bytes):
-        here = _extremes_here(score_left, block.cuts, samples)
-        best = _merged(best, here) if best else here
-        if (block.n_present < n_samples).any():
-            present = present + _at_last_present(score_left, block.n_present, samples)
-    high, high_at, low, low_at = best
-    return Extremes(high, high_at, low, low_at, xp.broadcast_to(present, high.shape))
+        found.take(samples, score_left)
+    return found.extremes
+
+
+class ExtremesSoFar:
+    """The extremes of a block's features over the stretches of sorted positions taken so far.
+
+    Parameters
+    ----------
+    block : Block
+    signed : SignedWeights
+    """
+
+    def __init__(self, block: Block, signed: SignedWeights) -> None:
+        xp, n_samples = arrays.namespace_of(signed.values), block.order.shape[1]
+        self._block, self._xp = block, xp
+        self._best: list[Array] = []
+        self._lacks_some = bool((block.n_present < n_samples).any())
+        self._present = xp.full_like(signed.values[:1], signed.total)
+        if self._lacks_some:
+            device = arrays.device_of(self._present)
+            everywhere = xp.asarray(block.n_present == n_samples, device=device)
+            self._present = xp.where(everywhere, self._present, 0)
+
+    def take(self, samples: slice, score_left: Array) -> None:
+        """Take a stretch's `score_left` (b, n) in."""
+        here = _extremes_here(score_left, self._block.cuts, samples)
+        self._best = _merged(self._best, here) if self._best else here
+        if self._lacks_some:
+            here_present = _at_last_present(score_left, self._block.n_present, samples)
+            self._present = self._present + here_present
+
+    @property
+    def extremes(self) -> Extremes:
+        """What was found, once all stretches are taken."""
+        high, high_at, low, low_at = self._best
+        present = self._xp.broadcast_to(self._present, high.shape)
+        return Extremes(high, high_at, low, low_at, present)
 
 
 def scores_left(

@@ -30,6 +30,7 @@ from gpustump.validation import (
     check_count,
     check_real,
     check_table,
+    check_weak_learner,
     check_weights,
 )
 from gpustump.votes import VOTES_LIMIT, odds_and_normaliser
@@ -91,7 +92,7 @@ def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:
     Parameters
     ----------
     errors : array (n_rounds,)
-        As for `training_bounds`, which are never above these (but for rounding).
+        As for `training_bounds`, which without votes are never above these (but for rounding).
 
     Returns
     -------
@@ -115,12 +116,12 @@ def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:
     return np.exp(-2.0 * np.cumsum((0.5 - _checked_errors(errors)) ** 2))
 
 
-def normalised_margins(model: StumpEnsemble, X: Array, y: Array) -> Array:
+def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     """How decidedly each sample is classified rightly: from -1, all votes wrong, to 1, all right.
 
     Parameters
     ----------
-    model : StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     X : array (n_samples, n_features)
         Of any array library.
     y : array (n_samples,)
@@ -155,6 +156,9 @@ def normalised_margins(model: StumpEnsemble, X: Array, y: Array) -> Array:
     >>> normalised_margins(model, [[0.0], [1.0], [2.0]], [-1, 1, -1]).tolist()
     [1.0, 0.5, -1.0]
     """
+    model = getattr(model, "model_", model)
+    if not isinstance(model, StumpEnsemble):
+        raise TypeError(f"model must be a StumpEnsemble or a fitted classifier; got {model!r}.")
     X = check_table(X)
     numbers = class_numbers(model.classes, y, X)
     scores = model.decision_function(X)
@@ -216,7 +220,7 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
 
 
 def stump_growth(n_samples: int, n_features: int) -> int:
-    """In how many ways decision stumps can label samples, at most: their growth function.
+    """An upper bound on how many ways decision stumps can label samples: their growth function.
 
     Parameters
     ----------
@@ -245,7 +249,7 @@ def stump_growth(n_samples: int, n_features: int) -> int:
 
 
 def interval_growth(n_samples: int, n_features: int) -> int:
-    """In how many ways intervals of one feature can label samples, at most.
+    """An upper bound on how many ways intervals of one feature can label samples.
 
     An interval answers its polarity on (low, high] and the other sign elsewhere; stumps and
     constants are among them.
@@ -576,9 +580,7 @@ def _capped(count: int, n_samples: int) -> int:
 
 def _growth_of(weak_learner: str) -> Callable[[int, int], int]:
     known = {"stump": stump_growth, "interval": interval_growth}
-    if weak_learner not in known:
-        raise ValueError(f'weak_learner must be "stump" or "interval"; got {weak_learner!r}.')
-    return known[weak_learner]
+    return known[check_weak_learner(weak_learner)]
 
 
 def _log_growth_of_votes(

@@ -32,28 +32,28 @@ nearly all of the weight."""
 
 @dataclass(frozen=True)
 class IntervalFunction:
-    """f(x) = sign if low <= x[feature] <= high else -sign; missing values are outside.
+    """f(x) = polarity if low <= x[feature] <= high else -polarity; missing values are outside.
 
     Attributes
     ----------
     feature : int
         Column of X, from 0.
     low, high : float
-    sign : int
+    polarity : int
         +1 or -1, the label inside.
     """
 
     feature: int
     low: float
     high: float
-    sign: int
+    polarity: int
 
     def __post_init__(self) -> None:
         check_count(self.feature, "feature", least=0)
         if not self.low <= self.high:
             raise ValueError(f"low must not be above high; got {self.low!r} and {self.high!r}.")
-        if self.sign not in (-1, 1):
-            raise ValueError(f"sign must be +1 or -1; got {self.sign!r}.")
+        if self.polarity not in (-1, 1):
+            raise ValueError(f"polarity must be +1 or -1; got {self.polarity!r}.")
 
     def labels(self, X: Array) -> Array:
         """The label of each row of X.
@@ -76,7 +76,7 @@ class IntervalFunction:
         regions = self.regions(X)
         with arrays.computing_on(regions):
             inside = arrays.namespace_of(regions).astype(regions == 1, regions.dtype)
-            return self.sign * (2 * inside - 1)
+            return self.polarity * (2 * inside - 1)
 
     def regions(self, X: Array) -> Array:
         """Where each row of X lies: 0 below the interval, 1 inside, 2 above it or missing.
@@ -160,7 +160,8 @@ def random_distribution(
     kind : str, optional
         "equal" for all samples; "spread" or "peaked", a Dirichlet distribution's draw; "thirds",
         an equal share for each region that has samples, spread inside it: no stump does better
-        there than an error of 1/3, if none of the three is empty. By default any of the four.
+        there than an error of 1/3, if none of the three is empty and no value is missing. By
+        default any of the four.
     random_state : int, Generator or None
         As `numpy.random.default_rng` takes it.
 
@@ -194,8 +195,8 @@ def _random_interval(X: np.ndarray, rng: np.random.Generator) -> IntervalFunctio
     first, end = 0, 1
     if n_samples >= 3:
         first, end = sorted(1 + rng.choice(n_samples - 1, size=2, replace=False))
-    sign = int(rng.choice([-1, 1]))
-    return IntervalFunction(feature, float(values[first]), float(values[end - 1]), sign)
+    polarity = int(rng.choice([-1, 1]))
+    return IntervalFunction(feature, float(values[first]), float(values[end - 1]), polarity)
 
 
 def _thirds(regions: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from oracle import threshold_between
 
 from gpustump import arrays
-from gpustump.columns import ELEMENT_BYTES, prepare, spans
+from gpustump.columns import ELEMENT_BYTES, midpoint, midpoints, prepare, spans
 
 X = np.asarray(
     [
@@ -59,6 +60,19 @@ def test_cuts_are_where_two_values_differ(backend: Backend, block_bytes):
     ]
     assert np.concatenate([block.n_cuts for block in columns.blocks]).tolist() == [3, 2, 0, 0]
     assert np.concatenate([block.n_present for block in columns.blocks]).tolist() == [6, 4, 6, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_midpoints_are_the_midpoint_of_each_pair(dtype: str):
+    info = np.finfo(dtype)
+    tiny, top = info.smallest_subnormal, info.max
+    values = np.asarray([-np.inf, -top, -1, -tiny, 0, tiny, 2 * tiny, 1, 1 + info.eps], dtype)
+    values = np.append(values, np.asarray([top / 2, top, np.inf], dtype))
+    expected = [midpoint(low, high) for low, high in itertools.pairwise(values)]
+    found = midpoints(values)
+    assert found.dtype == np.float64
+    assert found.tolist() == expected
+    assert not np.signbit(found[found == 0]).any()
 
 
 def test_thresholds_are_midpoints_and_infinite_at_the_end(backend: Backend):

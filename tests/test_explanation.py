@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -189,6 +190,30 @@ def test_importances_are_mean_deviations_of_contributions_in_every_library(
 def test_importances_are_zero_where_every_row_has_the_same_score():
     _, _, model = of_three_classes()
     assert model.contribution_importances(np.zeros((5, 4))).tolist() == [0.0] * 4
+
+
+def test_thousands_of_features_are_explained_without_delay(backend: Backend):
+    model = StumpEnsemble((Member((Stump(2999, 0.5, 1, 1, 0.1),), (1.0,)),), 3000)
+    X = np.zeros((3, 3000))
+    X[1, 2999] = 1.0
+    started = time.perf_counter()
+    parts = backend.to_numpy(model.explain(backend.asarray(X)))
+    assert time.perf_counter() - started < 20  # one operation for each took XLA minutes
+    assert parts[:, 2999].tolist() == [1.0, -1.0, 1.0]
+    assert np.count_nonzero(parts) == 3
+
+
+def test_votes_in_any_unit_make_a_feature_important():
+    stumps = Stump(0, 0.5, 1, 1, 0.4), Stump(1, 0.5, 1, 1, 0.4)
+    model = StumpEnsemble((Member(stumps, (1e-12, 3e-12)),), 2)
+    X = np.asarray([[0.0, 0.0], [1.0, 1.0]])
+    assert model.contribution_importances(X).tolist() == [0.25, 0.75]
+
+
+@pytest.mark.parametrize("vote", [math.nan, math.inf])
+def test_votes_that_are_no_numbers_are_refused(vote):
+    with pytest.raises(ValueError, match="votes must be finite"):
+        Member((Stump(0, 0.5, 1, 1, 0.4),), (vote,))
 
 
 def test_many_votes_that_cancel_out_do_not_make_a_feature_important():

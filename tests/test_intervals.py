@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -243,12 +244,43 @@ def test_another_weak_learner_is_refused(bad):
         AdaBoostClassifier(weak_learner=bad).fit(X, y)
 
 
-def test_memory_that_no_scan_for_intervals_keeps_is_refused(monkeypatch):
-    X, y, model = boosted()
-    with pytest.raises(ValueError, match="takes at least"):
+@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+def test_a_limit_of_memory_does_not_move_the_model(monkeypatch, kernels):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20_000, 3)).astype(np.float32)
+    y = np.where(np.abs(X[:, 0]) + rng.normal(size=len(X)) < 0.8, 1, -1)
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    with pytest.raises(ValueError, match="takes at least") as refused:
         boost(X, y, weak_learner="interval", max_memory=1000)
-    for kernels in ("reference", "direct"):
-        monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-        run = boost(X, y, weak_learner="interval", max_memory="20 MB", n_rounds=12)
-        list(run)
-        assert run.model.digest() == model.digest()
+    least = int(re.search(r"at least (\d+) bytes", str(refused.value))[1])
+    runs = [
+        boost(X, y, weak_learner="interval", n_rounds=4, max_memory=limit)
+        for limit in (None, least, 2 * least)
+    ]
+    assert len({(len(list(run)), run.model.digest()) for run in runs}) == 1
+
+
+def test_another_weak_learner_may_go_on_from_earlier_rounds():
+    X, y, _ = boosted()
+    fitted = AdaBoostClassifier(n_estimators=4, warm_start=True).fit(X, y)
+    fitted.set_params(n_estimators=8, weak_learner="interval").fit(X, y)
+    kinds = [type(stump) for stump in fitted.estimators_]
+    assert kinds[:4] == [Stump] * 4
+    assert Interval in kinds[4:]
+    errors = [record.training_error for record in fitted.rounds_[0]]
+    assert errors[-1] == np.mean(fitted.predict(X) != y)
+
+
+def test_a_device_gets_the_table_for_the_reference_as_its_kernels_know_no_intervals(monkeypatch):
+    from gpustump import engine
+    from gpustump.columns import Columns
+
+    class Device:
+        name = "cuda:0"
+
+    X, _, _ = boosted()
+    monkeypatch.setattr(engine, "_device_for", lambda X, place: Device())
+    assert engine.reader_of_host_tables(X, "cuda") == "cuda:0"
+    assert engine.reader_of_host_tables(X, "cuda", "interval") is None
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
+    assert isinstance(engine.prepare(X, weak_learner="interval"), Columns)

@@ -212,7 +212,7 @@ def test_a_file_with_a_fitting_checksum_but_no_model_is_refused(saved, place, va
 def test_a_newer_version_is_refused_by_its_number(saved):
     document = json.loads(saved.read_text())
     saved.write_text(rechecked({**document, "version": 3}))
-    with pytest.raises(ModelFileError, match=r"format version 3; this gpustump reads versions up to 2"):
+    with pytest.raises(ModelFileError, match="format version 3; this gpustump reads"):
         StumpEnsemble.load(saved)
 
 

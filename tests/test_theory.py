@@ -21,7 +21,7 @@ from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump import Member, Stump, StumpEnsemble, boost
+from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble, boost
 from gpustump.theory import (
     edge_bounds,
     interval_growth,
@@ -241,8 +241,10 @@ def test_shares_are_ratios_of_counts_or_of_weights(pairs, theta):
 
 def test_the_share_rises_with_theta_from_none_to_all():
     X, y, w = noisy_data()
-    margins = normalised_margins(boost(X, y, n_rounds=1).model, X, y)
-    assert set(margins.tolist()) <= {-1.0, 0.0, 1.0}  # a perfect share of votes is exactly 1
+    one = boost(X, y, n_rounds=1)
+    list(one)
+    margins = normalised_margins(one.model, X, y)
+    assert set(margins.tolist()) == {-1.0, 1.0}  # all of the votes are exactly 1
     model = boost(X, y, n_rounds=12)
     list(model)
     margins = normalised_margins(model.model, X, y)
@@ -518,6 +520,15 @@ def test_a_larger_edge_more_features_or_more_confidence_ask_for_more_samples():
 def test_what_is_wrong_is_refused_by_name(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_margins_are_those_of_estimators_too_and_of_nothing_else():
+    X, y, _ = noisy_data()
+    fitted = AdaBoostClassifier(n_estimators=5, device="cpu").fit(X, y)
+    margins = normalised_margins(fitted, X, y)
+    assert margins.tolist() == normalised_margins(fitted.model_, X, y).tolist()
+    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted classifier"):
+        normalised_margins(AdaBoostClassifier(), X, y)
 
 
 def test_a_label_that_the_model_does_not_know_is_named():

@@ -113,14 +113,14 @@ def test_boosting_learns_every_interval_function_with_edges_of_a_sixth(n_samples
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_labels_are_the_definition_in_every_library(backend: Backend, dtype: str, sign: int):
+@pytest.mark.parametrize("polarity", [1, -1])
+def test_labels_are_the_definition_in_every_library(backend: Backend, dtype: str, polarity: int):
     X = np.asarray([[9, value] for value in (-3, 0, 1, 2, 5, 7)]).astype(dtype)
-    function = IntervalFunction(1, 0.0, 2.5, sign)
+    function = IntervalFunction(1, 0.0, 2.5, polarity)
     labels = function.labels(backend.asarray(X))
     assert backend.owns(labels)
     assert backend.dtype_of(labels) == "int64"
-    wanted = [sign if 0.0 <= value <= 2.5 else -sign for value in X[:, 1].tolist()]
+    wanted = [polarity if 0.0 <= value <= 2.5 else -polarity for value in X[:, 1].tolist()]
     assert backend.to_numpy(labels).tolist() == wanted
 
 
@@ -143,7 +143,7 @@ def test_ends_between_two_float32_values_are_not_rounded_to_one(backend: Backend
     [
         ((0, 2.0, 1.0, 1), "low must not be above high; got 2.0 and 1.0"),
         ((0, math.nan, 1.0, 1), "low must not be above high"),
-        ((0, 0.0, 1.0, 0), "sign must be"),
+        ((0, 0.0, 1.0, 0), "polarity must be"),
         ((-1, 0.0, 1.0, 1), "feature must be at least 0"),
     ],
 )
