@@ -100,7 +100,7 @@ def prepare(
         Threads for the CPU kernels; all that the process may use by default.
     max_memory : int or str, optional
         Bytes that columns and rounds may take in all beside X: of the host's memory or, for the
-        CUDA kernels, of the device's.
+        CUDA kernels, of the device's. The reference keeps to it on the host only.
 
     Raises
     ------
@@ -183,6 +183,8 @@ def distribution(
     if isinstance(prepared, DeviceColumns):
         from gpustump.cuda.distribution import CudaDistribution
 
+        if weak_learner != "stump":
+            raise ValueError(f"these columns were prepared for stumps, not for {weak_learner!r}.")
         return CudaDistribution(prepared, y, sample_weight)
     y, sample_weight = arrays.to_host(y), arrays.to_host(sample_weight)
     from gpustump.cpu.direct import DirectDistribution, SortedColumns

@@ -310,7 +310,7 @@ class AdaBoostClassifier(_StumpClassifier):
         How many bytes a fit may take beside X, of the host's memory or, where it trains on a GPU,
         of that: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free. What
         does not fit is worked out or sent again when it is needed; the model does not depend on
-        it.
+        it. Arrays on a GPU that its kernels do not train on (for intervals) do not keep to it.
     block_bytes : int or None
         How many bytes of temporaries the scan on arrays may take at once, where there are no
         kernels; by default what suits the device.

@@ -2,8 +2,9 @@
 
 F(x) is a constant and one step function of each feature, added up, so a feature's contribution to
 a sample is nothing but its step function's value there. Nothing is estimated or sampled:
-contributions are whole multiples of `VOTE_UNIT`, and add up to the decision value exactly, in any
-order.
+contributions are whole multiples of `VOTE_UNIT`, as boosting's votes are, and add up to the
+decision value exactly, in any order. (Votes made up by hand may not be; then sums are rounded as
+sums are.)
 
 How much a feature matters over a table is a question of how far its contributions lie apart. It is
 answered by counting the samples on each step, in integers, and by rational arithmetic from there,

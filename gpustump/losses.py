@@ -16,6 +16,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.columns import midpoints
+from gpustump.scan import sign_of
 from gpustump.validation import as_array, check_both_signs, check_signs, check_table, check_weights
 from gpustump.weights import in_units, signed
 
@@ -29,32 +30,52 @@ class Losses:
     values : ndarray (k,) of float64
         The distinct values, increasing: where the loss has its steps.
     thresholds : ndarray (k + 1,) of float64
-        The candidates: -inf for a threshold below every value, the midpoints, and +inf.
-        thresholds[i] is in [values[i - 1], values[i]), where the loss is the same throughout.
-    errors : ndarray (k + 1,) of float64
-        The loss of the stump with that threshold and polarity +1: +1 where x <= threshold.
-    opposite_errors : ndarray (k + 1,) of float64
-        The loss with polarity -1; 1 - errors, unless values are missing.
+        The candidates: -inf for a threshold below every value (though one may be -inf itself), the
+        midpoints, and +inf. thresholds[i] is in [values[i - 1], values[i]), where the loss is the
+        same throughout.
+    wrong, opposite_wrong : ndarray (k + 1,) of int64
+        The weight, in training's whole numbers, that the stump with that threshold gets wrong: with
+        polarity +1, which is +1 where x <= threshold, and with polarity -1.
+    mass : int
+        The weight of all samples.
+    heavier : int
+        +1 or -1: the label that is heavier overall, +1 if none is.
     """
 
     values: np.ndarray
     thresholds: np.ndarray
-    errors: np.ndarray
-    opposite_errors: np.ndarray
+    wrong: np.ndarray
+    opposite_wrong: np.ndarray
+    mass: int
+    heavier: int
+
+    @property
+    def errors(self) -> np.ndarray:
+        """The loss with polarity +1, (k + 1,) of float64."""
+        return _shares(self.wrong, self.mass)
+
+    @property
+    def opposite_errors(self) -> np.ndarray:
+        """The loss with polarity -1, (k + 1,): 1 - errors, unless values are missing."""
+        return _shares(self.opposite_wrong, self.mass)
 
     def least(self) -> tuple[float, int, float]:
         """Threshold, polarity and error of the stump that training chooses.
 
         Of equally good ones that with the lowest threshold; one of the two extremes only where it
-        is strictly better than every threshold between two values.
+        is strictly better than every threshold between two values, and with the polarity of the
+        label that is heavier overall where the present samples are level.
         """
-        errors = np.stack([self.errors, self.opposite_errors], axis=1)
-        inside = errors[1:-1]
-        if inside.size and inside.min() <= errors.min():
+        wrong = np.stack([self.wrong, self.opposite_wrong], axis=1)
+        inside, above_all = wrong[1:-1], wrong[-1]  # below all, it is the same twice
+        if inside.size and inside.min() <= above_all.min():
             at, side = divmod(int(np.argmin(inside)), 2)
-            return float(self.thresholds[at + 1]), 1 - 2 * side, float(inside.min())
-        side = int(np.argmin(errors[-1]))  # the extreme at +inf: with -inf, it is the same twice
-        return math.inf, 1 - 2 * side, float(errors[-1, side])
+            threshold, polarity = float(self.thresholds[at + 1]), 1 - 2 * side
+            return threshold, polarity, int(inside.min()) / self.mass
+        polarity = self.heavier
+        if above_all[0] != above_all[1]:
+            polarity = 1 - 2 * int(np.argmin(above_all))
+        return math.inf, polarity, int(above_all.min()) / self.mass
 
 
 def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> Losses:
@@ -106,10 +127,10 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
         check_both_signs(y, "y, where sample_weight is not zero,")
         parts = signed(in_units(weights), y)
         values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
-        return _losses(values, arrays.to_host(parts.values), parts.mass)
+        return _losses(values, arrays.to_host(parts.values), parts.mass, sign_of(parts.total))
 
 
-def _losses(x: np.ndarray, signs: np.ndarray, mass: int) -> Losses:
+def _losses(x: np.ndarray, signs: np.ndarray, mass: int, heavier: int) -> Losses:
     """From values, a_i = y_i * q_i, and the sum of the q_i."""
     with np.errstate(all="ignore"):
         keys = arrays.order_keys(x)
@@ -128,8 +149,10 @@ def _losses(x: np.ndarray, signs: np.ndarray, mass: int) -> Losses:
     return Losses(
         values.astype(np.float64),
         ends if len(values) else ends[-1:],
-        _shares((mass_present - agreement) // 2 + wrong_missing, mass),
-        _shares((mass_present + agreement) // 2 + wrong_missing, mass),
+        (mass_present - agreement) // 2 + wrong_missing,
+        (mass_present + agreement) // 2 + wrong_missing,
+        mass,
+        heavier,
     )
 
 

@@ -85,12 +85,13 @@ def process(
         "from gpustump.cli import main\n"
         "sys.exit(main())\n"
     )
+    given: dict[str, str] = options.pop("env", dict(os.environ))  # type: ignore[assignment]
     streams: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
         cwd=folder,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        env={**given, "PYTHONUNBUFFERED": ""},
         **{**streams, **options},  # type: ignore[call-overload]
     )
 

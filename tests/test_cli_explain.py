@@ -87,7 +87,7 @@ def test_with_more_classes_columns_are_named_by_class_and_feature(command, wine)
 
 def test_large_tables_are_written_in_blocks_without_a_seam(command, cancer, monkeypatch):
     command.succeeds("explain", "model.json", "table.npy", "-o", "whole.csv")
-    monkeypatch.setattr("gpustump.cli.columns_file.BLOCK", 100)
+    monkeypatch.setattr("gpustump.cli.columns_file.CELLS", 1000)
     command.succeeds("explain", "model.json", "table.npy", "-o", "parts.csv")
     files = command.files()
     assert files["whole.csv"] == files["parts.csv"]
@@ -102,6 +102,14 @@ def test_names_that_meet_are_told_apart(command):
     command.succeeds("explain", "model.json", "t.csv", "-o", "out.parquet")
     columns = polars.read_parquet("out.parquet").columns
     assert columns == ["(score)", "a", "(intercept)", "(score) (2)"]
+
+
+def test_a_name_that_is_taken_is_never_made():
+    from gpustump.cli.explain import _distinct
+
+    assert _distinct(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
+    assert _distinct(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
+    assert _distinct(["b", "c"]) == ["b", "c"]
 
 
 def test_what_cannot_be_explained_is_refused(command, cancer):

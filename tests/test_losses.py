@@ -67,6 +67,25 @@ def test_the_least_loss_is_the_stump_that_training_finds(rows, dtype):
         assert polarity == stump.polarity
 
 
+@pytest.mark.parametrize("kind", ["whole", "nearly equal", "of all orders"])
+def test_the_least_is_the_stump_that_training_chooses_in_every_tie(kind: str):
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        n_samples = random.integers(2, 9)
+        x = random.integers(0, 4, size=n_samples).astype(float)
+        x[random.random(n_samples) < 0.3] = np.nan
+        y = random.choice([-1, 1], size=n_samples)
+        y[:2] = [1, -1]
+        weights = {
+            "whole": random.integers(1, 4, size=n_samples),
+            "nearly equal": 3 + random.integers(0, 4, size=n_samples) * 2.0**-51,
+            "of all orders": 10.0 ** random.uniform(-18, 0, size=n_samples),
+        }[kind]
+        stump = fit_stump(x[:, np.newaxis], y, weights)
+        least = weighted_losses(x, y, weights).least()
+        assert least == (stump.threshold, stump.polarity, stump.error)
+
+
 def test_losses_are_the_same_numbers_as_the_training_errors_of_a_large_table():
     random = np.random.default_rng(0)
     x = np.round(random.normal(size=3000), 2)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.encoding import Encoding, encode, from_details
+from gpustump.cli.encoding import UNITS, Encoding, encode, from_details
 from gpustump.cli.errors import counted, listed
 from gpustump.cli.reading import read_table
 from gpustump.ensemble import StumpEnsemble
@@ -65,3 +65,12 @@ def applied(model: StumpEnsemble, encoding: Encoding, data: str) -> Applied:
 def feature_names(model: StumpEnsemble, encoding: Encoding) -> list[str]:
     """A name for every feature: by its column's place where the columns had none."""
     return list(model.feature_names or (f"column {wanted.name}" for wanted in encoding.inputs))
+
+
+def names_in_pictures(model: StumpEnsemble, encoding: Encoding) -> tuple[str, ...]:
+    """A name for every feature, with the unit where it is time, counted as a number."""
+    names = []
+    for feature, name in enumerate(feature_names(model, encoding)):
+        kind = encoding.input_of(feature)[0].kind
+        names.append(f"{name}, {UNITS[kind]}" if kind in UNITS else name)
+    return tuple(names)

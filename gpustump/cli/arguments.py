@@ -14,8 +14,6 @@ from typing import NoReturn
 from gpustump import __version__
 from gpustump.cli.errors import InputError, quoted, suggestion
 
-WEAK_LEARNERS = ("stump", "interval")
-
 DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
 
 TRAIN_TEXT = """\
@@ -155,7 +153,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--learning-rate", metavar="R", type=_positive, default=1.0, help="shrinks votes (1.0)")
     add(
         "--weak-learner",
-        choices=WEAK_LEARNERS,
+        metavar="KIND",
+        type=_weak_learner,
         default="stump",
         help="stump, or interval, which asks whether a value lies between two (stump)",
     )
@@ -170,7 +169,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--device", type=_device, default="auto", help="auto, cpu, cuda or cuda:N (auto)")
     _add_resources(parser)
     add("--quiet", action="store_true", help="print nothing, unless something is wrong")
-    add("--force", action="store_true", help="replace OUT even if it is not a model")
+    add("--force", action="store_true", help="replace OUT and FILE.html whatever they are")
     add("-o", "--output", metavar="OUT", default="model.json", help="model file (model.json)")
     add(
         "--report",
@@ -277,6 +276,16 @@ def _share(text: str) -> float:
             f"must be a share of the rows, at least 0 and below 1; got {quoted(text)}"
         )
     return value
+
+
+def _weak_learner(text: str) -> str:
+    from gpustump.validation import check_weak_learner
+
+    try:
+        return check_weak_learner(text)
+    except ValueError as error:
+        message = str(error).removeprefix("weak_learner ").rstrip(".")
+        raise argparse.ArgumentTypeError(message) from error
 
 
 def _device(text: str) -> str:

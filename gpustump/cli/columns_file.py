@@ -19,11 +19,11 @@ from gpustump.cli.outputs import check_output
 from gpustump.files import whole_file
 
 ENDINGS = (".csv", ".parquet", ".npz")
-BLOCK = 2**14
-"""Rows that are turned into text at a time."""
+CELLS = 2**17
+"""So many numbers are turned into text at a time, in whole rows."""
 
 
-class Columns(NamedTuple):
+class Sheet(NamedTuple):
     """What is to be written.
 
     Attributes
@@ -60,20 +60,21 @@ def check_columns_file(path: str, *, inputs: tuple[str | None, ...]) -> None:
     check_output(path, "--output", inputs=inputs)
 
 
-def write(path: str, columns: Columns) -> None:
+def write(path: str, sheet: Sheet) -> None:
     """Write columns in the format that the file's ending tells; - is CSV on standard output."""
     if path == "-":
-        _write_csv(sys.stdout.buffer, columns)
+        _write_csv(sys.stdout.buffer, sheet)
         return
     writer = {".csv": _write_csv, ".npz": _write_npz}.get(path.lower()[-4:], _write_parquet)
     with whole_file(path) as file:
-        writer(file, columns)
+        writer(file, sheet)
 
 
-def _write_csv(file: BinaryIO, columns: Columns) -> None:
-    _write_rows(file, [columns.names])
-    for start in range(0, columns.n_rows, BLOCK):
-        block = columns.block(slice(start, min(start + BLOCK, columns.n_rows)))
+def _write_csv(file: BinaryIO, sheet: Sheet) -> None:
+    _write_rows(file, [sheet.names])
+    size = max(1, CELLS // len(sheet.names))
+    for start in range(0, sheet.n_rows, size):
+        block = sheet.block(slice(start, min(start + size, sheet.n_rows)))
         _write_rows(file, zip(*(column.tolist() for column in block), strict=True))
     file.flush()
 
@@ -84,14 +85,14 @@ def _write_rows(file: BinaryIO, rows: Iterable[Iterable[object]]) -> None:
     file.write(text.getvalue().encode())
 
 
-def _write_npz(file: BinaryIO, columns: Columns) -> None:
-    np.savez(file, allow_pickle=False, **columns.arrays())
+def _write_npz(file: BinaryIO, sheet: Sheet) -> None:
+    np.savez(file, allow_pickle=False, **sheet.arrays())
 
 
-def _write_parquet(file: BinaryIO, columns: Columns) -> None:
+def _write_parquet(file: BinaryIO, sheet: Sheet) -> None:
     try:
         import polars as pl
     except ImportError as error:
         raise MissingLibraryError("writing Parquet", "polars") from error
-    values = map(np.ascontiguousarray, columns.block(slice(0, columns.n_rows)))
-    pl.DataFrame(dict(zip(columns.names, values, strict=True))).write_parquet(file)
+    values = map(np.ascontiguousarray, sheet.block(slice(0, sheet.n_rows)))
+    pl.DataFrame(dict(zip(sheet.names, values, strict=True))).write_parquet(file)

@@ -35,6 +35,15 @@ def input_errors(about: str = "") -> Iterator[None]:
         raise InputError(about + str(error)) from error
 
 
+@contextlib.contextmanager
+def named_errors(what: str) -> Iterator[None]:
+    """Say of the system's own errors at which option and file they happened."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what}: {_what_happened(error)}.") from error
+
+
 def explained(error: Exception) -> str | None:
     """One line about an error, or None if it is not of a kind that a user can mend."""
     from gpustump.model_file import ModelFileError
@@ -54,12 +63,16 @@ def explained(error: Exception) -> str | None:
 
 def _about_system(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename is not None else ""
+    return where + _what_happened(error)
+
+
+def _what_happened(error: OSError) -> str:
     what = error.strerror or str(error)
     if error.errno == errno.ENOSPC:
         what += "; make room, or write elsewhere"
     if error.errno == errno.EACCES:
         what += "; you may not read or write it"
-    return where + what
+    return what
 
 
 def one_line(text: str) -> str:

@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 
 from gpustump.cli.applied import Applied, applied, feature_names, loaded
-from gpustump.cli.columns_file import Columns, check_columns_file, write
+from gpustump.cli.columns_file import Sheet, check_columns_file, write
 from gpustump.cli.errors import input_errors
 
 INTERCEPT, SCORE = "(intercept)", "(score)"
@@ -24,16 +24,16 @@ def run(arguments: argparse.Namespace) -> None:
     what = applied(*loaded(arguments.model), arguments.data)
     with input_errors(f"{what.source}: "):
         what.model.explain(what.X[:1])  # what is wrong with the table is said before any output
-    write(arguments.output, _columns(what))
+    write(arguments.output, _sheet(what))
 
 
-def _columns(what: Applied) -> Columns:
+def _sheet(what: Applied) -> Sheet:
     model, X = what.model, what.X
     features = feature_names(model, what.encoding)
     parts = [*features, INTERCEPT, SCORE]
     if not model.is_binary:
         parts = [f"{label}: {part}" for label in model.classes for part in parts]
-    return Columns(
+    return Sheet(
         n_rows=len(X),
         names=_distinct(parts),
         block=lambda rows: list(_with_scores(what, rows).T),
@@ -55,10 +55,12 @@ def _with_scores(what: Applied, rows: slice) -> np.ndarray:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The names; one that was there before gets a number."""
-    seen: dict[str, int] = {}
-    found = []
+    """The names; one that was there before gets the first number that makes a new one."""
+    given, made = set(names), dict[str, None]()
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        number, new = 1, name
+        while new in made or (number > 1 and new in given):
+            number += 1
+            new = f"{name} ({number})"
+        made[new] = None
+    return list(made)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
-from typing import BinaryIO
+from dataclasses import replace
 
 import numpy as np
 
 from gpustump.cli import report
-from gpustump.cli.applied import applied, feature_names, loaded
+from gpustump.cli.applied import applied, feature_names, loaded, names_in_pictures
+from gpustump.cli.drawing import as_bytes, check_matplotlib, drawing
 from gpustump.cli.encoding import Encoding, Input, from_details
-from gpustump.cli.errors import MissingLibraryError, counted, input_errors, printable
-from gpustump.cli.outputs import check_ending, check_output
+from gpustump.cli.errors import counted, named_errors, printable, quoted
+from gpustump.cli.outputs import check_ending, check_output, check_replaced
 from gpustump.ensemble import Member, StumpEnsemble
 from gpustump.files import whole_file
 from gpustump.interval import Interval
@@ -23,6 +23,9 @@ LABEL = 24
 """Labels of more characters are shortened in rules."""
 
 PICTURES = (".png", ".svg", ".pdf")
+_MARKS = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
+"""What files of these kinds have at their beginning."""
+
 _DPI = 150
 
 
@@ -33,8 +36,10 @@ def run(arguments: argparse.Namespace) -> None:
     model, encoding = loaded(arguments.model)
     X = None if arguments.data is None else applied(model, encoding, arguments.data).X
     if arguments.plot is not None:
-        with input_errors(), whole_file(arguments.plot) as file:
-            _draw(file, arguments.plot, model, X)
+        named = replace(model, feature_names=names_in_pictures(model, encoding))
+        picture = _drawn(named, X, arguments.plot.lower().rpartition(".")[2])
+        with named_errors(f"--plot {arguments.plot}"), whole_file(arguments.plot) as file:
+            file.write(picture)
     blocks = [
         report.pairs(_header(model, arguments.model)),
         *("\n".join(lines) for lines in rules(model, arguments.rounds)),
@@ -43,30 +48,29 @@ def run(arguments: argparse.Namespace) -> None:
     print("\n\n".join(block for block in blocks if block))
 
 
-def rules(model: StumpEnsemble, limit: int) -> list[list[str]]:
-    """For each member the first of its stumps, a line each."""
+def rules(model: StumpEnsemble, limit: int, command: str = "--rounds") -> list[list[str]]:
+    """For each member the first of its stumps, a line each; `command` is what shows more."""
     encoding = from_details(model.details, model.n_features, model.feature_names)
-    return [_rules(model, encoding, k, limit) for k in range(len(model.members))]
+    return [_rules(model, encoding, k, limit, command) for k in range(len(model.members))]
 
 
 def _check_plot(arguments: argparse.Namespace) -> None:
     check_ending(arguments.plot, "--plot", PICTURES)
     check_output(arguments.plot, "--plot", inputs=(arguments.model, arguments.data))
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingLibraryError("--plot", "Matplotlib", extra="plots")
+    ending = arguments.plot.lower().rpartition(".")[2]
+    check_replaced(arguments.plot, "--plot", _MARKS[ending], f"{ending} picture", force=False)
+    check_matplotlib("--plot")
 
 
-def _draw(file: BinaryIO, path: str, model: StumpEnsemble, X: np.ndarray | None) -> None:
-    import matplotlib
+def _drawn(model: StumpEnsemble, X: np.ndarray | None, kind: str) -> bytes:
+    with drawing():
+        from matplotlib import pyplot
 
-    matplotlib.use("agg")  # a file is all that is wanted, whatever screen there is
-    from matplotlib import pyplot
+        from gpustump import plots
 
-    from gpustump import plots
-
-    figure = plots.overview(model, X=X)
-    figure.savefig(file, format=path.lower().rpartition(".")[2], dpi=_DPI)
-    pyplot.close(figure)
+        figure = plots.overview(model, X)
+        pyplot.close(figure)  # drawn for a file, not for a screen
+        return as_bytes(figure, kind, _DPI)
 
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
@@ -85,7 +89,9 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     ]
 
 
-def _rules(model: StumpEnsemble, encoding: Encoding, number: int, limit: int) -> list[str]:
+def _rules(
+    model: StumpEnsemble, encoding: Encoding, number: int, limit: int, command: str
+) -> list[str]:
     """The stumps of one member, a line each."""
     member = model.members[number]
     if model.is_binary:
@@ -104,12 +110,12 @@ def _rules(model: StumpEnsemble, encoding: Encoding, number: int, limit: int) ->
         rule, missing = _rule(stump, encoding, sides), sides[stump.missing]
         rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
     lines = report.grid(rows, right=(0, 3, 4))
-    return [*title, *lines, *_left_out(member, limit)]
+    return [*title, *lines, *_left_out(member, limit, command)]
 
 
-def _left_out(member: Member, limit: int) -> list[str]:
+def _left_out(member: Member, limit: int, command: str) -> list[str]:
     more = len(member) - limit
-    return [f"and {counted(more, 'rule')} more: --rounds {len(member)}"] if more > 0 else []
+    return [f"and {counted(more, 'rule')} more: {command} {len(member)}"] if more > 0 else []
 
 
 def _rule(stump: Stump | Interval, encoding: Encoding, sides: dict[int, str]) -> str:
@@ -128,7 +134,7 @@ def _condition(threshold: float, wanted: Input, name: str, value: str | None) ->
     """What holds on the left side of a threshold."""
     is_flag = 0.0 <= threshold < 1.0
     if value is not None and is_flag:
-        return f"{name} is not {report.shortened(value, LABEL)}"
+        return f"{name} is not {_label(value)}"
     if wanted.kind == "boolean" and is_flag:
         return f"{name} is false"
     return f"{name} <= {_threshold(threshold, wanted.kind)}"
@@ -173,4 +179,5 @@ def _features(model: StumpEnsemble, encoding: Encoding, X: np.ndarray | None) ->
 
 
 def _label(label: object) -> str:
-    return report.shortened(printable(str(label)), LABEL)
+    text = report.shortened(printable(str(label)), LABEL)
+    return text if text.strip() else quoted(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from gpustump.cli.errors import InputError
+from gpustump.cli.errors import InputError, quoted
 
 
 def check_output(path: str, option: str, *, inputs: tuple[str | None, ...] = ()) -> None:
@@ -35,22 +35,26 @@ def check_output(path: str, option: str, *, inputs: tuple[str | None, ...] = ())
         raise InputError(f"{option}: no file can be made in {folder}: {error.strerror}.") from error
 
 
-def check_replaced(path: str, option: str, mark: str, what: str) -> None:
-    """Refuse to replace a file that is something else, and does not begin like what is written."""
+def check_replaced(path: str, option: str, mark: bytes, what: str, *, force: bool = True) -> None:
+    """Refuse to replace a file that is something else, and does not begin like what is written.
+
+    `force` says whether the command has a --force.
+    """
     if not os.path.isfile(path):
         return
     with open(path, "rb") as file:
-        head = file.read(200)
-    if head and mark.encode() not in head:
-        raise InputError(
-            f"{option}: {path} is there and not a {what}; give another name, or --force."
-        )
+        head = file.read(600)
+    if head and mark not in head:
+        way_out = "give another name, or --force" if force else "give another name"
+        raise InputError(f"{option}: {path} is there and not a {what}; {way_out}.")
 
 
 def check_ending(path: str, option: str, endings: tuple[str, ...]) -> None:
     """Refuse a file whose name does not tell the format."""
     if not path.lower().endswith(endings):
-        raise InputError(f"{option}: {path} must end in {' or '.join(endings)}.")
+        *others, last = endings
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        raise InputError(f"{option}: {quoted(path)} must end in {wanted}.")
 
 
 def check_distinct(first: tuple[str, str], second: tuple[str, str]) -> None:

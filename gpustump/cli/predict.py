@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 
 from gpustump.cli.applied import applied, loaded
-from gpustump.cli.columns_file import Columns, check_columns_file, write
+from gpustump.cli.columns_file import Sheet, check_columns_file, write
 from gpustump.cli.errors import input_errors
 from gpustump.ensemble import StumpEnsemble
 
@@ -20,13 +20,13 @@ def run(arguments: argparse.Namespace) -> None:
         scores = model.decision_function(X)
     labels = np.asarray(model.labels_of(scores))
     probabilities = model.probabilities_of(scores) if arguments.proba else None
-    write(arguments.output, _columns(model, labels, probabilities))
+    write(arguments.output, _sheet(model, labels, probabilities))
 
 
-def _columns(model: StumpEnsemble, labels: np.ndarray, probabilities: np.ndarray | None) -> Columns:
+def _sheet(model: StumpEnsemble, labels: np.ndarray, probabilities: np.ndarray | None) -> Sheet:
     named = {} if probabilities is None else {"probability": probabilities}
     of_classes = [] if probabilities is None else list(probabilities.T)
-    return Columns(
+    return Sheet(
         n_rows=len(labels),
         names=["prediction", *(f"P({label})" for label in model.classes[: len(of_classes)])],
         block=lambda rows: [labels[rows], *(column[rows] for column in of_classes)],

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import base64
 import importlib.util
-import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpustump import __version__
-from gpustump.cli import inspect
+from gpustump.cli import inspect, report
+from gpustump.cli.applied import names_in_pictures
+from gpustump.cli.drawing import as_bytes, check_matplotlib, drawing, new_figure
 from gpustump.cli.errors import MissingLibraryError
 from gpustump.cli.task import Part, Task
 
@@ -33,12 +34,11 @@ MARK = "<!-- a report of gpustump -->"
 MOST_ROWS = 100_000
 """More rows than this are not drawn: a random choice of them shows the same."""
 
-MOST_CLASSES = 6
+MOST_CLASSES = 3
 """With more classes, only the most frequent ones have pictures of their own."""
 
 _RULES = 10
 _DPI = 144
-_NEEDED = {"matplotlib": "Matplotlib", "jinja2": "Jinja2"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,39 @@ class Picture:
     png: str
 
 
+class Rows(NamedTuple):
+    """Rows to draw: a table, labels, and weights if there are any."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class _Study:
+    """What the pictures are of.
+
+    Attributes
+    ----------
+    classifier : AdaBoostClassifier
+        As it was fitted.
+    model : StumpEnsemble
+        Its model, with the features' names as pictures show them.
+    trained : Rows
+    held_out : Rows or None
+        None as well if none of them has a weight.
+    members : list of (label, str)
+        The scores that have pictures of their own: what `plots` wants to know of each, and its name
+        in a title.
+    """
+
+    classifier: AdaBoostClassifier
+    model: StumpEnsemble
+    trained: Rows
+    held_out: Rows | None
+    members: list[tuple[Any, str]]
+
+
 def check_libraries() -> None:
     """Refuse --report before the training if what it needs is missing.
 
@@ -56,24 +89,22 @@ def check_libraries() -> None:
     ------
     MissingLibraryError
     """
-    for module, name in _NEEDED.items():
-        if importlib.util.find_spec(module) is None:
-            raise MissingLibraryError("--report", name, extra="plots")
+    check_matplotlib("--report")
+    if importlib.util.find_spec("jinja2") is None:
+        raise MissingLibraryError("--report", "Jinja2", extra="plots")
 
 
-def write(
-    file: BinaryIO,
+def page(
     classifier: AdaBoostClassifier,
     model: StumpEnsemble,
     task: Task,
     parts: tuple[Part, Part | None],
     rows: Sequence[tuple[str, str]],
-) -> None:
-    """Write the page.
+) -> bytes:
+    """The page.
 
     Parameters
     ----------
-    file : binary file
     classifier : AdaBoostClassifier
         As it was fitted.
     model : StumpEnsemble
@@ -86,108 +117,120 @@ def write(
     """
     import jinja2
 
+    trained, held_out = parts
+    named = replace(model, feature_names=names_in_pictures(model, task.encoding))
+    watched = None if held_out is None else _drawn(held_out)
+    if watched is not None and watched.weights is not None and not watched.weights.any():
+        watched = None
+    study = _Study(classifier, named, _drawn(trained), watched, _members(model, trained))
+    with drawing():
+        pictures = {
+            "errors": list(_errors(study)),
+            "shapes": list(_shapes(study)),
+            "importances": list(_importances(study)),
+            "margins": list(_margins(study)),
+        }
     source = resources.files("gpustump.cli").joinpath("report_page.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    trained, held_out = parts
     text = environment.from_string(source).render(
         mark=MARK,
         version=__version__,
-        task=task,
-        rows=_with_lines(rows),
+        target=report.shortened(task.target),
+        source=report.shortened(task.source),
+        rows=_with_lines([*rows, ("settings", _settings(model))]),
         is_binary=model.is_binary,
-        positive=str(model.classes[1]),
+        has_stumps=model.n_rounds > 0,
+        has_held_out=watched is not None,
+        positive=report.shortened(str(model.classes[1])),
         n_classes=len(model.classes),
-        n_drawn=MOST_ROWS if len(trained.rows) > MOST_ROWS else None,
-        has_held_out=held_out is not None,
-        weighted_by_edges=classifier.learning_rate == 1.0,
-        errors=list(_errors(classifier, model, held_out)),
-        shapes=list(_shapes(model, trained)),
-        importances=list(_importances(model, trained)),
-        margins=list(_margins(model, trained)),
-        rules=inspect.rules(model, _RULES),
+        drawn_classes=[report.shortened(str(label)) for label, _ in study.members],
+        intercept=", ".join(report.number(value) for value in model.intercepts),
+        most_rows=report.thousands(MOST_ROWS),
+        is_sampled=max(len(part.rows) for part in parts if part is not None) > MOST_ROWS,
+        rules=inspect.rules(model, _RULES, "gpustump inspect MODEL --rounds")[:MOST_CLASSES],
         digest=model.digest(),
+        **pictures,
     )
-    file.write(text.encode())
+    return text.encode()
 
 
-def _errors(
-    classifier: AdaBoostClassifier, model: StumpEnsemble, held_out: Part | None
-) -> Iterator[Picture]:
+def _errors(study: _Study) -> Iterator[Picture]:
     from gpustump import plots
 
-    part = None if held_out is None else _drawn(held_out)
-    for label, name in _members(model):
-        figure = _figure(7.0, 4.9)
-        rows = {} if part is None else {"X": part[0], "y": part[1], "sample_weight": part[2]}
-        plots.error_curve(classifier, **rows, label=label, ax=figure.add_subplot())
+    rows: dict[str, Any] = {}
+    if study.held_out is not None:
+        X, y, weights = study.held_out
+        rows = {"X": X, "y": y, "sample_weight": weights}
+        if not study.model.is_binary and study.model.n_rounds:
+            figure = new_figure(7.0, 3.9)
+            plots.error_curve(study.classifier, **rows, ax=figure.add_subplot())
+            yield _picture(figure, "Held-out error of the whole model by round")
+    for label, name in study.members:
+        figure = new_figure(7.0, 4.9)
+        plots.error_curve(study.classifier, **rows, label=label, ax=figure.add_subplot())
         yield _picture(figure, f"Errors by round{name}")
 
 
-def _shapes(model: StumpEnsemble, trained: Part) -> Iterator[Picture]:
+def _shapes(study: _Study) -> Iterator[Picture]:
     from gpustump import plots
 
-    X, _, weights = _drawn(trained)
-    for label, name in _members(model):
-        n_panels = min(6, max(1, int(_used(model, label).sum())))
-        figure = _figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
-        plots.shape_functions(model, X=X, sample_weight=weights, label=label, figure=figure)
+    X, _, weights = study.trained
+    for label, name in study.members:
+        tables = study.model.members[study.model.member_index(label)].tables[1]
+        n_panels = min(6, max(1, len(tables)))
+        figure = new_figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
+        plots.shape_functions(study.model, X=X, sample_weight=weights, label=label, figure=figure)
         yield _picture(figure, f"What the features add to the score{name}")
 
 
-def _importances(model: StumpEnsemble, trained: Part) -> Iterator[Picture]:
+def _importances(study: _Study) -> Iterator[Picture]:
     from gpustump import plots
 
-    if any(_used(model, label).any() for label, _ in _members(model)):
-        figure = _figure(7.0, 3.9)
-        plots.importances(model, _drawn(trained)[0], ax=figure.add_subplot())
-        yield _picture(figure, "Shares of the features in the contributions and in the votes")
+    X, _, weights = study.trained
+    figure = new_figure(7.0, 3.9)
+    plots.importances(study.model, X, sample_weight=weights, ax=figure.add_subplot())
+    yield _picture(figure, "Shares of the features in the contributions and in the votes")
 
 
-def _margins(model: StumpEnsemble, trained: Part) -> Iterator[Picture]:
+def _margins(study: _Study) -> Iterator[Picture]:
     from gpustump import plots
 
-    X, y, _ = _drawn(trained)
-    for label, name in _members(model):
-        figure = _figure(6.2, 3.9)
-        plots.margin_distribution(model, X, y, label=label, ax=figure.add_subplot())
+    X, y, weights = study.trained
+    for label, name in study.members:
+        figure = new_figure(6.2, 3.9)
+        ax = figure.add_subplot()
+        plots.margin_distribution(study.model, X, y, sample_weight=weights, label=label, ax=ax)
         yield _picture(figure, f"Margins of the rows trained on{name}")
 
 
-def _members(model: StumpEnsemble) -> list[tuple[Any, str]]:
-    """The scores that are drawn: of the one member, or of the first classes, each with a name."""
+def _members(model: StumpEnsemble, trained: Part) -> list[tuple[Any, str]]:
+    """The scores that are drawn: the only one, or those of the most frequent classes."""
     if model.is_binary:
         return [(None, "")]
-    return [(label, f": {label} against the rest") for label in model.classes[:MOST_CLASSES]]
+    counts = [int(np.count_nonzero(trained.y == label)) for label in model.classes]
+    order = sorted(range(len(counts)), key=lambda k: -counts[k])[:MOST_CLASSES]
+    labels = [model.classes[k] for k in sorted(order)]
+    return [(label, f": {report.shortened(str(label))} against the rest") for label in labels]
 
 
-def _used(model: StumpEnsemble, label: Any) -> np.ndarray:
-    """Which features a score uses, (n_features,) of bool."""
-    tables = model.members[model.member_index(label)].tables[1]
-    return np.isin(np.arange(model.n_features), [table.feature for table in tables])
-
-
-def _drawn(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The rows of a part that are drawn: table, labels and weights."""
+def _drawn(part: Part) -> Rows:
+    """The rows of a part that are drawn."""
     chosen = np.arange(len(part.rows))
     if len(chosen) > MOST_ROWS:
         chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
     weights = None if part.weights is None else part.weights[chosen]
-    if weights is not None and not weights.any():
-        weights = None
-    return part.X[part.rows[chosen]], part.y[chosen], weights
-
-
-def _figure(width: float, height: float) -> Figure:
-    """A figure that pyplot does not know of: nobody is to see it but the page."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
+    return Rows(part.X[part.rows[chosen]], part.y[chosen], weights)
 
 
 def _picture(figure: Figure, title: str) -> Picture:
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=_DPI)
-    return Picture(title, base64.b64encode(png.getvalue()).decode())
+    return Picture(title, base64.b64encode(as_bytes(figure, "png", _DPI)).decode())
+
+
+def _settings(model: StumpEnsemble) -> str:
+    """What the command line asked for, from the model's own details."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in model.details["training"].items()
+    )
 
 
 def _with_lines(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from gpustump import __version__
 from gpustump.cli import report, report_page, summary
-from gpustump.cli.errors import input_errors
+from gpustump.cli.errors import input_errors, named_errors, printable
 from gpustump.cli.outputs import check_distinct, check_ending, check_output, check_replaced
 from gpustump.cli.task import Part, Task, split, task_of
 from gpustump.files import whole_file
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
         listeners.clear()
     check_output(arguments.output, "--output", inputs=(arguments.data,))
     if not arguments.force:
-        check_replaced(arguments.output, "--output", FORMAT, "gpustump model")
+        check_replaced(arguments.output, "--output", FORMAT.encode(), "gpustump model")
     if arguments.report is not None:
         _check_report(arguments)
     _check_device(arguments.device)
@@ -58,18 +58,31 @@ def run(arguments: argparse.Namespace) -> None:
         ("time", f"{seconds:.2f} s to fit, on {classifier.device_}{_of_it_compiling()}"),
         ("digest", model.digest()),
     ]
-    written = [_written(arguments.output)]
+    lines = report.pairs([*rows, ("written", _written(arguments.output))])
+    _say(lines, arguments)
     if arguments.report is not None:
-        with whole_file(arguments.report) as file:
-            report_page.write(file, classifier, model, task, (trained, held_out), rows)
-        written.append(_written(arguments.report))
+        content = report_page.page(classifier, model, task, (trained, held_out), rows)
+        with named_errors(f"--report {arguments.report}"):
+            with whole_file(arguments.report) as file:
+                file.write(content)
+            written = _written(arguments.report)
+        _say(" " * _indent(lines, arguments.output) + written, arguments)
+
+
+def _say(text: str, arguments: argparse.Namespace) -> None:
+    """Print what is known so far: what comes next may take a while, or fail."""
     if not arguments.quiet:
-        lines = [("written" if k == 0 else "", line) for k, line in enumerate(written)]
-        print(report.pairs([*rows, *lines]))
+        print(text, flush=True)
+
+
+def _indent(lines: str, value: str) -> int:
+    """Where the values begin in a list of pairs, whose last one begins with `value`."""
+    return lines.splitlines()[-1].index(printable(value))
 
 
 def _written(path: str) -> str:
-    return f"{path}, {readable_bytes(os.path.getsize(path))}"
+    there = path if os.path.exists(path) else os.path.realpath(path)  # by way of no folder
+    return f"{path}, {readable_bytes(os.path.getsize(there))}"
 
 
 def _check_report(arguments: argparse.Namespace) -> None:
@@ -79,7 +92,7 @@ def _check_report(arguments: argparse.Namespace) -> None:
     check_output(path, "--report", inputs=(arguments.data,))
     check_distinct(("--report", path), ("--output", arguments.output))
     if not arguments.force:
-        check_replaced(path, "--report", report_page.MARK, "report of gpustump")
+        check_replaced(path, "--report", report_page.MARK.encode(), "report of gpustump")
     report_page.check_libraries()
 
 
