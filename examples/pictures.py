@@ -75,12 +75,12 @@ def shape_functions(s: Study) -> Axes:
 
 
 def error_curve(s: Study) -> Axes:
-    """Errors by round beside AdaBoost's bound: the held-out one goes on falling."""
+    """Errors by round beside AdaBoost's bound: one falls on when the training error is 0."""
     return plots.error_curve(s.classifier, s.X_test, s.y_test)
 
 
 def margin_distribution(s: Study) -> Axes:
-    """Why it does: the margins still grow when every training sample is classified rightly."""
+    """Why it does: the least margins still grow when every training sample is got right."""
     return plots.margin_distribution(s.model, s.X, s.y)
 
 
@@ -125,7 +125,7 @@ def weighted_loss(s: Study) -> Axes:
 
 def overview(s: Study) -> Figure:
     """A model on one page, as `gpustump inspect --plot` draws it."""
-    return plots.overview(s.model, X=s.X)
+    return plots.overview(s.model, s.X)
 
 
 PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (

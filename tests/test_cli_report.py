@@ -6,6 +6,7 @@ import base64
 import html
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import command_fixture  # noqa: F401
+from command import command_fixture, run_process  # noqa: F401
 from sklearn.datasets import load_wine
 
 from gpustump import StumpEnsemble
@@ -71,7 +72,7 @@ def test_the_page_holds_the_report_and_its_pictures_and_needs_no_network(command
     outcome = command.succeeds("train", "--rounds", 60, "--report", "report.html")
     found = page()
     for line in outcome.out.splitlines():
-        if not line.startswith(("written", " ")) and "report.html" not in line:
+        if not line.startswith(("written", " ")):
             name, value = re.split(r"  +", line, maxsplit=1)
             assert name in found.text
             assert " ".join(value.split()) in found.text
@@ -112,7 +113,75 @@ def test_more_classes_have_pictures_of_their_own(command):
     titles = [image["alt"] for image in found.images]
     assert len(titles) == 3 + 3 + 1 + 3
     assert "Errors by round: pink against the rest" in titles
-    assert "No rows were held out" in found.text
+    assert "No held-out rows are drawn" in found.text
+
+
+def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(command):
+    random = np.random.default_rng(1)
+    y = np.repeat([f"kind {k}" for k in range(6)], [20, 20, 60, 20, 50, 40])
+    X = random.normal(size=(len(y), 2)) + np.arange(len(y))[:, np.newaxis] / 30
+    np.savez("kinds.npz", X=X, y=y)
+    command.succeeds(
+        *("train", "kinds.npz", "--target", "y", "--rounds", 4, "--report", "page.html", "--quiet")
+    )
+    found = page("page.html")
+    assert "the most frequent have pictures of their own: kind 2, kind 4, kind 5." in found.text
+    titles = [image["alt"] for image in found.images]
+    assert titles[0] == "Held-out error of the whole model by round"
+    drawn = {title.partition(": ")[2] for title in titles} - {""}
+    assert drawn == {f"kind {k} against the rest" for k in (2, 4, 5)}
+
+
+def test_held_out_rows_without_any_weight_are_not_drawn(command):
+    X, y = np.arange(40.0)[:, np.newaxis], (np.arange(40) // 4) % 2
+    np.savez("t.npz", X=X, y=y, w=np.ones(40))
+    arguments = ("train", "t.npz", "--target", "y", "--weight", "w", "--rounds", 3, "--seed", 1)
+    command.succeeds(*arguments, "--quiet")
+    from sklearn.model_selection import train_test_split
+
+    held_out = train_test_split(np.arange(40), test_size=0.2, random_state=1, stratify=y)[1]
+    np.savez("t.npz", X=X, y=y, w=np.where(np.isin(np.arange(40), held_out), 0.0, 1.0))
+    outcome = command.succeeds(*arguments, "--report", "page.html")
+    assert outcome.row("held out") == "no figures: all of its weights are zero"
+    assert "No held-out rows are drawn" in page("page.html").text
+
+
+def test_what_is_known_is_printed_though_the_page_cannot_be_written(command, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gpustump.cli.train.whole_file", full)
+    outcome = command("train", "--rounds", 3, "--report", "report.html")
+    assert outcome.code == 2
+    assert "held-out accuracy" in outcome.out
+    assert outcome.row("written").startswith("model.json, ")
+    assert outcome.err.startswith("gpustump: error: --report report.html: No space left on device")
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_users_matplotlib_settings_do_not_reach_the_page(command):
+    text = "text.usetex: True\naxes.facecolor: black\nfont.size: 30\n"
+    (command.folder / "matplotlibrc").write_text(text)
+    plain = run_process("train", "--rounds", 3, "--report", "a.html", folder=command.folder)
+    (command.folder / "matplotlibrc").unlink()
+    given = {**os.environ, "MPLBACKEND": "nonsense", "MPLCONFIGDIR": "/proc/1/none"}
+    odd = run_process(
+        "train", "--rounds", 3, "--report", "b.html", folder=command.folder, env=given
+    )
+    for outcome in (plain, odd):
+        assert (outcome.code, outcome.err) == (0, "")
+    first, second = (re.findall('base64,([^"]*)', Path(f"{x}.html").read_text()) for x in "ab")
+    assert first == second
+
+
+def test_a_font_that_lacks_characters_is_one_line(command):
+    polars = pytest.importorskip("polars")
+    x = np.arange(30.0)
+    polars.DataFrame({"\u6e29\u5ea6": x, "y": (x > 11).astype(int)}).write_csv("t.csv")
+    outcome = command("train", "t.csv", "--target", "y", "--report", "page.html", "--quiet")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err.count("\n") <= 1  # none where the font has them
+    assert "Glyph" not in outcome.err
 
 
 def test_weights_missing_values_and_a_model_without_stumps_are_drawn_too(command):
@@ -128,7 +197,8 @@ def test_weights_missing_values_and_a_model_without_stumps_are_drawn_too(command
     command.succeeds("train", "none.npz", *arguments)
     found = page("page.html")
     assert "no stump is better than chance" in found.text
-    assert "Which matter" not in found.text
+    assert found.images == []
+    assert "Margins" not in found.text
 
 
 def test_names_from_the_data_are_text_and_never_markup(command):
@@ -148,22 +218,32 @@ def test_names_from_the_data_are_text_and_never_markup(command):
 def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.report_page.MOST_ROWS", 100)
     command.succeeds("train", "--rounds", 5, "--report", "report.html", "--quiet")
-    assert "the pictures show 100 of those trained on" in page().text
+    assert (
+        "the pictures show 100 of those trained on, and of those held out, at most" in page().text
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--report", "report.txt"), "--report: report.txt must end in .html"),
+        (("--report", "report.txt"), "--report: 'report.txt' must end in .html or .htm"),
         (("--report", "no/report.html"), "does not exist"),
         (("--report", "both.html", "-o", "both.html"), "--report and --output both name both.html"),
         (("--report", "mine.html"), "mine.html is there and not a report of gpustump"),
-        (("--report", ""), "must end in .html"),
+        (("--report", ""), "--report: '' must end in .html"),
     ],
 )
 def test_a_report_that_cannot_be_written_is_refused_before_training(command, arguments, message):
     Path("mine.html").write_text("<html>my own page</html>")
     assert message in command.refuses("train", *arguments)
+
+
+def test_a_path_by_way_of_a_folder_that_is_not_there_is_taken_for_what_it_means(command):
+    outcome = command.succeeds(
+        *("train", "--rounds", 3, "-o", "none/../m.json", "--report", "none/../page.html")
+    )
+    assert {"m.json", "page.html"} <= set(command.files())
+    assert outcome.row("written").startswith("none/../m.json, ")
 
 
 def test_a_report_is_replaced_by_the_next_one(command):
@@ -254,15 +334,24 @@ def test_inspect_with_data_says_what_features_contribute_there(command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--plot", "page.gif"), "--plot: page.gif must end in .png or .svg or .pdf"),
+        (("--plot", "page.gif"), "--plot: 'page.gif' must end in .png, .svg or .pdf"),
         (("--plot", "model.json"), "must end in"),
         (("--plot", "no/page.png"), "does not exist"),
         (("--data", "none.csv"), "No such file"),
+        (("--plot", "table.png"), "table.png is there and not a png picture"),
     ],
 )
 def test_a_picture_that_cannot_be_drawn_is_refused(command, arguments, message):
     command.succeeds("train", "--rounds", 3, "--quiet")
+    Path("table.png").write_text("a,b\n1,2\n")
     assert message in command.refuses("inspect", "model.json", *arguments)
+
+
+def test_a_picture_does_not_say_when_it_was_made(command):
+    command.succeeds("train", "--rounds", 3, "--quiet")
+    for ending, date in (("svg", b"<dc:date>"), ("pdf", b"CreationDate")):
+        command.succeeds("inspect", "model.json", "--plot", f"page.{ending}")
+        assert date not in (command.folder / f"page.{ending}").read_bytes()
 
 
 def test_inspect_shows_intervals_as_rules(command):

@@ -530,7 +530,7 @@ def test_auto_leaves_a_gpu_that_fails_only_before_the_first_round(monkeypatch):
         return table
 
     monkeypatch.setattr("gpustump.training.places_to_train", lambda *_: ("cuda", "cpu"))
-    monkeypatch.setattr("gpustump.training.reader_of_host_tables", lambda X, place: None)
+    monkeypatch.setattr("gpustump.training.reader_of_host_tables", lambda *_: None)
     monkeypatch.setattr("gpustump.training.brought_to", brought)
     classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
     assert (tried, classifier.device_) == (["cuda", "cpu"], "cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from gpustump import (
     theory,
 )
 from gpustump.losses import weighted_losses
-from gpustump.plots import limits, style
+from gpustump.plots import inputs, limits, rounds, style
 
 pytest.importorskip("matplotlib")
 
@@ -190,6 +191,16 @@ def test_a_shape_function_says_whose_score_and_which_feature(binary, three):
     assert_is_shape(plots.shape_function(three.model_, 6, label=0), three.model_.members[0], 6)
 
 
+def test_the_label_of_low_axes_has_two_lines_and_keeps_within_the_picture(binary, cancer):
+    figure, axes = pyplot.subplots(1, 3, figsize=(10, 3), layout="constrained")
+    for feature, ax in enumerate(axes):
+        plots.shape_function(binary, feature, X=cancer[0], ax=ax)
+    figure.canvas.draw()
+    for ax in axes:
+        assert ax.get_ylabel() == "contribution to\nthe score of malignant"
+        assert ax.yaxis.label.get_window_extent().y1 <= figure.bbox.y1
+
+
 def test_a_strip_below_shows_where_the_samples_are(binary, cancer):
     X, _ = cancer
     weights = np.arange(len(X), dtype=float)
@@ -263,6 +274,85 @@ def test_heavy_tails_do_not_squeeze_the_bulk():
     assert view == pytest.approx((inside.min(), inside.max()))
 
 
+def test_panels_in_a_row_are_level_though_some_have_votes_on_missing_values(binary, cancer):
+    X, _ = cancer
+    names = ["mean area", "mean radius", "mean texture", "mean smoothness", "mean symmetry"]
+    for given in (None, X):
+        grid = plots.shape_functions(binary, X=given, features=names)
+        figure = grid[0].figure
+        figure.canvas.draw()
+        assert any("missing" in texts(ax) for ax in grid)
+        strips = [ax for ax in figure.axes if ax not in grid]
+        for row in (grid[:3], grid[3:], strips[:3], strips[3:]):
+            assert len({(ax.get_position().y0, ax.get_position().y1) for ax in row}) <= 1
+    alone = [plots.shape_function(binary, "mean area", X=given) for given in (X, X.fillna(1.0))]
+    for ax in alone:
+        ax.figure.canvas.draw()
+    assert ["missing" in texts(ax) for ax in alone] == [True, False]
+    assert len({(ax.get_position().y0, ax.get_position().y1) for ax in alone}) == 1
+
+
+def test_what_is_said_of_missing_values_keeps_within_the_picture(binary, cancer):
+    X, _ = cancer
+    for votes in ((1.0, 0.1), (0.1, 1.0), (0.5, 0.5)):
+        stumps = Stump(0, 15.0, 1, 1, 0.2), Stump(0, 20.0, 1, -1, 0.2)
+        model = StumpEnsemble((Member(stumps, votes),), 1)
+        column = np.where(np.arange(len(X)) % 6 == 0, np.nan, X["mean radius"])[:, None]
+        ax = plots.shape_function(model, 0, X=column)
+        ax.figure.canvas.draw()
+        (text,) = [text for text in ax.texts if "missing" in text.get_text()]
+        box, frame, whole = text.get_window_extent(), ax.get_window_extent(), ax.figure.bbox
+        assert frame.y0 - 1 <= box.y0 < box.y1 <= frame.y1 + 1
+        assert frame.x1 < box.x0 < box.x1 <= whole.x1
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-7, 0.0123, 1.0, 9999, -1e5, 1e9, 1e300])
+def test_features_of_all_scales_fill_their_axes_with_ticks_that_keep_apart(scale):
+    values = scale * np.linspace(0.1, 1.7, 60)
+    X = np.c_[values, values + 1e4 * scale, -values] if abs(scale) < 1e300 else np.c_[values]
+    n_features = X.shape[1]
+    stumps = tuple(Stump(j, X[k, j], 1, 1, 0.2) for j in range(n_features) for k in (9, 30, 40))
+    model = StumpEnsemble((Member(stumps, (1.0,) * len(stumps)),), n_features)
+    grid = plots.shape_functions(model, X=X)
+    grid[0].figure.canvas.draw()
+    for ax in [ax for ax in grid[0].figure.axes if ax not in grid]:
+        low, high = ax.get_xlim()
+        inside = [x for bar in ax.patches for x in bar.get_data().edges]
+        assert low <= min(inside) < max(inside) <= high
+        assert max(inside) - min(inside) > 0.9 * (high - low)
+        heights = [height for bar in ax.patches for height in bar.get_data().values]
+        assert np.count_nonzero(heights) > 20
+        labels = [label for label in ax.get_xticklabels() if label.get_text()]
+        boxes = [label.get_window_extent() for label in labels]
+        boxes = [box for box in boxes if ax.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= ax.bbox.x1 + 1]
+        assert len(boxes) >= 2
+        assert all(b.x0 > a.x1 for a, b in itertools.pairwise(boxes))
+
+
+def test_features_that_matplotlib_cannot_draw_are_drawn_in_powers_of_ten():
+    for scale, unit in ((2e-305, "1e-305"), (3e200, "1e+200")):
+        X = scale * np.asarray([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+        stump, other = (Stump(j, 1.5 * scale, -1, 1, 0.1) for j in (0, 1))
+        model = StumpEnsemble((Member((stump, other), (1.0, 0.5)),), 2)
+        y = [-1, -1, 1, 1]
+        cut = 1.5 * scale / float(unit)
+        ax = plots.shape_function(model, 0, X=X)
+        assert_array_equal(drawn(ax, "steps")[1:-1, 0], [cut, cut])
+        assert ax.figure.axes[-1].get_xlabel() == f"feature 0 (in units of {unit})"
+        ax = plots.decision_regions(model, X, y)
+        xx0, xx1, response = cells(ax)
+        assert (xx0[1], xx1[1]) == (cut, cut)
+        assert response.tolist() == [[0, 1], [0, 1]]
+        points = np.concatenate([c.get_offsets() for c in ax.collections[2:]])
+        assert_array_equal(points, X / float(unit))
+        ax = plots.stump_lines([stump, other], X, y)
+        assert list(ax.get_lines()[0].get_xdata()) == [cut, cut]
+        ax = plots.weighted_loss(X, y, 0)
+        assert drawn(ax, "least").tolist() == [[cut, 0.0]]
+        assert unit in ax.get_xlabel()
+        saved(ax.figure)
+
+
 def test_the_shape_functions_that_matter_most_share_a_scale(binary, cancer):
     X, _ = cancer
     votes = binary.feature_importances_
@@ -305,14 +395,15 @@ def test_the_error_curve_is_what_predictions_say_round_by_round(binary, cancer):
     for start, values in (
         ("training error", training),
         ("held-out error", held_out),
-        (r"$\prod Z_t$", theory.training_bounds([r.error for r in rounds])),
-        (r"$\exp(-2", theory.edge_bounds([r.error for r in rounds])),
+        ("product of the normalisers", theory.training_bounds([r.error for r in rounds])),
+        ("by the edges alone", theory.edge_bounds([r.error for r in rounds])),
     ):
         line = line_called(ax, start)
         assert_array_equal(line.get_xdata(), np.arange(1, 61))
         assert_allclose(line.get_ydata(), values, rtol=1e-9, atol=1e-12)
     assert legend(ax)[:2] == [
-        f"{name} error: least {values.min():.3g}, first in round {values.argmin() + 1}"
+        f"{name} error: {values[-1]:.3g} at the end, least {values.min():.3g} in round "
+        f"{values.argmin() + 1}"
         for name, values in (("training", training), ("held-out", held_out))
     ]
     strip = ax.figure.axes[-1]
@@ -330,6 +421,49 @@ def test_the_error_curve_weighs_the_held_out_samples(binary, cancer):
     line = line_called(plots.error_curve(binary, X, y, sample_weight=weights), "held-out")
     right = list(binary.staged_score(X, y, weights))
     assert_allclose(line.get_ydata(), 1 - np.asarray(right), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
+    random = np.random.default_rng(5)
+    members = [made_up(random, 40, 3, exact=1.0) for _ in range(3)]
+    members[1] = Member(members[1].stumps[:25], tuple(random.normal(size=25)))  # sums that round
+    table = np.round(random.normal(size=(200, 3)) * 2, 1).astype(dtype)
+    if table.dtype.kind == "f":
+        table[::7, 0], table[::11, 1], table[::13, 2] = np.nan, np.inf, -np.inf
+    weights = random.exponential(size=200)
+    weights[::9] = 0
+    units, mass = inputs.units_of(weights, table), int(inputs.units_of(weights, table).sum())
+    y = random.integers(0, 3, 200)
+    model = StumpEnsemble(tuple(members), 3, classes=(0, 1, 2))
+    for number in (0, 1, 2, None):
+        found = rounds.held_out_errors(model, number, table, y, weights)
+        staged = list(model.staged_decision_function(table))
+        staged = staged[: 40 if number is None else len(members[number])]
+        for error, scores in zip(found, staged, strict=True):
+            if number is None:
+                wrong = scores.argmax(axis=1) != y
+            else:
+                wrong = (scores[:, number] > 0) != (y == number)
+            assert error == int(units[wrong].sum()) / mass
+
+
+def test_of_several_classes_the_whole_models_error_is_drawn_unless_one_is_named(three, wine):
+    X, y = wine
+    ax = plots.error_curve(three, X, y)
+    wrong = [np.mean(predicted != y) for predicted in three.staged_predict(X)]
+    assert_array_equal(line_called(ax, "held-out").get_ydata(), wrong)
+    assert ax.get_ylabel() == "error, all 3 classes"
+    assert len(legend(ax)) == len(ax.figure.axes) == 1  # no bound, and no edges
+
+
+def test_the_curves_of_one_round_are_points(cancer):
+    X, y = cancer
+    clf = AdaBoostClassifier(n_estimators=1, device="cpu").fit(X[:300], y[:300])
+    ax = plots.error_curve(clf, X[300:], y[300:])
+    named = [line for line in ax.get_lines() if " " in line.get_label()]
+    assert len(named) == 4
+    assert len({line.get_marker() for line in named} - {"", "None"}) == 4
 
 
 def test_the_error_curve_of_a_class_is_that_against_the_rest(three, wine):
@@ -360,7 +494,7 @@ def test_no_bound_is_drawn_that_does_not_hold(cancer):
     clf = AdaBoostClassifier(n_estimators=8, device="cpu", learning_rate=1.9).fit(X, y)
     ax = plots.error_curve(clf)
     bounds = [r.training_bound for r in clf.rounds_[0]]
-    assert_array_equal(line_called(ax, r"$\prod Z_t$").get_ydata(), bounds)
+    assert_array_equal(line_called(ax, "product").get_ydata(), bounds)
     weaker = theory.edge_bounds([r.error for r in clf.rounds_[0]])
     assert (weaker < bounds).any()
     assert not any("weaker" in text for text in legend(ax))
@@ -394,11 +528,25 @@ def test_margins_are_drawn_after_5_100_and_all_rounds_as_far_as_there_are(binary
     assert height_at(corners, 0.3511) == np.mean(last <= 0.3511)
 
 
+def test_weighted_margins_are_the_shares_that_theory_counts(binary, three, cancer, wine):
+    for clf, (X, y), label, number in ((binary, cancer, None, 0), (three, wine, 2, 2)):
+        weights = np.random.default_rng(0).exponential(size=len(y))
+        weights[::4] = 0
+        ax = plots.margin_distribution(clf, X, y, rounds=9, sample_weight=weights, label=label)
+        margins = theory.normalised_margins(clf.model_.truncated(9), np.asarray(X), y)
+        margins = margins if margins.ndim == 1 else margins[:, number]
+        corners = ax.get_lines()[-1].get_xydata()
+        assert set(corners[1:-1, 0]) == set(margins[weights > 0])
+        for theta in margins[:20] - 1e-9:
+            assert height_at(corners, theta) == theory.share_below(margins, theta, weights)
+        assert "share of the weight" in ax.get_ylabel()
+
+
 def cells(ax: Axes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     mesh = ax.collections[0]
     assert isinstance(mesh, QuadMesh)
     corners = mesh.get_coordinates()
-    return corners[0, :, 0], corners[:, 0, 1], np.asarray(mesh.get_array())
+    return np.asarray(corners[0, :, 0]), np.asarray(corners[:, 0, 1]), np.asarray(mesh.get_array())
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -430,6 +578,27 @@ def test_a_line_is_drawn_just_where_two_classes_meet():
     met = {tuple(map(tuple, segment)) for segment in lines.get_segments()}
     low, high = ax.get_ylim()
     assert met == {((1.0, low), (1.0, 2.0)), ((1.0, 2.0), (1.0, high))}
+
+
+def test_nothing_but_boundaries_parts_the_cells():
+    stumps = tuple(Stump(k % 2, k / 10, 1, 1, 0.2) for k in range(40))
+    model = StumpEnsemble((Member(stumps, (1.0,) * 40),), 2)
+    ax = plots.decision_regions(model)
+    saved(ax.figure)
+    assert cells(ax)[2].shape == (21, 21)
+    assert not ax.get_lines()
+    assert_array_equal(ax.collections[0].get_edgecolor(), ax.collections[0].get_facecolor())
+
+
+def test_thresholds_that_no_screen_parts_are_one():
+    thresholds = np.sort(np.random.default_rng(0).uniform(size=5000))
+    stumps = tuple(Stump(0, t, 1, 1, 0.2) for t in thresholds)
+    model = StumpEnsemble((Member(stumps, (1.0,) * 5000),), 2)
+    xx0, _, response = cells(plots.decision_regions(model))
+    assert response.shape[1] <= 2000
+    assert set(xx0[1:-1]) < set(thresholds)
+    assert (np.diff(xx0[1:-1]) >= (xx0[-1] - xx0[0]) / 2000).all()
+    assert_array_equal(response[0], model.predict(np.c_[xx0[1:], xx0[1:]]) > 0)
 
 
 def test_regions_hold_the_other_features_at_their_medians(binary, cancer):
@@ -562,6 +731,44 @@ def test_importances_are_bars_of_both_kinds(binary, cancer):
     assert abs(greys[0] - greys[1]) > 0.3  # told apart in a grey print
 
 
+def test_importances_weigh_the_samples(binary, cancer):
+    X, _ = cancer
+    weights = np.random.default_rng(0).exponential(size=len(X))
+    ax = plots.importances(binary, X, sample_weight=weights, n_features=3)
+    shares = np.sort(binary.contribution_importances(X, weights))[::-1]
+    assert_array_equal([bar.get_width() for bar in ax.containers[0]], shares[:3])
+    figure = plots.overview(binary, X, sample_weight=weights)
+    drawn_shares = [bar.get_width() for bar in figure.axes[-2].containers[0]]
+    assert_array_equal(drawn_shares, shares[:6])
+    best = np.argsort(-binary.contribution_importances(X, weights), kind="stable")[:6]
+    named = [ax.get_xlabel() for ax in figure.axes if ax.get_ylabel() == "data"]
+    assert named == [X.columns[j] for j in best]
+
+
+def test_votes_are_shown_where_contributions_are_the_same_in_all_rows():
+    X = [[0.0, 5.0, 0.0]] * 3
+    ax = plots.importances(ONE, X)
+    (only,) = ax.containers
+    assert [bar.get_width() for bar in only] == [1.0]
+    assert ax.get_legend().get_title().get_text() == "contributions are the same in all rows"
+    (panel,) = plots.shape_functions(ONE, X=X)
+    assert has(panel, "steps")
+    figure = plots.overview(ONE, X)
+    assert "age" in [ax.get_xlabel() for ax in figure.axes]
+
+
+def test_a_table_is_read_once_and_warned_of_once(binary, cancer):
+    X = cancer[0].to_numpy()
+    for draw in (
+        lambda: plots.shape_functions(binary, X=X),
+        lambda: plots.overview(binary, X),
+        lambda: plots.importances(binary, X),
+    ):
+        with pytest.warns(UserWarning, match="valid feature names") as found:
+            draw()
+        assert len(found) == 1
+
+
 def test_an_overview_shows_shapes_importances_and_rounds(binary):
     model = binary.model_
     figure = plots.overview(model)
@@ -619,6 +826,49 @@ def test_names_that_shorten_to_the_same_are_told_apart_by_their_index():
     shown = [tick.get_text() for tick in ax.get_yticklabels()]
     assert [name[:3] for name in shown] == ["0: ", "2: "]
     assert max(map(len, shown)) <= style.NAME
+
+
+def test_control_characters_in_names_are_escaped():
+    names = ("a\x1b[31m\nb", "a\x00", "plain")
+    model = StumpEnsemble((Member((Stump(0, 0.0, 1, 1, 0.1),), (2.0,)),), 3, feature_names=names)
+    assert plots.shape_function(model, 0).get_xlabel() == r"a\x1b[31m b"
+    assert inputs.feature_name(model, 1) == r"a\x00"
+    assert inputs.feature_name(model, 2) == "plain"
+
+
+def test_titles_and_the_like_go_to_the_axes_that_are_returned(binary, cancer):
+    X, y = cancer
+    for draw in (
+        lambda: plots.shape_function(binary, 3, X=X),
+        lambda: plots.error_curve(binary, X, y),
+        lambda: plots.shape_functions(binary, X=X)[0],
+    ):
+        ax = draw()
+        assert len(ax.figure.axes) > 1
+        assert pyplot.gca() is ax
+
+
+def test_one_feature_and_one_number_of_rounds_need_no_list(binary, cancer):
+    (ax,) = plots.shape_functions(binary, features="mean area")
+    assert ax.get_xlabel() == "mean area"
+    (ax,) = plots.shape_functions(binary, features=3)
+    assert ax.get_xlabel() == "mean area"
+    assert legend(plots.margin_distribution(binary, *cancer, rounds=5)) == ["5 rounds"]
+
+
+def test_on_dark_paper_nothing_is_black(binary, three, cancer, wine):
+    with pyplot.style.context("dark_background"):
+        drawings = pictures(binary, three, cancer, wine)
+        drawings["by class"] = lambda ax: plots.error_curve(three, *wine, label=0, ax=ax)
+        del drawings["decision_regions"]  # has light areas under everything
+        for draw in drawings.values():
+            figure = draw(None).figure
+            for ax in figure.axes:
+                seen = [line.get_color() for line in ax.get_lines()]
+                seen += [text.get_color() for text in ax.texts]
+                edges = [c.get_edgecolor()[0] for c in ax.collections if len(c.get_edgecolor())]
+                for colour in (*seen, *edges):
+                    assert max(to_rgb(colour)) > 0.4, (draw, colour)
 
 
 def pictures(binary, three, cancer, wine):
@@ -680,20 +930,49 @@ def test_tables_of_every_library_and_frames_are_drawn_alike(backend: Backend):
     table = random.normal(size=(50, 2)).astype(np.float32)
     model = StumpEnsemble((made_up(random, 8, 2, exact=1.0),), 2)
     X, y = backend.asarray(table), backend.asarray(np.where(table[:, 0] > 0, 1, -1))
-    strips = []
-    for given in (table, X):
-        ax = plots.shape_function(model, 0, X=given)
-        strips.append(ax.figure.axes[-1].patches[0].get_data().values)
-    assert_array_equal(*strips)
-    ax = plots.decision_regions(model, X, y)
-    points = np.concatenate([c.get_offsets() for c in ax.collections[2:]])
-    assert_array_equal(np.sort(points, axis=0), np.sort(table, axis=0))
-    plots.margin_distribution(model, X, y)
-    plots.stump_lines(
-        model.members[0].stumps[:2], X, y, sample_weights=backend.asarray(np.full((2, 50), 2.0))
-    )
-    plots.weighted_loss(X, y, 1)
-    plots.importances(model, X)
+    weights = random.exponential(size=50)
+    w = backend.asarray(weights)
+    signs = np.where(table[:, 0] > 0, 1, -1)
+    expected = data_of_all_pictures(model, table, signs, weights)
+    found = data_of_all_pictures(model, X, y, w)
+    assert len(expected) == len(found) == 7
+    for one, other in zip(expected, found, strict=True):
+        assert one.size > 0
+        assert_array_equal(one, other)
+
+
+def data_of_all_pictures(model, X, y, weights) -> list[np.ndarray]:
+    """All that is drawn of a table."""
+    shape = plots.shape_function(model, 0, X=X, sample_weight=weights)
+    regions = plots.decision_regions(model, X, y)
+    margins = plots.margin_distribution(model, X, y, sample_weight=weights)
+    stump = next(s for s in model.members[0].stumps if not s.is_constant)
+    lines = plots.stump_lines(stump, X, y, sample_weights=weights)
+    loss = plots.weighted_loss(X, y, 1, sample_weight=weights)
+    bars = plots.importances(model, X, sample_weight=weights).containers[0]
+    return [
+        shape.figure.axes[-1].patches[0].get_data().values,
+        np.concatenate([c.get_offsets() for c in regions.collections[2:]]),
+        margins.get_lines()[-1].get_xydata(),
+        np.concatenate([c.get_offsets() for c in lines.collections]),
+        np.concatenate([c.get_sizes() for c in lines.collections]),
+        np.concatenate([line.get_xydata() for line in loss.get_lines()]),
+        np.asarray([bar.get_width() for bar in bars]),
+    ]
+
+
+def test_frames_are_drawn_as_their_arrays_are(binary, cancer):
+    X, y = cancer
+    model, table = binary.model_, X.to_numpy()
+    pairs = [
+        [plots.margin_distribution(m, given, y) for m, given in ((binary, X), (model, table))],
+        [plots.importances(m, given) for m, given in ((binary, X), (model, table))],
+    ]
+    assert_array_equal(*[ax.get_lines()[-1].get_xydata() for ax in pairs[0]])
+    assert_array_equal(*[[bar.get_width() for bar in ax.containers[0]] for ax in pairs[1]])
+    grids = [plots.shape_functions(m, X=given) for m, given in ((binary, X), (model, table))]
+    for one, other in zip(*grids, strict=True):
+        assert_array_equal(drawn(one, "steps"), drawn(other, "steps"))
 
 
 def test_polars_frames_are_taken_by_estimators():
@@ -750,6 +1029,22 @@ X3, Y3 = [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], [-1, 1]
         (lambda: plots.weighted_loss(X3, [0, 1], 0), "y must hold the labels -1 and"),
         (lambda: plots.importances(ONE, n_features=0.5), "n_features must be a whole number"),
         (lambda: plots.overview(ONE, label=7), "label must be 1"),
+        (lambda: plots.overview(ONE, sample_weight=[1.0]), "without X"),
+        (lambda: plots.importances(ONE, sample_weight=[1.0]), "without X"),
+        (lambda: plots.shape_functions(ONE, features=1.5), "feature must be a whole number"),
+        (lambda: plots.decision_regions(ONE, features=3), "features must be two, such as"),
+        (lambda: plots.stump_lines(STUMP, features=0), "features must be two, such as"),
+        (lambda: plots.stump_lines(ONE), "stumps must be a Stump, an Interval, or an iterable"),
+        (lambda: plots.importances(ONE, ax=Figure()), "ax must be one Matplotlib Axes with x"),
+        (lambda: plots.importances(ONE, ax=Figure().subplots(2)), "ax must be one Matplotlib"),
+        (
+            lambda: plots.importances(ONE, ax=Figure().add_subplot(projection="polar")),
+            "ax must be one Matplotlib Axes",
+        ),
+        (
+            lambda: plots.importances(ONE, ax=Figure().add_subplot(projection="3d")),
+            "ax must be one Matplotlib Axes",
+        ),
     ],
 )
 def test_nonsense_is_refused(draw, message):

@@ -116,8 +116,18 @@ def test_the_pictures_shown_are_those_that_the_example_draws(tmp_path):
         assert set(shown) <= set(drawn)
     for name, picture in drawn.items():
         committed = (ROOT / "docs" / name).read_text()
-        if f"Matplotlib v{matplotlib.__version__}," in committed:  # others draw other bytes
-            assert picture == committed, name
+        if f"Matplotlib v{matplotlib.__version__}," in committed:  # others draw other shapes
+            words, numbers = in_parts(picture)
+            expected_words, expected_numbers = in_parts(committed)
+            assert words == expected_words, name
+            # The layout's solver does not end on the same last digits every time.
+            assert numbers == pytest.approx(expected_numbers, abs=0.1), name
+
+
+def in_parts(svg: str) -> tuple[list[str], list[float]]:
+    """A picture's text without names made up for its parts, and its numbers."""
+    parts = re.split(r"(-?\d+(?:\.\d+)?)", re.sub(r'(id="|href="#|url\(#)[^")]*', "", svg))
+    return parts[::2], [float(number) for number in parts[1::2]]
 
 
 @pytest.mark.slow

@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpustump.ensemble import StumpEnsemble
 from gpustump.plots import inputs, style
-from gpustump.plots.shapes import importances_of, percent, top
+from gpustump.plots.shapes import contributions_of, largest, percent, top
 from gpustump.validation import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def importances(model: Any, X: Any = None, *, n_features: int = 10, ax: Axes | None = None) -> Axes:
+def importances(
+    model: Any,
+    X: Any = None,
+    *,
+    sample_weight: Any = None,
+    n_features: int = 10,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the features' shares as bars, the largest on top.
 
     Parameters
@@ -22,7 +30,9 @@ def importances(model: Any, X: Any = None, *, n_features: int = 10, ax: Axes | N
     model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
     X : array or frame (n_samples, n_features), optional
         With it, shares of the contributions over its samples stand beside the shares of the votes,
-        and order the features.
+        and order the features; unless contributions are the same in all rows, which is then said.
+    sample_weight : array (n_samples,), optional
+        What the samples count.
     n_features : int
         How many features have bars; what is left to the others is said below.
     ax : matplotlib Axes, optional
@@ -47,25 +57,38 @@ def importances(model: Any, X: Any = None, *, n_features: int = 10, ax: Axes | N
     """
     ensemble = inputs.model_of(model)
     check_count(n_features, "n_features")
-    kinds = {"votes": ensemble.feature_importances()}
-    if X is not None:
-        kinds = {"contributions": importances_of(model, ensemble, X), **kinds}
+    X = None if X is None else inputs.table_of(model, X)
+    inputs.units_beside(sample_weight, X)
+    contributions = contributions_of(ensemble, X, sample_weight)
+    n_bars = len(top(ensemble, contributions, n_features))
+    ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(n_bars, 2))
+    draw_shares(ax, ensemble, None if X is None else contributions, n_features)
+    return style.make_current(ax)
+
+
+def draw_shares(
+    ax: Axes, model: StumpEnsemble, contributions: np.ndarray | None, n_features: int
+) -> None:
+    """Bars for the features' shares; `contributions` are None where there are no samples."""
+    kinds = {"votes": model.feature_importances()}
+    if contributions is not None and contributions.any():
+        kinds = {"contributions": contributions, **kinds}
     ranking = next(iter(kinds.values()))
-    chosen = top(ranking, n_features)
-    ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(len(chosen), 2))
+    chosen = largest(ranking, n_features)
     if not chosen:
         style.leave_empty(ax, "no feature is used")
-        return ax
+        return
     _bars(ax, {kind: shares[chosen] for kind, shares in kinds.items()})
-    names = [inputs.feature_name(ensemble, index) for index in chosen]
+    names = [inputs.feature_name(model, index) for index in chosen]
     ax.set_yticks(range(len(chosen)), names)
     ax.set_ylim(max(len(chosen), 3) - 0.45, -0.55)
     ax.tick_params(axis="y", length=0)
     ax.spines["bottom"].set_visible(False)
-    of = "" if ensemble.is_binary else ", all classes"
-    what = f"share of the votes{of}" if X is None else f"share{of}"
+    of = "" if model.is_binary else ", all classes"
+    what = f"share of the votes{of}" if len(kinds) == 1 else f"share{of}"
+    if contributions is not None and len(kinds) == 1:
+        style.legend_above(ax, [], [], title="contributions are the same in all rows")
     ax.set(xticks=[], xlabel=what + _rest(ranking, chosen))
-    return ax
 
 
 def _bars(ax: Axes, kinds: dict[str, np.ndarray]) -> None:

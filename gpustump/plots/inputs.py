@@ -14,7 +14,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.ensemble import Label, StumpEnsemble
-from gpustump.plots.style import NAME, words
+from gpustump.plots.style import words
 from gpustump.validation import as_array, check_weights
 from gpustump.weights import in_units
 
@@ -79,6 +79,27 @@ def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
     )
 
 
+def units_beside(sample_weight: Any, X: Array | None) -> np.ndarray | None:
+    """`units_of` the samples of X, if there are samples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are weights without samples, or they are not as `units_of` wants them.
+    """
+    if X is not None:
+        return units_of(sample_weight, X)
+    if sample_weight is not None:
+        raise ValueError("sample_weight is given without X; give both, or neither.")
+    return None
+
+
+def several(given: Any) -> list[Any]:
+    """A list of what is given, also where it is a single number or name."""
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    return [given] if is_one else list(given)
+
+
 def feature_pair(features: Iterable[int | str], index: Callable[[Any], int]) -> tuple[int, int]:
     """The indices of two features; `index` knows one feature's.
 
@@ -87,7 +108,9 @@ def feature_pair(features: Iterable[int | str], index: Callable[[Any], int]) -> 
     ValueError, TypeError
         If they are not two different features.
     """
-    given = [features] if isinstance(features, str) else list(features)
+    if not isinstance(features, Iterable):
+        raise TypeError(f"features must be two, such as (0, 1); got {features!r}.")
+    given = several(features)
     if len(given) != 2:
         raise ValueError(f"features must be two; got {given!r}.")
     first, second = map(index, given)
@@ -113,7 +136,7 @@ def feature_name(model: StumpEnsemble, feature: int) -> str:
         return f"feature {feature}"
     name = model.feature_names[feature]
     short = words(name)
-    if len(name) > NAME and sum(words(other) == short for other in model.feature_names) > 1:
+    if short != name and sum(words(other) == short for other in model.feature_names) > 1:
         return words(f"{feature}: {name}")
     return short
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 _TAILS = 6.0
@@ -9,6 +11,38 @@ _TAILS = 6.0
 
 _LARGEST = 1e150
 """Beyond this, Matplotlib's own arithmetic overflows."""
+
+
+_SMALLEST = 1e-280
+"""Axes that go no further from 0 than this are taken for empty by Matplotlib."""
+
+
+def unit(values: np.ndarray) -> float:
+    """The power of ten to draw a feature in: 1, unless Matplotlib could not draw most of it then.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+        In any order; those that are not finite do not count.
+    """
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    if not sizes.size:
+        return 1.0
+    large = float(np.quantile(sizes, 0.9, method="higher"))
+    if _SMALLEST <= large <= _LARGEST:
+        return 1.0
+    return 10.0 ** max(math.floor(math.log10(large)), -323)
+
+
+def in_unit(values: np.ndarray, unit: float) -> np.ndarray:
+    """Values as they are drawn; infinite where they are out of all proportion to the unit."""
+    with np.errstate(over="ignore"):
+        return values if unit == 1.0 else values / unit
+
+
+def unit_text(unit: float) -> str:
+    """What is said of it behind a feature's name."""
+    return "" if unit == 1.0 else f" (in units of {unit:.0e})"
 
 
 def span(values: np.ndarray, pad: float) -> tuple[float, float]:

@@ -72,23 +72,39 @@ def stump_lines(
     -----
     A stump is a line at a right angle to its feature's axis [Shalev-Shwartz and Ben-David 2014,
     Understanding Machine Learning, 10.1.1; weak learners under two weightings, as in the toy
-    example of Freund and Schapire 1999, A Short Introduction to Boosting].
+    example of Schapire and Freund 2012, Boosting: Foundations and Algorithms, chapter 1]. Values
+    too large or too small for Matplotlib are drawn in units of a power of ten, which is then named
+    on the axis.
     """
-    drawn = [stumps] if isinstance(stumps, Stump | Interval) else list(stumps)
+    drawn = _listed(stumps)
     pair = inputs.feature_pair(features, lambda feature: check_count(feature, "features", least=0))
     names = _checked_names(drawn, pair, labels)
     points, signs = _checked_points(X, y, pair)
     weights = _checked_weights(sample_weights, points, len(drawn))
     ax = style.tidy_axes(ax, 5.2, 4.6)
-    _set_limits(ax, drawn, pair, points)
+    units = _units(drawn, pair, points)
+    if points is not None:
+        points = np.stack([limits.in_unit(points[k], units[k]) for k in (0, 1)])
+    _set_limits(ax, drawn, pair, points, units)
     known: tuple[list[Any], list[str]] = ([], [])
     if points is not None and signs is not None:
         _draw_points(ax, points, signs, weights)
         known = _point_handles()
-    handles = [_draw_stump(ax, stump, pair, k, len(drawn)) for k, stump in enumerate(drawn)]
-    ax.set(xlabel=f"feature {pair[0]}", ylabel=f"feature {pair[1]}")
+    handles = [_draw_stump(ax, stump, pair, units, k, len(drawn)) for k, stump in enumerate(drawn)]
+    ax.set_xlabel(f"feature {pair[0]}{limits.unit_text(units[0])}")
+    ax.set_ylabel(f"feature {pair[1]}{limits.unit_text(units[1])}")
     style.legend_above(ax, handles + known[0], names + known[1], ncols=2)
-    return ax
+    return style.make_current(ax)
+
+
+def _listed(stumps: Any) -> list[Any]:
+    if isinstance(stumps, Stump | Interval):
+        return [stumps]
+    if not isinstance(stumps, Iterable):
+        raise TypeError(
+            f"stumps must be a Stump, an Interval, or an iterable of them; got {stumps!r}."
+        )
+    return list(stumps)
 
 
 def _checked_names(
@@ -161,13 +177,36 @@ def _on_host(values: Any) -> Any:
     return arrays.to_host(values) if arrays.is_array(values) else values
 
 
+def _known(
+    stumps: list[Stump | Interval], feature: int, values: np.ndarray | None, unit: float
+) -> np.ndarray:
+    """Where stumps cut a feature, and its values."""
+    found = np.asarray([at for s in stumps if s.feature == feature for at, _ in s.falls])
+    cuts = limits.in_unit(found.astype(np.float64), unit)
+    return cuts if values is None else np.concatenate([cuts, values])
+
+
+def _units(
+    stumps: list[Stump | Interval], pair: tuple[int, int], points: np.ndarray | None
+) -> tuple[float, float]:
+    """What the axes are drawn in."""
+    first, second = (
+        limits.unit(_known(stumps, feature, None if points is None else points[k], 1.0))
+        for k, feature in enumerate(pair)
+    )
+    return first, second
+
+
 def _set_limits(
-    ax: Axes, stumps: list[Stump | Interval], pair: tuple[int, int], points: np.ndarray | None
+    ax: Axes,
+    stumps: list[Stump | Interval],
+    pair: tuple[int, int],
+    points: np.ndarray | None,
+    units: tuple[float, float],
 ) -> None:
     """All samples and all cuts are in view."""
     for k, feature in enumerate(pair):
-        cuts = [at for s in stumps if s.feature == feature for at, _ in s.falls]
-        values = np.asarray(cuts if points is None else [*cuts, *points[k]], dtype=np.float64)
+        values = _known(stumps, feature, None if points is None else points[k], units[k])
         low, high = limits.span(values, 0.15 if points is None else 0.07)
         (ax.set_ylim if k else ax.set_xlim)(low, high)
 
@@ -181,9 +220,8 @@ def _draw_points(
         here = signs == sign
         x, y = points[:, here]
         areas = (weights[0] if weights else plain)[here]
-        ax.scatter(
-            x, y, areas, marker=marker, facecolor=face, edgecolor="black", linewidth=0.5, zorder=3
-        )
+        edge: Any = {"edgecolor": style.ink(), "linewidth": 0.5}
+        ax.scatter(x, y, areas, marker=marker, facecolor=face, zorder=3, **edge)
         for k, more in enumerate(weights[1:], start=1):
             ring: Any = {"edgecolor": _COLOURS[k], "linestyle": style.DASHES[k]}
             ax.scatter(
@@ -195,7 +233,7 @@ def _point_handles() -> tuple[list[Any], list[str]]:
     """What stands for the labels in a legend, whatever the points weigh."""
     from matplotlib.lines import Line2D
 
-    look: Any = {"linestyle": "", "markeredgecolor": "black", "markeredgewidth": 0.5}
+    look: Any = {"linestyle": "", "markeredgecolor": style.ink(), "markeredgewidth": 0.5}
     handles = [
         Line2D([], [], marker=marker, markerfacecolor=face, markersize=6, **look)
         for marker, face in _SHAPES.values()
@@ -203,20 +241,29 @@ def _point_handles() -> tuple[list[Any], list[str]]:
     return handles, ["label +1", "label −1"]
 
 
-def _draw_stump(ax: Axes, stump: Stump | Interval, pair: tuple[int, int], k: int, of: int) -> Any:
+def _draw_stump(
+    ax: Axes,
+    stump: Stump | Interval,
+    pair: tuple[int, int],
+    units: tuple[float, float],
+    k: int,
+    of: int,
+) -> Any:
     """Its lines, and arrows to the side of +1; returns what stands for it in a legend."""
     from matplotlib.lines import Line2D
 
-    look: dict[str, Any] = {"color": _COLOURS[k], "linestyle": style.DASHES[k], "linewidth": 1.7}
+    look = style.seen({"color": _COLOURS[k], "linestyle": style.DASHES[k], "linewidth": 1.7})
     if stump.is_constant:
         return Line2D([], [], linestyle="")
     is_upright = stump.feature == pair[0]
-    for cut, fall in stump.falls:
+    unit = units[0] if is_upright else units[1]
+    for at, fall in stump.falls:
+        cut = float(limits.in_unit(np.asarray(at), unit))
         if not np.isfinite(cut):
             continue
         (ax.axvline if is_upright else ax.axhline)(cut, zorder=5, gid=f"stump {k}", **look)
         for along in (0.03 + 0.05 * k, 0.97 - 0.05 * (of - 1 - k)):
-            _arrow(ax, cut, along, is_upright=is_upright, goes_up=fall < 0, colour=_COLOURS[k])
+            _arrow(ax, cut, along, is_upright=is_upright, goes_up=fall < 0, colour=look["color"])
     return Line2D([], [], **look)
 
 
@@ -243,7 +290,7 @@ def _arrow(
         xycoords="axes fraction",
         color=colour,
         fontsize="x-small",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.8},
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6, "alpha": 0.8},
         ha="center" if not is_upright else ("left" if goes_up else "right"),
         va="center" if is_upright else ("bottom" if goes_up else "top"),
         zorder=5,

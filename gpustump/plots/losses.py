@@ -47,7 +47,9 @@ def weighted_loss(
     -----
     F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
     `gpustump.losses.weighted_losses`: exact, with its steps at the values of the samples. The mark
-    is the stump that training chooses on this feature; at the edge, it is a constant one.
+    is the stump that training chooses on this feature; at the edge, it is a constant one. Values
+    too large or too small for Matplotlib are drawn in units of a power of ten, which is then named
+    on the axis.
     """
     X = check_table(X)
     index = check_count(feature, "feature", least=0)
@@ -55,24 +57,26 @@ def weighted_loss(
         raise ValueError(f"feature must be below {X.shape[1]}, the width of X; got {feature!r}.")
     found = weighted_losses(X[:, index], y, sample_weight)
     ax = style.tidy_axes(ax)
-    low, high = limits.span(found.values, 0.08)
+    unit = limits.unit(found.values)
+    values = limits.in_unit(found.values, unit)
+    low, high = limits.span(values, 0.08)
     style.chance_line(ax)
     for polarity, errors, colour, dashes in (
         ("+1", found.errors, style.BLUE, style.DASHES[0]),
         ("−1", found.opposite_errors, style.VERMILION, style.DASHES[1]),
     ):
         ax.plot(
-            *_corners(found.values, errors, low, high),
+            *_corners(values, errors, low, high),
             color=colour,
             linestyle=dashes,
             linewidth=1.6,
             label=f"polarity {polarity}: says {polarity} where x ≤ b",
         )
-    ax.set(xlim=(low, high), ylim=(0, 1), xlabel=f"threshold b on feature {index}")
-    ax.set_ylabel("weighted error")
-    _mark_least(ax, found, (low, high))
+    ax.set(xlim=(low, high), ylim=(0, 1), ylabel="weighted error")
+    ax.set_xlabel(f"threshold b on feature {index}{limits.unit_text(unit)}")
+    _mark_least(ax, found, unit, (low, high))
     style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
-    return ax
+    return style.make_current(ax)
 
 
 def _corners(
@@ -83,11 +87,11 @@ def _corners(
     return np.repeat(edges, 2)[1:-1], np.repeat(errors, 2)
 
 
-def _mark_least(ax: Axes, found: Losses, view: tuple[float, float]) -> None:
+def _mark_least(ax: Axes, found: Losses, unit: float, view: tuple[float, float]) -> None:
     """A point at the choice; the legend says what it is."""
     threshold, polarity, error = found.least()
     where = f"at b = {threshold:.4g}" if np.isfinite(threshold) else "constant"
     text = f"least: {error:.4g}, {where}, polarity {polarity:+d}".replace("-", "−")
-    at = float(np.clip(threshold, *view))
-    look: Any = {"color": style.BLACK, "linestyle": "", "clip_on": False, "zorder": 5}
+    at = float(np.clip(limits.in_unit(np.asarray(threshold), unit), *view))
+    look: Any = {"color": style.ink(), "linestyle": "", "clip_on": False, "zorder": 5}
     ax.plot([at], [error], marker="o", label=text, gid="least", **look)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.ensemble import Label
+from gpustump.arrays import Array
+from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.labels import class_numbers
 from gpustump.plots import inputs, style
 from gpustump.theory import normalised_margins
-from gpustump.validation import check_count
+from gpustump.validation import brought_beside, check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +35,8 @@ def margin_distribution(
     X: Any,
     y: Any,
     *,
-    rounds: Iterable[int] | None = None,
+    rounds: int | Iterable[int] | None = None,
+    sample_weight: Any = None,
     label: Label | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -45,8 +48,10 @@ def margin_distribution(
     X : array or frame (n_samples, n_features)
     y : array (n_samples,)
         Labels of the model's classes.
-    rounds : iterable of int, optional
+    rounds : int or iterable of int, optional
         At most 5 numbers; 5, 100 and all by default, as far as there are so many.
+    sample_weight : array (n_samples,), optional
+        What the samples count; those of weight 0 take no part.
     label : bool, int, float or str, optional
         With more than two classes, the class whose margins against the rest are meant.
     ax : matplotlib Axes, optional
@@ -66,34 +71,41 @@ def margin_distribution(
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
-    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta. Left of 0 are
-    the samples that the vote gets wrong.
+    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, as
+    `gpustump.theory.share_below` counts it. Left of 0 are the samples that the vote gets wrong.
     """
     ensemble = inputs.model_of(model)
     number = ensemble.member_index(label)
     chosen = _chosen(rounds, len(ensemble.members[number]))
     X = inputs.table_of(model, X)
+    signs = _signs(ensemble, number, y, X)
+    units = inputs.units_of(sample_weight, X)
+    one = inputs.alone(ensemble, number)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
     for count, look in reversed(list(zip(chosen[::-1], _LOOKS, strict=False))):
-        margins = arrays.to_host(normalised_margins(ensemble.truncated(count), X, y))
-        column = margins if ensemble.is_binary else margins[:, number]
+        margins = arrays.to_host(normalised_margins(one.truncated(count), X, signs))
         rounds_text = f"{count} round{'s' * (count != 1)}"
-        ax.plot(*_corners(column), label=rounds_text, **look)
-    ax.set(
-        xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel="share of the samples with that margin or less"
-    )
+        ax.plot(*_corners(margins, units), label=rounds_text, **style.seen(look))
+    of = "the samples" if sample_weight is None else "the weight"
+    ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
     against = "" if ensemble.is_binary else f", {inputs.score_name(ensemble, label)} against rest"
     ax.set_xlabel(f"normalised margin{against}")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
-    return ax
+    return style.make_current(ax)
 
 
-def _chosen(rounds: Iterable[int] | None, n_rounds: int) -> list[int]:
+def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
+    """+1 for the samples of the member's own class, -1 for the rest, beside X."""
+    own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
+    return brought_beside(np.where(own, 1, -1), X)
+
+
+def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:
     """Numbers of rounds, increasing."""
     if rounds is None:
         return sorted({min(count, n_rounds) for count in (*_ROUNDS, n_rounds)})
-    chosen = sorted({check_count(count, "rounds", least=0) for count in rounds})
+    chosen = sorted({check_count(count, "rounds", least=0) for count in inputs.several(rounds)})
     if not 1 <= len(chosen) <= len(_LOOKS):
         raise ValueError(f"rounds must be 1 to {len(_LOOKS)} numbers; got {len(chosen)}.")
     if chosen[-1] > n_rounds:
@@ -101,9 +113,15 @@ def _chosen(rounds: Iterable[int] | None, n_rounds: int) -> list[int]:
     return chosen
 
 
-def _corners(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cumulative distribution from -1 to 1: it rises at each margin."""
-    values, counts = np.unique(margins, return_counts=True)
-    shares = np.concatenate([[0], np.cumsum(counts)]) / len(margins)
+def _corners(margins: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The cumulative distribution from -1 to 1: it rises at each margin.
+
+    Shares are ratios of Python's integers, rounded once, as `share_below` has them.
+    """
+    values, at = np.unique(margins[units > 0], return_inverse=True)
+    masses = np.zeros(len(values), dtype=np.int64)
+    np.add.at(masses, at, units[units > 0])
+    upto = np.cumsum(masses).tolist()
+    shares = [0.0, *(mass / upto[-1] for mass in upto)]
     edges = np.concatenate([[-1.0], values, [1.0]])
     return np.repeat(edges, 2)[1:-1], np.repeat(shares, 2)

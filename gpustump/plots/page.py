@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from gpustump.ensemble import Label, StumpEnsemble
 from gpustump.plots import inputs, style
-from gpustump.plots.importances import importances
+from gpustump.plots.importances import draw_shares
 from gpustump.plots.rounds import draw_model
-from gpustump.plots.shapes import importances_of, shape_functions, top
+from gpustump.plots.shapes import contributions_of, draw_panels, top
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _PANELS = 6
@@ -22,7 +23,12 @@ _LINE = 110
 
 
 def overview(
-    model: Any, *, X: Any = None, label: Label | None = None, figure: Figure | None = None
+    model: Any,
+    X: Any = None,
+    *,
+    sample_weight: Any = None,
+    label: Label | None = None,
+    figure: Figure | None = None,
 ) -> Figure:
     """Draw a model on one page.
 
@@ -32,6 +38,8 @@ def overview(
         A model's file is enough: `StumpEnsemble.load(path)`.
     X : array or frame (n_samples, n_features), optional
         Samples, for the distributions below the shape functions and for what features contribute.
+    sample_weight : array (n_samples,), optional
+        What the samples count.
     label : bool, int, float or str, optional
         With more than two classes, the class whose shape functions and rounds are drawn; the first
         by default. The importances are those of all classes.
@@ -59,25 +67,32 @@ def overview(
     if label is None and not ensemble.is_binary:
         label = ensemble.classes[0]
     number = ensemble.member_index(label)
-    shares = importances_of(model, inputs.alone(ensemble, number), X)
-    n_rows = 1 if len(top(shares, _PANELS)) <= 3 else 2
-    height = (2.5 if X is None else 2.9) * n_rows
+    X = None if X is None else inputs.table_of(model, X)
+    units = inputs.units_beside(sample_weight, X)
+    contributions = contributions_of(ensemble, X, sample_weight)
+    one = ensemble if ensemble.is_binary else inputs.alone(ensemble, number)
+    of_one = contributions if one is ensemble else contributions_of(one, X, sample_weight)
+    chosen = top(one, of_one, _PANELS)
+    heights = (2.5 if X is None else 2.9) * (1 if len(chosen) <= 3 else 2), 3.3 if chosen else 1.6
     if figure is None:
-        figure = style.new_figure(10.0, height + 3.9)
+        figure = style.new_figure(10.0, sum(heights) + 0.6)
     figure.suptitle(_title(ensemble), fontsize="large", x=0.01, ha="left")
-    above, below = figure.subfigures(2, 1, height_ratios=(height, 3.3), squeeze=False)[:, 0]
-    shape_functions(model, X=X, n_features=_PANELS, label=label, figure=above)
-    left, right = below.subplots(1, 2)
-    importances(model, X, n_features=8 if X is None else 6, ax=left)
-    style.tidy_axes(right)
-    draw_model(right, ensemble.members[number])
-    if len(ensemble.members[number]):
-        against = (
-            "" if ensemble.is_binary else f", {inputs.score_name(ensemble, label)} against rest"
-        )
-        right.set_ylabel(f"error{against}")
-        style.legend_above(right, *right.get_legend_handles_labels(), ncols=1)
+    above, below = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
+    draw_panels(ensemble, chosen, label, X, units, above)
+    left, right = (style.tidy_axes(ax) for ax in below.subplots(1, 2))
+    draw_shares(left, ensemble, None if X is None else contributions, 8 if X is None else 6)
+    _draw_rounds(right, ensemble, number)
     return figure
+
+
+def _draw_rounds(ax: Axes, model: StumpEnsemble, number: int) -> None:
+    """What the rounds of a member tell, and whose they are."""
+    draw_model(ax, model.members[number])
+    if not len(model.members[number]):
+        return
+    name = inputs.class_name(model.classes[number])
+    ax.set_ylabel("error" if model.is_binary else f"error, {name} against rest")
+    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
 
 
 def _title(model: StumpEnsemble) -> str:

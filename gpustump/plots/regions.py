@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.ensemble import StumpEnsemble
+from gpustump.ensemble import Member, StumpEnsemble
 from gpustump.labels import class_numbers
 from gpustump.plots import inputs, limits, style
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 _LIGHTNESS = (0.72, 0.93, 0.58, 0.84, 0.66, 0.78, 0.5, 0.88)
 """As many as there are markers, and one more than colours: no two of 56 classes look the same."""
 
-_MOST_LINES = 60
-"""Of more thresholds, the thin lines would be an area; then there are none."""
+_CELLS = 2000
+"""So many cells at most along an axis; no screen shows more."""
 
 
 def decision_regions(
@@ -71,8 +72,11 @@ def decision_regions(
 
     Notes
     -----
-    The picture of Freund and Schapire (1999), A Short Introduction to Boosting, and of
-    scikit-learn's AdaBoost examples. A boundary belongs to the cell on its left, or below.
+    The picture of the toy example of Schapire and Freund (2012), Boosting: Foundations and
+    Algorithms, chapter 1, and of scikit-learn's AdaBoost examples. A boundary belongs to the cell
+    on its left, or below. Of thresholds closer than 1/2000 of the picture's range, one stands for
+    all. Values too large or too small for Matplotlib are drawn in units of a power of ten, which is
+    then named on the axis.
     """
     ensemble = inputs.model_of(model)
     pair = inputs.feature_pair(features, ensemble.feature_index)
@@ -83,16 +87,32 @@ def decision_regions(
     points = None if table is None else [inputs.column_of(table, feature) for feature in pair]
     numbers = None if y is None else class_numbers(ensemble.classes, y, table)
     ax = style.tidy_axes(ax, 5.2, 4.6)
-    xx0, xx1 = (
-        _edges(ensemble, feature, None if points is None else points[k])
+    first, second = (
+        _axis(ensemble, feature, None if points is None else points[k])
         for k, feature in enumerate(pair)
     )
-    response = _response(ensemble, pair, (xx0, xx1), held)
-    _draw_cells(ax, xx0, xx1, response, len(ensemble.classes))
+    response = _response(ensemble, pair, (first.ends, second.ends), held)
+    _draw_cells(ax, first.edges, second.edges, response, len(ensemble.classes))
     if points is not None:
-        _draw_points(ax, points, numbers)
-    _label(ax, ensemble, pair, numbers, has_held=_uses_others(ensemble, pair))
-    return ax
+        shown = [limits.in_unit(points[k], axis.unit) for k, axis in enumerate((first, second))]
+        _draw_points(ax, shown, numbers)
+    _label(ax, ensemble, numbers)
+    ax.set(xlabel=first.name, ylabel=second.name)
+    return style.make_current(ax)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A feature's axis.
+
+    `edges` (n_cells + 1,) are where cells begin and end, in the unit that they are drawn in, and
+    `ends` (n_cells,) their upper ends as the model knows them.
+    """
+
+    name: str
+    unit: float
+    edges: np.ndarray
+    ends: np.ndarray
 
 
 def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
@@ -119,47 +139,74 @@ def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.nd
     return row
 
 
-def _edges(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> np.ndarray:
-    """Where cells begin and end: both ends of the picture, and all thresholds between them."""
+def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axis:
+    """From one end of the picture to the other, with all thresholds between them."""
     found = [t.thresholds for m in model.members for t in m.tables[1] if t.feature == feature]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
-    if values is None:
-        low, high = limits.span(thresholds, 0.15)
-    else:
-        low, high = limits.span(values, 0.04)
-    inside = thresholds[(thresholds > low) & (thresholds < high)]
-    return np.concatenate([[low], inside, [high]])
+    known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
+    unit = limits.unit(known)
+    low, high = limits.span(limits.in_unit(known, unit), pad)
+    drawn = limits.in_unit(thresholds, unit)
+    is_inside = (drawn > low) & (drawn < high)
+    kept = _apart(drawn[is_inside], (high - low) / _CELLS)
+    edges = np.concatenate([[low], drawn[is_inside][kept], [high]])
+    with np.errstate(over="ignore"):  # at the end of all numbers, the last end is infinite
+        ends = np.append(thresholds[is_inside][kept], high * unit)
+    return _Axis(inputs.feature_name(model, feature) + limits.unit_text(unit), unit, edges, ends)
+
+
+def _apart(values: np.ndarray, least: float) -> list[int]:
+    """The places of increasing values of which none is closer than so much to the one before."""
+    kept, at = [], 0
+    while at < len(values):
+        kept.append(at)
+        at = max(at + 1, int(np.searchsorted(values, values[at] + least)))
+    return kept
 
 
 def _response(
-    model: StumpEnsemble, pair: tuple[int, int], edges: tuple[np.ndarray, np.ndarray], row: Any
+    model: StumpEnsemble, pair: tuple[int, int], ends: tuple[np.ndarray, np.ndarray], row: Any
 ) -> np.ndarray:
     """The class number of each cell, (cells along x1, cells along x0).
 
     A cell's upper end stands for all of it: a threshold belongs to its left. Sums of votes are
-    exact in any order, so these are the model's own predictions.
+    exact in any order, so these are the model's own predictions; of equal scores the first wins.
     """
-    scores = []
-    for member in model.members:
-        constant, tables = member.tables
-        score = np.full((len(edges[1]) - 1, len(edges[0]) - 1), constant)
-        for table in tables:
-            if table.feature == pair[0]:
-                score += table.look_up(edges[0][1:])[np.newaxis, :]
-            elif table.feature == pair[1]:
-                score += table.look_up(edges[1][1:])[:, np.newaxis]
-            else:
-                score += float(table.look_up(row[table.feature : table.feature + 1])[0])
-        scores.append(score.ravel())
-    joined = scores[0] if model.is_binary else np.stack(scores, axis=1)
-    numbers: np.ndarray = model.class_indices(joined)
-    return numbers.reshape(len(edges[1]) - 1, len(edges[0]) - 1)
+    best = _scores(model.members[0], pair, ends, row)
+    if model.is_binary:
+        return (best > 0).astype(np.int64)
+    numbers = np.zeros(best.shape, dtype=np.int64)
+    for number, member in enumerate(model.members[1:], start=1):
+        score = _scores(member, pair, ends, row)
+        numbers[score > best] = number
+        np.maximum(best, score, out=best)
+    return numbers
+
+
+def _scores(
+    member: Member, pair: tuple[int, int], ends: tuple[np.ndarray, np.ndarray], row: np.ndarray
+) -> np.ndarray:
+    """A member's score in each cell."""
+    constant, tables = member.tables
+    score = np.full((len(ends[1]), len(ends[0])), constant)
+    for table in tables:
+        if table.feature == pair[0]:
+            score += table.look_up(ends[0])[np.newaxis, :]
+        elif table.feature == pair[1]:
+            score += table.look_up(ends[1])[:, np.newaxis]
+        else:
+            score += float(table.look_up(row[table.feature : table.feature + 1])[0])
+    return score
 
 
 def _draw_cells(
     ax: Axes, xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray, n_classes: int
 ) -> None:
-    """Tinted cells, thin lines at the thresholds, a line where two classes meet."""
+    """Tinted cells, and a line where two classes meet.
+
+    Cells have edges of their own colour, as programs that show vector graphics leave gaps between
+    areas, which would look like boundaries.
+    """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
@@ -172,11 +219,10 @@ def _draw_cells(
         cmap=ListedColormap(tints),
         norm=BoundaryNorm(np.arange(n_classes + 1) - 0.5, n_classes),
         zorder=0,
+        edgecolors="face",
+        linewidth=0.3,
         rasterized=response.size > 10**4,
     )
-    for edges, line in ((xx0[1:-1], ax.axvline), (xx1[1:-1], ax.axhline)):
-        for edge in edges if len(edges) <= _MOST_LINES else ():
-            line(edge, color="white", linewidth=0.5, zorder=1)
     ax.add_collection(
         LineCollection(
             list(_boundaries(xx0, xx1, response)), colors="#333333", linewidths=1.1, zorder=2
@@ -216,14 +262,8 @@ def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None)
         style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
 
 
-def _label(
-    ax: Axes,
-    model: StumpEnsemble,
-    pair: tuple[int, int],
-    numbers: np.ndarray | None,
-    *,
-    has_held: bool,
-) -> None:
+def _label(ax: Axes, model: StumpEnsemble, numbers: np.ndarray | None) -> None:
+    """What the areas and points stand for."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -244,8 +284,6 @@ def _label(
     names = [inputs.class_name(label) for label in model.classes]
     title = "predicted" if numbers is None else "predicted (area), true (point)"
     style.legend_above(ax, handles, names, title=title, alignment="left")
-    first, second = (inputs.feature_name(model, feature) for feature in pair)
-    ax.set(xlabel=first, ylabel=second)
 
 
 def _colour(number: int) -> str:

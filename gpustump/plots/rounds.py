@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump import arrays
+from gpustump.arrays import Array
 from gpustump.boosting import Round
 from gpustump.ensemble import Label, Member, StumpEnsemble
 from gpustump.labels import class_numbers
 from gpustump.plots import inputs, style
+from gpustump.tables import StepTable
 from gpustump.theory import edge_bounds, training_bounds
 
 if TYPE_CHECKING:
@@ -28,10 +30,29 @@ class _Curve:
     look: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Coded:
+    """A feature of samples as the places of its values among the thresholds of a model.
+
+    Attributes
+    ----------
+    ends : ndarray (k + 1,) of float64
+        A value for each step, its upper end, and NaN for missing ones.
+    steps : ndarray (n_samples,) of the narrowest unsigned integers that hold k
+        Which of them stands for each sample.
+    """
+
+    ends: np.ndarray
+    steps: np.ndarray
+
+
 _TRAINING = {"color": style.BLUE, "linestyle": style.DASHES[1], "linewidth": 1.6, "zorder": 4}
 _HELD_OUT = {"color": style.VERMILION, "linestyle": style.DASHES[0], "linewidth": 1.8}
 _BOUND = {"color": style.BLACK, "linestyle": style.DASHES[2], "linewidth": 1.4}
 _BY_EDGES = {"color": style.GREY, "linestyle": style.DASHES[3], "linewidth": 0.9}
+
+_MARKERS = {"training": "o", "held-out": "s", "bound": "^", "by edges": "v"}
+"""Of curves with few rounds; a line of one point would not be seen."""
 
 
 def error_curve(
@@ -58,7 +79,8 @@ def error_curve(
         What they count.
     label : bool, int, float or str, optional
         With more than two classes, the class whose member's rounds are meant; errors are then its
-        own, of the class against the rest.
+        own, of the class against the rest. If it is left out, the error of the whole model on X is
+        drawn alone: no edges and no bound, as those are the members' own.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip of edges takes a part of it.
 
@@ -78,7 +100,8 @@ def error_curve(
     -----
     The figure of COS 511, lecture 11, and of Schapire, Freund, Bartlett and Lee (1998), section 1:
     does the held-out error still fall when the training error no longer does? Each curve is marked
-    where it first has its least value.
+    where it first has its least value. The least held-out error was picked on the samples that it
+    is the error of, so it is optimistic: choose rounds on some samples, and judge on others.
 
     The bound is the product of the rounds' normalisers, `Round.training_bound`; with AdaBoost's own
     votes, exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker one by the edges g alone [Freund and
@@ -90,23 +113,45 @@ def error_curve(
             f"classifier must be a fitted AdaBoostClassifier, whose rounds_ are drawn; got "
             f"{type(classifier).__name__}."
         )
-    number = model.member_index(label)
-    rounds = classifier.rounds_[number]
-    curves = [_Curve("training", np.asarray([one.training_error for one in rounds]), _TRAINING)]
+    is_of_all = label is None and X is not None and not model.is_binary
+    number = None if is_of_all else model.member_index(label)
     held_out = _held_out(classifier, model, number, X, y, sample_weight)
+    rounds = () if number is None else classifier.rounds_[number]
+    has_curves = held_out.size > 0 if number is None else len(rounds) > 0
+    ax = style.tidy_axes(ax, 6.0, 4.6 if has_curves else 1.6)
+    if not has_curves:
+        style.leave_empty(ax, "no stump is better than chance")
+    elif number is None:
+        _draw_whole(ax, held_out)
+        ax.set_ylabel(f"error, all {len(model.classes)} classes")
+    else:
+        _draw_member(ax, rounds, held_out)
+        name = inputs.score_name(model, label)
+        ax.set_ylabel("error" if model.is_binary else f"error,\n{name} against the rest")
+    return style.make_current(ax)
+
+
+def _draw_whole(ax: Axes, held_out: np.ndarray) -> None:
+    """The error of a model of several members."""
+    curves = [_Curve("held-out", held_out, _HELD_OUT)]
+    _draw_errors([ax], curves)
+    _set_top(ax, curves)
+    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
+    style.rounds_axis(ax, len(held_out))
+
+
+def _draw_member(ax: Axes, rounds: Sequence[Round], held_out: np.ndarray) -> None:
+    """A member's errors, bounds and edges."""
+    curves = [_Curve("training", np.asarray([one.training_error for one in rounds]), _TRAINING)]
     if held_out.size:
         curves.append(_Curve("held-out", held_out, _HELD_OUT))
-    ax = style.tidy_axes(ax, 6.0, 4.6)
-    if not rounds:
-        style.leave_empty(ax, "no stump is better than chance")
-        return ax
     strip = style.strip_below(ax, 0.26)
-    _draw_errors(ax, strip, curves, rounds)
+    _draw_errors([ax, strip], curves)
+    bounds = _draw_bounds(ax, rounds)
+    _set_top(ax, curves, float(bounds.min()))
+    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
     _draw_edges(strip, [one.edge for one in rounds])
     style.rounds_axis(strip, max(len(curve.values) for curve in curves))
-    against = "" if model.is_binary else f",\n{inputs.score_name(model, label)} against the rest"
-    ax.set_ylabel(f"error{against}")
-    return ax
 
 
 def draw_model(ax: Axes, member: Member) -> None:
@@ -142,69 +187,127 @@ def draw_model(ax: Axes, member: Member) -> None:
 
 
 def held_out_errors(
-    model: StumpEnsemble, number: int, X: Any, y: Any, sample_weight: Any = None
+    model: StumpEnsemble, number: int | None, X: Array, y: Any, sample_weight: Any = None
 ) -> np.ndarray:
-    """A member's error on samples after 1, 2, ... rounds, (n_rounds,) of float64.
+    """The error on samples after 1, 2, ... rounds, (n_rounds,) of float64.
 
-    Scores are added up stump by stump, one column at a time. X is an array, not a frame.
+    Of a member, or of the whole model if `number` is None. X is an array, not a frame.
     """
-    own = 1 if model.is_binary else number
-    is_positive = class_numbers(model.classes, y, X) == own
+    members = model.members if number is None else (model.members[number],)
+    true = class_numbers(model.classes, y, X)
+    if number is not None:
+        true = (true == (1 if model.is_binary else number)).astype(np.int64)
     units = inputs.units_of(sample_weight, X)
-    mass = int(units.sum())
-    member, columns = model.members[number], dict[int, np.ndarray]()
-    score, errors = np.zeros(len(units)), np.zeros(len(member))
-    for k, (stump, vote) in enumerate(zip(member.stumps, member.votes, strict=True)):
-        if stump.feature not in columns:
-            columns[stump.feature] = inputs.column_of(X, stump.feature)
-        with np.errstate(all="ignore"):
-            score += arrays.to_host(stump.on_values(columns[stump.feature])) * vote
-        errors[k] = int(units[(score > 0) != is_positive].sum()) / mass
-    return errors
+    mass, is_weighted = int(units.sum()), bool((units != 1).any())
+    errors = []
+    for scores in _staged_scores(members, X):
+        wrong = (scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)) != true
+        lost = units.sum(where=wrong) if is_weighted else np.count_nonzero(wrong)
+        errors.append(int(lost) / mass)
+    return np.asarray(errors)
+
+
+def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
+    """Scores after 1, 2, ... rounds, (n_members, n_samples), in an array that is used again.
+
+    They are added up stump by stump, as `StumpEnsemble.staged_decision_function` does it, so they
+    are the same to the last bit; but each column is compared with thresholds once only.
+    """
+    columns = _coded_columns(members, X)
+    scores = np.zeros((len(members), X.shape[0]))
+    for k in range(max(map(len, members))):
+        for member, score in zip(members, scores, strict=True):
+            if k >= len(member):
+                continue
+            stump, vote = member.stumps[k], member.votes[k]
+            if stump.is_constant:
+                score += stump.polarity * vote
+            else:
+                column = columns[stump.feature]
+                with np.errstate(all="ignore"):
+                    votes = arrays.to_host(stump.on_values(column.ends)) * vote
+                score += votes[column.steps]
+        yield scores
+
+
+def _coded_columns(members: Sequence[Member], X: Array) -> dict[int, _Coded]:
+    """Each feature in use, by the thresholds of all members, one column after the other."""
+    found = dict[int, list[np.ndarray]]()
+    for member in members:
+        for table in member.tables[1]:
+            found.setdefault(table.feature, []).append(table.thresholds)
+    return {feature: _coded(X, feature, np.concatenate(of)) for feature, of in found.items()}
+
+
+def _coded(X: Array, feature: int, thresholds: np.ndarray) -> _Coded:
+    ends = np.unique(thresholds)
+    with arrays.computing_on(X), np.errstate(all="ignore"):
+        steps = arrays.to_host(
+            StepTable(feature, ends, np.zeros(len(ends)), 0.0).steps_of(X[:, feature])
+        )
+    return _Coded(np.append(ends, np.nan), steps.astype(np.min_scalar_type(len(ends))))
 
 
 def _held_out(
-    classifier: Any, model: StumpEnsemble, number: int, X: Any, y: Any, sample_weight: Any
+    classifier: Any, model: StumpEnsemble, number: int | None, X: Any, y: Any, sample_weight: Any
 ) -> np.ndarray:
     if (X is None) != (y is None):
         raise ValueError("X and y must be given together: the held-out samples and their labels.")
     if X is None:
-        if sample_weight is not None:
-            raise ValueError("sample_weight is given without X; give both, or neither.")
+        inputs.units_beside(sample_weight, None)
         return np.asarray(classifier.held_out_errors_[number])
     return held_out_errors(model, number, inputs.table_of(classifier, X), y, sample_weight)
 
 
-def _draw_errors(ax: Axes, strip: Axes, curves: list[_Curve], rounds: Sequence[Round]) -> None:
-    """Curves of errors with their least points, and the bounds."""
-    n_rounds = len(rounds)
+def _draw_errors(axes: Sequence[Axes], curves: Sequence[_Curve]) -> None:
+    """Curves of errors with their least points, which all axes show."""
+    ax = axes[0]
     for curve, size in zip(curves, (9, 6), strict=False):  # one mark does not hide the other
         at = int(np.argmin(curve.values))
-        least = float(curve.values[at])
-        numbers = np.arange(1, len(curve.values) + 1)
-        text = f"{curve.name} error: least {least:.3g}, first in round {at + 1}"
-        ax.plot(numbers, curve.values, label=text, marker=_marker(n_rounds), ms=3, **curve.look)
-        colour = curve.look["color"]
-        ax.plot([at + 1], [least], "o", color=colour, mec="white", ms=size, clip_on=False, zorder=6)
-        for axes in (ax, strip):
-            axes.axvline(at + 1, color=colour, linewidth=0.7, linestyle=curve.look["linestyle"])
-    numbers = np.arange(1, n_rounds + 1)
+        least, last = float(curve.values[at]), float(curve.values[-1])
+        _draw_by_round(
+            ax,
+            curve.values,
+            curve.name,
+            label=f"{curve.name} error: {last:.3g} at the end, least {least:.3g} in round {at + 1}",
+            **curve.look,
+        )
+        look: Any = {"color": curve.look["color"], "mec": ax.get_facecolor(), "clip_on": False}
+        ax.plot([at + 1], [least], _MARKERS[curve.name], ms=size, zorder=6, **look)
+        for one in axes:
+            look = {"color": curve.look["color"], "linestyle": curve.look["linestyle"]}
+            one.axvline(at + 1, linewidth=0.7, **look)
+
+
+def _draw_bounds(ax: Axes, rounds: Sequence[Round]) -> np.ndarray:
+    """The bound on the training error by round, and the weaker one where it holds."""
     bounds = np.asarray([one.training_bound for one in rounds])
-    ax.plot(numbers, bounds, label=r"$\prod Z_t$, bounds the training error", **_BOUND)
+    text = r"product of the normalisers, $\prod Z_t$: bounds the training error"
+    _draw_by_round(ax, bounds, "bound", label=text, **style.seen(_BOUND))
     weaker = edge_bounds([one.error for one in rounds])
     if (bounds <= weaker * (1 + 1e-9)).all():  # not so with every learning rate
-        ax.plot(numbers, weaker, label=r"$\exp(-2 \sum g_t^2)$, weaker", **_BY_EDGES)
+        text = r"by the edges alone, $\exp(-2 \sum g_t^2)$: weaker"
+        _draw_by_round(ax, weaker, "by edges", label=text, **_BY_EDGES)
+    return bounds
+
+
+def _draw_by_round(ax: Axes, values: np.ndarray, kind: str, **look: Any) -> None:
+    marker = _MARKERS[kind] if len(values) < style.LONG else ""
+    ax.plot(np.arange(1, len(values) + 1), values, marker=marker, ms=3, **look)
+
+
+def _set_top(ax: Axes, curves: Sequence[_Curve], bound: float = 0.0) -> None:
+    """The scale of errors; a bound is in view at its least at any rate."""
     highest = max(float(curve.values.max()) for curve in curves)
-    top = max(2.2 * highest, 1.1 * float(bounds.min()), 0.01)
+    top = max(2.2 * highest, 1.1 * bound, 0.01)
     ax.set_ylim(0, top if top < 0.6 else 1.0)
-    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
 
 
 def _draw_edges(strip: Axes, edges: Sequence[float]) -> None:
     strip.plot(
         np.arange(1, len(edges) + 1),
         edges,
-        color=style.BLACK,
+        color=style.ink(),
         linewidth=0.9,
         marker=_marker(len(edges)),
         markersize=3,

@@ -1,9 +1,9 @@
 """What all pictures look like, and where Matplotlib comes in.
 
 Colours are Okabe and Ito's, and never the only difference: lines differ in their dashes, points in
-their shapes, and areas in lightness, so that a grey print says the same. Sizes of text are relative
-to the caller's own. Only this file imports Matplotlib, and only inside functions, so that the other
-files can be imported without it.
+their shapes, and areas in lightness, so that a grey print says the same. Black is the caller's own
+colour of text, and sizes of text are relative to the caller's. Matplotlib is imported inside
+functions only, so that these files can be imported without it.
 """
 
 from __future__ import annotations
@@ -47,12 +47,46 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def tidy_axes(ax: Axes | None, width: float = 5.6, height: float = 3.8) -> Axes:
-    """The axes to draw on, new ones if there are none, without what holds no information."""
+    """The axes to draw on, new ones if there are none, without what holds no information.
+
+    Raises
+    ------
+    TypeError
+        If `ax` is not one Axes with x and y.
+    ImportError
+        If Matplotlib is missing.
+    """
     if ax is None:
         ax = new_figure(width, height).add_subplot()
+    elif not _has_two_dimensions(ax):
+        raise TypeError(f"ax must be one Matplotlib Axes with x and y; got {ax!r}.")
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize="small")
     return ax
+
+
+def _has_two_dimensions(ax: object) -> bool:
+    from matplotlib.axes import Axes
+
+    return isinstance(ax, Axes) and {"top", "right"} <= {*ax.spines} and not hasattr(ax, "zaxis")
+
+
+def make_current(ax: Axes) -> Axes:
+    """Let `plt.title()` and the like mean these axes, and not a strip below them."""
+    ax.figure.sca(ax)
+    return ax
+
+
+def ink() -> str:
+    """The caller's colour of text, which can be seen on the caller's background."""
+    from matplotlib import rcParams
+
+    return str(rcParams["text.color"])
+
+
+def seen(look: Any) -> dict[str, Any]:
+    """How a line looks; in ink, if it is black here."""
+    return {**look, "color": ink()} if look["color"] == BLACK else dict(look)
 
 
 def strip_below(ax: Axes, share: float) -> Axes:
@@ -68,13 +102,34 @@ def strip_below(ax: Axes, share: float) -> Axes:
         low = place.height * share
         ax.set_position((place.x0, place.y0 + low, place.width, place.height - low))
         strip = figure.add_axes((place.x0, place.y0, place.width, low * (1 - gap)), sharex=ax)
+    return under(ax, tidy_axes(strip))
+
+
+def under(ax: Axes, strip: Axes) -> Axes:
+    """The strip, which now has the x axis of both."""
     ax.tick_params(labelbottom=False)
-    return tidy_axes(strip)
+    ax.xaxis.offsetText.set_visible(False)
+    return strip
+
+
+def few_ticks(ax: Axes) -> None:
+    """So few ticks on the x axis, and such short ones, that they have room in a small panel."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+    formatter = ScalarFormatter(useMathText=True)
+    formatter.set_powerlimits((-2, 4))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_formatter(formatter)
+    ax.xaxis.offsetText.set_fontsize("x-small")
 
 
 def words(text: object, limit: int = NAME) -> str:
-    """Text as a picture may show it: on one line, not too long, and not as mathematics."""
+    """Text as a picture may show it: on one line, not too long, and not as mathematics.
+
+    No font has control characters; they are escaped.
+    """
     line = " ".join(str(text).split()) or "(no name)"
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     if len(line) > limit:
         line = f"{line[: limit - limit // 2 - 1]}…{line[-(limit // 2) :]}"
     return line.replace("$", r"\$")
@@ -89,14 +144,16 @@ def leave_empty(ax: Axes, text: str) -> None:
 
 def note(ax: Axes, text: str, *, x: float = 0.5, y: float = 0.5, **how: Any) -> None:
     """A remark, in axes coordinates."""
-    look = {"ha": "center", "va": "center", "color": "#4d4d4d", "fontsize": "small"} | how
-    ax.text(x, y, text, transform=ax.transAxes, **look)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+    look |= {"color": ink(), "alpha": 0.75}
+    ax.text(x, y, text, transform=ax.transAxes, **look | how)
 
 
 def chance_line(ax: Axes) -> None:
     """Where an error is no better than a coin's."""
     ax.axhline(0.5, color=GREY, linewidth=0.8, zorder=1)
-    note(ax, "chance", x=0.995, y=0.5, ha="right", va="bottom", fontsize="x-small", color=GREY)
+    look: dict[str, Any] = {"fontsize": "x-small", "color": GREY, "alpha": 1.0}
+    note(ax, "chance", x=0.995, y=0.5, ha="right", va="bottom", **look)
 
 
 def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) -> None:
