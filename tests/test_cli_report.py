@@ -354,6 +354,22 @@ def test_a_picture_does_not_say_when_it_was_made(command):
         assert date not in (command.folder / f"page.{ending}").read_bytes()
 
 
+def test_pictures_call_features_what_the_rules_call_them(command):
+    polars = pytest.importorskip("polars")
+    from gpustump.cli.applied import loaded, names_in_pictures
+
+    X = np.random.default_rng(1).normal(size=(60, 3))
+    np.save("first.npy", np.column_stack([X[:, 1] > 0, X]))
+    command.succeeds("train", "first.npy", "--target", 0, "--rounds", 3, "--quiet")
+    assert names_in_pictures(*loaded("model.json")) == ("column 1", "column 2", "column 3")
+    assert "column 2 <= " in command.succeeds("inspect", "model.json").out
+    days = polars.date_range(polars.date(2020, 1, 1), polars.date(2020, 2, 29), eager=True)
+    frame = polars.DataFrame({"day": days, "x": X[:, 0], "y": np.arange(60) > 20})
+    frame.write_parquet("days.parquet")
+    command.succeeds("train", "days.parquet", "--target", "y", "--quiet")
+    assert names_in_pictures(*loaded("model.json")) == ("day, days since 1970-01-01", "x")
+
+
 def test_inspect_shows_intervals_as_rules(command):
     command.succeeds("train", "--rounds", 30, "--weak-learner", "interval", "--quiet")
     shown = command.succeeds("inspect", "model.json", "--rounds", 30).out

@@ -61,9 +61,8 @@ def test_contributions_add_up_to_the_score_bit_for_bit_in_every_library(
     assert bits(parts + 0.0) == bits(model.explain(data.X) + 0.0)
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 25))
-def test_contributions_are_the_votes_of_each_feature(seed, n_features, n_stumps):
+def made_up(seed: int, n_features: int, n_stumps: int) -> tuple[StumpEnsemble, np.ndarray]:
+    """Stumps and intervals of every kind with votes of any size, and a table that meets them."""
     rng = np.random.default_rng(seed)
     values = np.asarray([-np.inf, -1.0, 0.0, 0.5, 1.0, np.inf, np.nan])
     stumps: list[Stump | Interval] = []
@@ -75,16 +74,35 @@ def test_contributions_are_the_votes_of_each_feature(seed, n_features, n_stumps)
         else:
             threshold = math.inf if kind == 1 else rng.choice(values[:-1])
             stumps.append(Stump(feature, threshold, polarity, missing, 0.0))
-    votes = tuple(rng.integers(-(2**40), 2**50, size=n_stumps) * 2.0**-36)
+    votes = tuple(rng.integers(-(2**40), 2**48, size=n_stumps) * 2.0**-36)
     model = StumpEnsemble((Member(tuple(stumps), votes),), n_features)
-    X = rng.choice(values, size=(7, n_features))
-    explained, score = model.explain(X), model.decision_function(X)
-    for row, parts, whole in zip(X.tolist(), explained.tolist(), score.tolist(), strict=True):
-        assert list(map(Fraction, parts)) == parts_by_hand(model, model.members[0], row)
-        assert sum(map(Fraction, parts)) == Fraction(whole)
+    return model, rng.choice(values, size=(7, n_features))
+
+
+def test_contributions_are_the_votes_of_each_feature_in_every_library(backend: Backend):
+    @settings(max_examples=60 if backend is NUMPY else 20)
+    @given(st.integers(0, 10**6))
+    def contributions_are_the_votes(seed):
+        model, X = made_up(seed, 3, 12)
+        explained = backend.to_numpy(model.explain(backend.asarray(X)))
+        score = backend.to_numpy(model.decision_function(backend.asarray(X)))
+        assert bits(explained.sum(axis=1) + 0.0) == bits(score + 0.0)
+        for row, parts, whole in zip(X.tolist(), explained.tolist(), score.tolist(), strict=True):
+            assert list(map(Fraction, parts)) == parts_by_hand(model, model.members[0], row)
+            assert sum(map(Fraction, parts)) == Fraction(whole)
+
+    contributions_are_the_votes()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 25))
+def test_shape_functions_are_the_contributions_of_every_value(seed, n_features, n_stumps):
+    model, X = made_up(seed, n_features, n_stumps)
+    explained = model.explain(X)
     for feature in range(n_features):
         table = model.shape_function(feature)
         assert bits(table.look_up(X[:, feature]) + 0.0) == bits(explained[:, feature] + 0.0)
+    assert set(explained[:, -1].tolist()) == {model.intercepts[0]}
 
 
 def test_with_more_classes_each_has_its_own_contributions(backend: Backend):
