@@ -130,6 +130,8 @@ def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(comman
     assert titles[0] == "Held-out error of the whole model by round"
     drawn = {title.partition(": ")[2] for title in titles} - {""}
     assert drawn == {f"kind {k} against the rest" for k in (2, 4, 5)}
+    rules = re.findall(r"<pre>(kind \d) against the rest", Path("page.html").read_text())
+    assert rules == ["kind 2", "kind 4", "kind 5"]
 
 
 def test_held_out_rows_without_any_weight_are_not_drawn(command):

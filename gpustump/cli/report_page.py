@@ -65,8 +65,10 @@ class _Study:
     ----------
     classifier : AdaBoostClassifier
         As it was fitted.
+    plain : StumpEnsemble
+        Its model, as it was saved.
     model : StumpEnsemble
-        Its model, with the features' names as pictures show them.
+        The same, with the features' names as pictures show them.
     trained : Rows
     held_out : Rows or None
         None as well if none of them has a weight.
@@ -76,6 +78,7 @@ class _Study:
     """
 
     classifier: AdaBoostClassifier
+    plain: StumpEnsemble
     model: StumpEnsemble
     trained: Rows
     held_out: Rows | None
@@ -122,7 +125,7 @@ def page(
     watched = None if held_out is None else _drawn(held_out)
     if watched is not None and watched.weights is not None and not watched.weights.any():
         watched = None
-    study = _Study(classifier, named, _drawn(trained), watched, _members(model, trained))
+    study = _Study(classifier, model, named, _drawn(trained), watched, _members(model, trained))
     with drawing():
         pictures = {
             "errors": list(_errors(study)),
@@ -147,7 +150,7 @@ def page(
         intercept=", ".join(report.number(value) for value in model.intercepts),
         most_rows=report.thousands(MOST_ROWS),
         is_sampled=max(len(part.rows) for part in parts if part is not None) > MOST_ROWS,
-        rules=inspect.rules(model, _RULES, "gpustump inspect MODEL --rounds")[:MOST_CLASSES],
+        rules=_rules(study),
         digest=model.digest(),
         **pictures,
     )
@@ -220,6 +223,12 @@ def _drawn(part: Part) -> Rows:
         chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
     weights = None if part.weights is None else part.weights[chosen]
     return Rows(part.X[part.rows[chosen]], part.y[chosen], weights)
+
+
+def _rules(study: _Study) -> list[list[str]]:
+    """The first rules of the scores that are drawn."""
+    rules = inspect.rules(study.plain, _RULES, "gpustump inspect MODEL --rounds")
+    return [rules[study.model.member_index(label)] for label, _ in study.members]
 
 
 def _picture(figure: Figure, title: str) -> Picture:
