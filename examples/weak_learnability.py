@@ -79,7 +79,7 @@ def errors_on_new_samples(
         counts = rng.multinomial(size, D / math.fsum(D), size=n_draws)
         errors = np.asarray([error_under(_fitted(X, y, drawn), X, y, D) for drawn in counts])
         learned = float(np.mean(errors <= 0.5 - GAMMA))
-        rows.append(Row(size, n_draws, float(np.median(errors)), float(errors.max()), learned))
+        rows.append(Row(size, n_draws, float(np.median(errors)), float(np.max(errors)), learned))
     return rows
 
 
