@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from gpustump import losses as losses
+    from gpustump import plots as plots
+    from gpustump import theory as theory
+    from gpustump import weak_learnability as weak_learnability
     from gpustump.boosting import Boosting as Boosting
     from gpustump.boosting import Round as Round
     from gpustump.boosting import boost as boost
@@ -48,6 +52,9 @@ _HOMES = {
     "fit_stump": "boosting",
 }
 
+_MODULES = ("losses", "plots", "theory", "weak_learnability")
+"""Rooms for users that have names of their own: `gpustump.plots.overview`."""
+
 __all__ = [
     "AdaBoostClassifier",
     "Boosting",
@@ -69,6 +76,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"gpustump.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'gpustump' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"gpustump.{_HOMES[name]}"), name)
@@ -77,4 +86,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *_MODULES})

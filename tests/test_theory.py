@@ -545,3 +545,16 @@ def test_importing_the_theory_stays_light():
     script = "import sys, gpustump.theory, gpustump.weak_learnability; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
     assert not {"sklearn", "scipy", "matplotlib", "numba"} & set(loaded.decode().split())
+
+
+def test_the_rooms_for_users_are_found_once_they_are_asked_for():
+    code = (
+        "import sys, gpustump\n"
+        "assert 'gpustump.plots' not in sys.modules\n"
+        "assert gpustump.plots.overview and gpustump.theory.vc_bound\n"
+        "assert {'plots', 'theory', 'losses', 'weak_learnability'} <= set(dir(gpustump))\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "gpustump.nothing\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.rstrip().endswith("module 'gpustump' has no attribute 'nothing'")
