@@ -338,3 +338,13 @@ def test_a_model_is_replaced_but_no_other_file_unless_forced(command):
     assert "--force" in command.refuses("train", "-o", "notes.txt")
     command.succeeds("train", "--rounds", 1, "-o", "notes.txt", "--force")
     assert StumpEnsemble.load("notes.txt").n_rounds == 1
+
+
+def test_a_quiet_run_works_out_no_report(command, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise AssertionError("nobody is going to read it")
+
+    for name in ("about_data", "about_training", "about_held_out", "about_features"):
+        monkeypatch.setattr(f"gpustump.cli.summary.{name}", refuse)
+    assert command.succeeds("train", "--rounds", 3, "--quiet").out == ""
+    assert "model.json" in command.files()

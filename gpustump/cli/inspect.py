@@ -12,15 +12,12 @@ from gpustump.cli import report
 from gpustump.cli.applied import applied, feature_names, loaded, names_in_pictures
 from gpustump.cli.drawing import as_bytes, check_matplotlib, drawing
 from gpustump.cli.encoding import Encoding, Input, from_details
-from gpustump.cli.errors import counted, named_errors, printable, quoted
+from gpustump.cli.errors import counted, named_errors
 from gpustump.cli.outputs import check_ending, check_output, check_replaced
 from gpustump.ensemble import Member, StumpEnsemble
 from gpustump.files import whole_file
 from gpustump.interval import Interval
 from gpustump.stump import Stump
-
-LABEL = 24
-"""Labels of more characters are shortened in rules."""
 
 PICTURES = (".png", ".svg", ".pdf")
 _MARKS = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
@@ -82,7 +79,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         rows.append(("target", report.shortened(target)))
     return [
         *rows,
-        ("classes", ", ".join(_label(label) for label in model.classes)),
+        ("classes", ", ".join(report.label(label) for label in model.classes)),
         ("features", f"{report.thousands(model.n_features)}, {len(used)} of them used"),
         ("rounds", rounds),
         ("digest", model.digest()),
@@ -95,10 +92,10 @@ def _rules(
     """The stumps of one member, a line each."""
     member = model.members[number]
     if model.is_binary:
-        sides = {-1: _label(model.classes[0]), 1: _label(model.classes[1])}
+        sides = {-1: report.label(model.classes[0]), 1: report.label(model.classes[1])}
         title = []
     else:
-        label = _label(model.classes[number])
+        label = report.label(model.classes[number])
         sides = {-1: f"not {label}", 1: label}
         title = [f"{label} against the rest"]
     if not len(member):
@@ -134,7 +131,7 @@ def _condition(threshold: float, wanted: Input, name: str, value: str | None) ->
     """What holds on the left side of a threshold."""
     is_flag = 0.0 <= threshold < 1.0
     if value is not None and is_flag:
-        return f"{name} is not {_label(value)}"
+        return f"{name} is not {report.label(value)}"
     if wanted.kind == "boolean" and is_flag:
         return f"{name} is false"
     return f"{name} <= {_threshold(threshold, wanted.kind)}"
@@ -176,8 +173,3 @@ def _features(model: StumpEnsemble, encoding: Encoding, X: np.ndarray | None) ->
         row = (report.shortened(names[j]), report.percent(shares[j]), report.thousands(counts[j]))
         rows.append((*row, *([] if contributions is None else [report.percent(contributions[j])])))
     return report.grid(rows, right=(1, 2, 3)[: len(rows[0]) - 1])
-
-
-def _label(label: object) -> str:
-    text = report.shortened(printable(str(label)), LABEL)
-    return text if text.strip() else quoted(text)

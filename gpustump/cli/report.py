@@ -5,10 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from gpustump.cli.errors import printable
+from gpustump.cli.errors import printable, quoted
 
 LONGEST = 60
 """Cells of more characters than this are cut in the middle."""
+
+LABEL = 24
+"""So are labels of more characters than this."""
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> str:
@@ -43,6 +46,12 @@ def shortened(text: str, limit: int = LONGEST) -> str:
     text = printable(text)
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
+
+
+def label(value: object) -> str:
+    """A label or category, not too long; in quotes if there would be nothing to see."""
+    text = shortened(str(value), LABEL)
+    return text if text.strip() else quoted(text)
 
 
 def number(value: float, digits: int = 6) -> str:

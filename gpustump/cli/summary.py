@@ -9,7 +9,7 @@ import numpy as np
 
 from gpustump.cli import report
 from gpustump.cli.encoding import UNITS, Encoding
-from gpustump.cli.errors import counted, quoted
+from gpustump.cli.errors import counted
 from gpustump.cli.task import Part, Task
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def about_data(task: Task, trained: Part, held_out: Part | None) -> list[tuple[s
     classes, counts = np.unique(task.y, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
     shares = ", ".join(
-        f"{_shown(str(classes[k].item()))} {report.percent(counts[k] / n_rows)}" for k in order
+        f"{report.label(classes[k].item())} {report.percent(counts[k] / n_rows)}" for k in order
     )
     more = f" and {len(classes) - len(order)} more" if len(classes) > len(order) else ""
     rows = [
@@ -46,7 +46,7 @@ def about_data(task: Task, trained: Part, held_out: Part | None) -> list[tuple[s
     for wanted in task.encoding.inputs:
         if wanted.kind == "category":
             said = f"text, {counted(len(wanted.values), 'feature')}: "
-            said += report.shortened(", ".join(map(_shown, wanted.values)), 40)
+            said += report.shortened(", ".join(map(report.label, wanted.values)), 40)
         elif wanted.kind in UNITS:
             said = f"{wanted.kind}, in {UNITS[wanted.kind]}"
         elif wanted.kind == "boolean" and task.encoding.named:
@@ -56,11 +56,6 @@ def about_data(task: Task, trained: Part, held_out: Part | None) -> list[tuple[s
         first = not any(name == "encoded" for name, _ in rows)
         rows.append(("encoded" if first else "", f"{report.shortened(wanted.name, 30)}: {said}"))
     return rows
-
-
-def _shown(value: str) -> str:
-    """A label or category; in quotes if there would be nothing to see."""
-    return report.shortened(value, 24) if value.strip() else quoted(value)
 
 
 def _of_rows(task: Task, trained: Part, held_out: Part | None) -> str:

@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
         details=_details(task, arguments),
     )
     model.save(arguments.output)
+    if arguments.quiet and arguments.report is None:
+        return
     rows = [
         *summary.about_data(task, trained, held_out),
         *summary.about_training(classifier, model, trained, arguments.rounds),
