@@ -171,54 +171,6 @@ def _consider(best, agreement, feature, after, position, polarity):  # type: ign
 
 
 @kernel(
-    "void(int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
-    " int64[::1])"
-)
-def _pairs_of_edges(  # type: ignore[no-untyped-def]
-    first, n_bins, offset, impure, positive, negative, rise, fall, positive_then, negative_then,
-    present, missing, bounds, low, high, found,
-):  # fmt: skip
-    """The best pair of edges of features `low` to `high`, and a bound for any pair of a feature."""
-    top = 1 << 62
-    for j in range(low, high):
-        here, extra = present[j], abs(missing[j])
-        left, lowest, highest, lowest_at, highest_at = 0, top, -top, -1, -1
-        least, most = top, -top  # of what the sum may have been at cuts so far
-        steepest_rise, steepest_fall = -top, -top
-        for s in range(first[j], first[j] + n_bins[j]):
-            at = offset[s] - 1
-            if s > first[j]:
-                if lowest < top:
-                    agreement = 2 * (left - lowest) - here + extra
-                    _consider(found, agreement, j, lowest_at, at, 1)
-                    agreement = 2 * (highest - left) + here + extra
-                    _consider(found, agreement, j, highest_at, at, -1)
-                if least < top:
-                    steepest_rise = max(steepest_rise, left - least)
-                    steepest_fall = max(steepest_fall, most - left)
-                if left < lowest:
-                    lowest, lowest_at = left, at
-                if left > highest:
-                    highest, highest_at = left, at
-                least, most = min(least, left), max(most, left)
-            if impure[s]:
-                up, down = reach(
-                    positive[s], negative[s], rise[s], fall[s], positive_then[s], negative_then[s]
-                )
-                if least < top:
-                    steepest_rise = max(steepest_rise, left + up - least)
-                    steepest_fall = max(steepest_fall, most - left + down)
-                steepest_rise = max(steepest_rise, min(positive[s], up + down))
-                steepest_fall = max(steepest_fall, min(negative[s], up + down))
-                least, most = min(least, left - down), max(most, left + up)
-            left += positive[s] - negative[s]
-        bounds[j] = -1
-        if steepest_rise > -top:
-            bounds[j] = max(2 * steepest_rise - here, 2 * steepest_fall + here) + extra
-
-
-@kernel(
     "void(uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
     " int64, int64, uint8[::1], int64[::1])"
 )
@@ -354,3 +306,31 @@ def _best_of_scanned(  # type: ignore[no-untyped-def]
             if left + up > highest:
                 highest, highest_at = left + up, up_at
         left += positive[b] - negative[b]
+
+
+@kernel(
+    "void(int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64, int64,"
+    " int64[::1])"
+)
+def _pairs_of_edges(  # type: ignore[no-untyped-def]
+    first, n_bins, offset, impure, positive, negative, rise, fall, positive_then, negative_then,
+    present, missing, bounds, low, high, found,
+):  # fmt: skip
+    """The best pair of edges of features `low` to `high`; bounds for a feature's other pairs."""
+    scanned, summary = np.zeros(256, np.uint8), np.empty((256, _SUMMARY), np.int64)
+    of_bins = np.empty(256, np.int64)
+    for j in range(low, high):
+        at, end, n = first[j], first[j] + n_bins[j], n_bins[j]
+        _best_of_scanned(
+            offset[at : end + 1], positive[at:end], negative[at:end], scanned[:n], summary,
+            present[j], missing[j], j, found,
+        )  # fmt: skip
+        _bounds_of_bins(
+            impure[at:end], positive[at:end], negative[at:end], rise[at:end], fall[at:end],
+            positive_then[at:end], negative_then[at:end], present[j], missing[j], scanned[:n],
+            of_bins[:n],
+        )  # fmt: skip
+        bounds[j] = -1
+        for b in range(n):
+            bounds[j] = max(bounds[j], of_bins[b])
