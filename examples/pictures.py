@@ -149,6 +149,7 @@ def draw(folder: Path) -> list[Path]:
     from matplotlib import pyplot
     from matplotlib.figure import Figure
 
+    folder.mkdir(parents=True, exist_ok=True)
     s, written = study(), []
     with matplotlib.rc_context({"svg.hashsalt": "gpustump"}):
         for picture in PICTURES:

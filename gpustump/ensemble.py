@@ -488,6 +488,30 @@ class StumpEnsemble:
         return arrays.namespace_of(scores[0]).stack(scores, axis=1)
 
 
+def model_of(model: Any) -> StumpEnsemble:
+    """The ensemble of an estimator, or the ensemble itself.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    sklearn.exceptions.NotFittedError
+        If it is an estimator without a model yet.
+    """
+    if isinstance(model, StumpEnsemble):
+        return model
+    if hasattr(model, "__sklearn_is_fitted__"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+    found = getattr(model, "model_", None)
+    if not isinstance(found, StumpEnsemble):
+        raise TypeError(
+            f"model must be a StumpEnsemble or a fitted classifier of gpustump; got {model!r}."
+        )
+    return found
+
+
 def labels_at(labels: np.ndarray, index: Array) -> Array:
     """labels[index], in the index's library and on its device where the labels are numbers."""
     if labels.dtype.kind not in "biuf":

@@ -43,7 +43,7 @@ _TIMES_THE_BYTES = 2
 class Steepest(NamedTuple):
     """Each feature's largest rise and largest fall of `score_left` from a cut to a later one.
 
-    Both are int64 (n_features,), and below -2**61 where a feature has fewer than two cuts.
+    Both are int64 (n_features,), and -2**62 where a feature has fewer than two cuts.
     """
 
     rise: Array

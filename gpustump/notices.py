@@ -1,4 +1,7 @@
-"""A line about what comes as a surprise, such as a long wait: to stderr if someone looks."""
+"""A line about what comes as a surprise, such as a long wait: to stderr if someone looks.
+
+Sizes and names in a form that can be read are here as well, for messages, tables and pictures.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,13 @@ def on_terminal(text: str) -> None:
         print(f"gpustump: {text}", file=sys.stderr)
     else:
         logging.getLogger("gpustump").info(text)
+
+
+def printable(text: str) -> str:
+    """The text with control characters as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def readable_bytes(n_bytes: int) -> str:

@@ -2,7 +2,7 @@
 
 All stumps on one feature add up to a step function of that feature, and so do intervals. So the
 decision value of a sample is one table look-up per feature, whatever the number of rounds. Votes
-are whole multiples of one unit (see boosting), so the running sums in a table are exact, and so is
+are whole multiples of one unit (see `votes`), so the running sums in a table are exact, and so is
 their sum over the features, in any order.
 """
 

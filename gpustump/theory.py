@@ -22,7 +22,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.ensemble import StumpEnsemble
+from gpustump.ensemble import StumpEnsemble, model_of
 from gpustump.labels import class_numbers
 from gpustump.validation import (
     as_array,
@@ -138,9 +138,10 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     ------
     ValueError
         If y holds a label that the model does not know, or X or y has another length, width or
-        device than is wanted.
+        device than is wanted; or if the classifier is not fitted.
     TypeError
-        If X does not hold real numbers, or y neither numbers, booleans nor text.
+        If the model is neither, X does not hold real numbers, or y holds neither numbers, booleans
+        nor text.
 
     Notes
     -----
@@ -156,10 +157,7 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     >>> normalised_margins(model, [[0.0], [1.0], [2.0]], [-1, 1, -1]).tolist()
     [1.0, 0.5, -1.0]
     """
-    model = getattr(model, "model_", model)
-    if not isinstance(model, StumpEnsemble):
-        raise TypeError(f"model must be a StumpEnsemble or a fitted classifier; got {model!r}.")
-    X = check_table(X)
+    model, X = model_of(model), check_table(X)
     numbers = class_numbers(model.classes, y, X)
     scores = model.decision_function(X)
     xp, device = arrays.namespace_of(scores), arrays.device_of(scores)

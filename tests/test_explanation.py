@@ -12,8 +12,7 @@ import pytest
 from backends import NUMPY, Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_digests import DATA, bits, made, skip_if_lacking, trained
-from test_intervals import predicted_by_hand
+from test_digests import DATA, bits, made, predicted_by_hand, skip_if_lacking, trained
 
 from gpustump import AdaBoostClassifier, Interval, Member, Stump, StumpEnsemble
 

@@ -12,7 +12,7 @@ import pytest
 from backends import NUMPY, Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_digests import DATA, bits, made, skip_if_lacking, trained
+from test_digests import DATA, bits, made, scores_by_hand, skip_if_lacking, trained
 
 from gpustump import (
     AdaBoostClassifier,
@@ -48,15 +48,6 @@ def boosted(n_rounds: int = 12) -> tuple[np.ndarray, np.ndarray, StumpEnsemble]:
     return X, y, run.model
 
 
-def predicted_by_hand(hypothesis: Stump | Interval, value: float) -> int:
-    if math.isnan(value):
-        return hypothesis.missing
-    low = getattr(hypothesis, "low", None)
-    high = hypothesis.threshold if isinstance(hypothesis, Stump) else hypothesis.high
-    inside = value <= high and (low is None or value > low)
-    return hypothesis.polarity if inside else -hypothesis.polarity
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_digest_is_the_same_in_every_library_and_in_small_blocks(backend: Backend, name: str):
     data = made(name)
@@ -74,15 +65,7 @@ def test_decision_values_are_the_votes_added_by_hand(backend: Backend, name: str
     skip_if_lacking(backend, data)
     model = reference(name)
     decision = model.decision_function(backend.asarray(data.X))
-    member = model.members[0]
-    expected = [
-        math.fsum(
-            vote * predicted_by_hand(hypothesis, float(row[hypothesis.feature]))
-            for hypothesis, vote in zip(member.stumps, member.votes, strict=True)
-        )
-        for row in data.X.tolist()
-    ]
-    assert bits(backend.to_numpy(decision)) == bits(np.asarray(expected))
+    assert bits(backend.to_numpy(decision)) == bits(scores_by_hand(model, data.X))
 
 
 def test_the_data_compared_make_intervals_as_well_as_stumps():

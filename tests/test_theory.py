@@ -20,6 +20,7 @@ import pytest
 from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble, boost
 from gpustump.theory import (
@@ -527,8 +528,10 @@ def test_margins_are_those_of_estimators_too_and_of_nothing_else():
     fitted = AdaBoostClassifier(n_estimators=5, device="cpu").fit(X, y)
     margins = normalised_margins(fitted, X, y)
     assert margins.tolist() == normalised_margins(fitted.model_, X, y).tolist()
-    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted classifier"):
+    with pytest.raises(NotFittedError):
         normalised_margins(AdaBoostClassifier(), X, y)
+    with pytest.raises(TypeError, match="model must be a StumpEnsemble or a fitted classifier"):
+        normalised_margins("model", X, y)
 
 
 def test_a_label_that_the_model_does_not_know_is_named():

@@ -11,6 +11,8 @@ import difflib
 import errno
 from collections.abc import Iterable, Iterator, Sequence
 
+from gpustump.notices import printable
+
 LISTED = 6
 """How many names a message lists before it says how many more there are."""
 
@@ -78,13 +80,6 @@ def _what_happened(error: OSError) -> str:
 def one_line(text: str) -> str:
     """The text without line breaks, and with whatever else a terminal would act upon escaped."""
     return printable(" ".join(text.split()))
-
-
-def printable(text: str) -> str:
-    """The text with control characters as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def quoted(name: object) -> str:

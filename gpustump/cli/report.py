@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from gpustump.cli.errors import printable, quoted
+from gpustump.cli.errors import quoted
+from gpustump.notices import printable
 
 LONGEST = 60
 """Cells of more characters than this are cut in the middle."""

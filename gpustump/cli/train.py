@@ -18,12 +18,12 @@ import numpy as np
 
 from gpustump import __version__
 from gpustump.cli import report, report_page, summary
-from gpustump.cli.errors import input_errors, named_errors, printable
+from gpustump.cli.errors import input_errors, named_errors
 from gpustump.cli.outputs import check_distinct, check_ending, check_output, check_replaced
 from gpustump.cli.task import Part, Task, split, task_of
 from gpustump.files import whole_file
 from gpustump.model_file import FORMAT
-from gpustump.notices import listeners, readable_bytes
+from gpustump.notices import listeners, printable, readable_bytes
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier

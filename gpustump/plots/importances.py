@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.ensemble import StumpEnsemble
+from gpustump.ensemble import StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.plots.shapes import contributions_of, largest, percent, top
 from gpustump.validation import check_count
@@ -55,7 +55,7 @@ def importances(
     `StumpEnsemble.contribution_importances`: the mean absolute deviation of its contributions, as a
     share. Votes may cancel out, or part few samples; contributions show what comes of them.
     """
-    ensemble = inputs.model_of(model)
+    ensemble = model_of(model)
     check_count(n_features, "n_features")
     X = None if X is None else inputs.table_of(model, X)
     inputs.units_beside(sample_weight, X)

@@ -1,7 +1,8 @@
 """What may be drawn: models, tables and labels as users hold them, and what to call them.
 
 Models come as estimators or as plain ensembles, tables in any array library or, for estimators, as
-frames. Pictures are drawn on the host, one column at a time, so no table is ever copied whole.
+frames, which they make arrays of. Pictures are drawn on the host, and take from an array one column
+at a time.
 """
 
 from __future__ import annotations
@@ -17,30 +18,6 @@ from gpustump.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
 from gpustump.validation import as_array, check_weights
 from gpustump.weights import in_units
-
-
-def model_of(model: Any) -> StumpEnsemble:
-    """The ensemble of an estimator, or the ensemble itself.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    sklearn.exceptions.NotFittedError
-        If it is an estimator without a model yet.
-    """
-    if isinstance(model, StumpEnsemble):
-        return model
-    if hasattr(model, "__sklearn_is_fitted__"):
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(model)
-    found = getattr(model, "model_", None)
-    if not isinstance(found, StumpEnsemble):
-        raise TypeError(
-            f"model must be a StumpEnsemble or a fitted classifier of gpustump; got {model!r}."
-        )
-    return found
 
 
 def table_of(model: Any, X: Any) -> Array:

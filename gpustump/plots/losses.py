@@ -84,7 +84,7 @@ def _corners(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The loss has a step at each value, the last of which is not below the threshold any more."""
     edges = np.concatenate([[low], np.clip(values, low, high), [high]])
-    return np.repeat(edges, 2)[1:-1], np.repeat(errors, 2)
+    return style.corners(edges, errors)
 
 
 def _mark_least(ax: Axes, found: Losses, unit: float, view: tuple[float, float]) -> None:

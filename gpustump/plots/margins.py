@@ -9,7 +9,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.ensemble import Label, StumpEnsemble, model_of
 from gpustump.labels import class_numbers
 from gpustump.plots import inputs, style
 from gpustump.theory import normalised_margins
@@ -74,7 +74,7 @@ def margin_distribution(
     margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, as
     `gpustump.theory.share_below` counts it. Left of 0 are the samples that the vote gets wrong.
     """
-    ensemble = inputs.model_of(model)
+    ensemble = model_of(model)
     number = ensemble.member_index(label)
     chosen = _chosen(rounds, len(ensemble.members[number]))
     X = inputs.table_of(model, X)
@@ -124,4 +124,4 @@ def _corners(margins: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.nda
     upto = np.cumsum(masses).tolist()
     shares = [0.0, *(mass / upto[-1] for mass in upto)]
     edges = np.concatenate([[-1.0], values, [1.0]])
-    return np.repeat(edges, 2)[1:-1], np.repeat(shares, 2)
+    return style.corners(edges, shares)

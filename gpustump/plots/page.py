@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.plots.importances import draw_shares
 from gpustump.plots.rounds import draw_model
@@ -63,7 +63,7 @@ def overview(
     round the weighted error of the stump and the bound on the training error that follows from the
     errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer 1999].
     """
-    ensemble = inputs.model_of(model)
+    ensemble = model_of(model)
     if label is None and not ensemble.is_binary:
         label = ensemble.classes[0]
     number = ensemble.member_index(label)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.ensemble import Member, StumpEnsemble
+from gpustump.ensemble import Member, StumpEnsemble, model_of
 from gpustump.labels import class_numbers
 from gpustump.plots import inputs, limits, style
 
@@ -78,7 +78,7 @@ def decision_regions(
     all. Values too large or too small for Matplotlib are drawn in units of a power of ten, which is
     then named on the axis.
     """
-    ensemble = inputs.model_of(model)
+    ensemble = model_of(model)
     pair = inputs.feature_pair(features, ensemble.feature_index)
     if X is None and y is not None:
         raise ValueError("y is given without X; give both, or X alone.")

@@ -11,7 +11,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting import Round
-from gpustump.ensemble import Label, Member, StumpEnsemble
+from gpustump.ensemble import Label, Member, StumpEnsemble, model_of
 from gpustump.labels import class_numbers
 from gpustump.plots import inputs, style
 from gpustump.tables import StepTable
@@ -107,7 +107,7 @@ def error_curve(
     votes, exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker one by the edges g alone [Freund and
     Schapire 1997, theorem 6]. The scale of y is that of the errors; a bound may come in from above.
     """
-    model = inputs.model_of(classifier)
+    model = model_of(classifier)
     if not hasattr(classifier, "rounds_"):
         raise TypeError(
             f"classifier must be a fitted AdaBoostClassifier, whose rounds_ are drawn; got "

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, limits, style
 from gpustump.tables import StepTable
 from gpustump.validation import check_count
@@ -115,7 +115,7 @@ def shape_function(
     missing. Values too large or too small for Matplotlib are drawn in units of a power of ten,
     which is then named on the axis.
     """
-    ensemble = inputs.model_of(model)
+    ensemble = model_of(model)
     index = ensemble.feature_index(feature)
     ensemble.member_index(label)  # refused before a table is read
     X = None if X is None else inputs.table_of(model, X)
@@ -171,7 +171,7 @@ def shape_functions(
     Sources and limits as for `shape_function`. The scale of y is shared, so that heights compare.
     Where contributions are the same in all rows of X, those with the most votes are drawn.
     """
-    ensemble = inputs.model_of(model)
+    ensemble = model_of(model)
     number = ensemble.member_index(label)
     check_count(n_features, "n_features")
     chosen = (
@@ -297,7 +297,7 @@ def corners(table: StepTable, low: float, high: float) -> tuple[np.ndarray, np.n
     first = int(np.searchsorted(table.thresholds, low, side="right"))
     values = table.values[first : first + int(inside.sum()) + 1]
     edges = np.concatenate([[low], table.thresholds[inside], [high]])
-    return np.repeat(edges, 2)[1:-1], np.repeat(values, 2)
+    return style.corners(edges, values)
 
 
 def _mark_missing(ax: Axes, vote: float, data: _Data | None) -> None:

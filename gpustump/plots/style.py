@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpustump.notices import printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -128,8 +130,7 @@ def words(text: object, limit: int = NAME) -> str:
 
     No font has control characters; they are escaped.
     """
-    line = " ".join(str(text).split()) or "(no name)"
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    line = printable(" ".join(str(text).split())) or "(no name)"
     if len(line) > limit:
         line = f"{line[: limit - limit // 2 - 1]}…{line[-(limit // 2) :]}"
     return line.replace("$", r"\$")
@@ -189,6 +190,11 @@ def tint(colour: str, lightness: float) -> tuple[float, float, float]:
     strength = min(1.0, (1 - lightness) / (1 - grey))
     red, green, blue = (1 - strength * (1 - part) for part in parts)
     return red, green, blue
+
+
+def corners(edges: np.ndarray, heights: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The corners of a line of k steps: from k + 1 edges and k heights, 2 * k points."""
+    return np.repeat(edges, 2)[1:-1], np.repeat(heights, 2)
 
 
 def point_area(n_samples: int) -> float:
