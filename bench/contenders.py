@@ -175,7 +175,7 @@ def _no_cupy() -> str | None:
 
 
 def _no_kernels() -> str | None:
-    from gpustump.cuda.device import device_named
+    from gpustump.engines.cuda.device import device_named
 
     return _no_cupy() or (None if device_named("cuda") else "the GPU is too old for the kernels")
 
@@ -236,7 +236,9 @@ def _xgboost_device(model: Any) -> str | None:
     return str(config["learner"]["generic_param"]["device"])
 
 
-_KERNELS = tuple(f"gpustump.cpu.{stage}" for stage in ("distribution", "direct", "prediction"))
+_KERNELS = tuple(
+    f"gpustump.engines.cpu.{stage}" for stage in ("distribution", "direct", "prediction")
+)
 
 
 def _gpustump(name: str, *needs: str, device: str, **options: Any) -> Contender:

@@ -36,7 +36,7 @@ from bench.summary import (
     spread,
     whole_fit,
 )
-from gpustump.files import whole_file
+from gpustump.model.whole_file import whole_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette (2008)."""

@@ -25,13 +25,13 @@ from bench.machine import describe
 from bench.options import UsageError, whole
 from bench.speed import gpu_probe
 from bench.tables import markdown, number
-from gpustump.boosting import Boosting
-from gpustump.cuda import layout
-from gpustump.cuda.codes import ResidentCodes
-from gpustump.cuda.columns import DeviceColumns, prepare
-from gpustump.cuda.device import THREADS, Device, device_named
-from gpustump.cuda.distribution import CudaDistribution
-from gpustump.placement import DeviceError, devices
+from gpustump.arrays.devices import DeviceError, devices
+from gpustump.boosting.rounds import Boosting
+from gpustump.engines.cuda import layout
+from gpustump.engines.cuda.codes import ResidentCodes
+from gpustump.engines.cuda.device import THREADS, Device, device_named
+from gpustump.engines.cuda.state import CudaState
+from gpustump.engines.cuda.table import CudaTable, prepare
 
 ROUNDS = 50
 _SKIPPED = 3
@@ -84,7 +84,7 @@ class Watched:
     """
 
     device: Device
-    columns: DeviceColumns
+    columns: CudaTable
     seconds: dict[str, list[Callable[[], float]]] = field(default_factory=lambda: defaultdict(list))
     n_scanned: list[int] = field(default_factory=list)
 
@@ -151,7 +151,7 @@ def _timed(device: Device, work: Callable[[], Any]) -> tuple[float, Any]:
         return time.perf_counter() - began, result
 
 
-def _by_the_clock(columns: DeviceColumns, y: np.ndarray, n_rounds: int) -> list[float]:
+def _by_the_clock(columns: CudaTable, y: np.ndarray, n_rounds: int) -> list[float]:
     """Seconds of each round, as the caller of `boost` sees them."""
     boosting = Boosting(columns, y, np.ones(len(y)), n_rounds=n_rounds)
     seconds = []
@@ -163,9 +163,7 @@ def _by_the_clock(columns: DeviceColumns, y: np.ndarray, n_rounds: int) -> list[
     return seconds[_SKIPPED:] or seconds
 
 
-def _kernels(
-    device: Device, columns: DeviceColumns, y: np.ndarray, n_rounds: int, whole: float
-) -> str:
+def _kernels(device: Device, columns: CudaTable, y: np.ndarray, n_rounds: int, whole: float) -> str:
     """A table of the kernels, in the order in which they take time, and what is left of a round."""
     watched = Watched(device, columns)
     with watched.watching():
@@ -224,7 +222,7 @@ def _shapes(device: Device, X: Any, y: np.ndarray) -> str:
         device.most_shared = layout.table_bytes(bits)  # as if there were no more
         try:
             columns = prepare(X, None, device)
-            run = CudaDistribution(columns, y, np.ones(len(y)))
+            run = CudaState(columns, y, np.ones(len(y)))
             by_grid = {}  # a large table has as many blocks as processors, in any case
             for samples in (4096, 1024, 256):
                 described = layout.described(device, columns.groups, padded, samples)
@@ -241,8 +239,8 @@ def _shapes(device: Device, X: Any, y: np.ndarray) -> str:
 
 def _add_alone(
     device: Device,
-    columns: DeviceColumns,
-    run: CudaDistribution,
+    columns: CudaTable,
+    run: CudaState,
     threads: int,
     described: np.ndarray,
     grid: int,

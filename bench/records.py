@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from gpustump.files import whole_file
+from gpustump.model.whole_file import whole_file
 
 SCHEMA = Path(__file__).with_name("schema.json")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from bench import records
 from bench.options import UsageError
 from bench.tables import page
-from gpustump.files import whole_file
+from gpustump.model.whole_file import whole_file
 
 HOW_TO_READ = """\
 Contenders took turns on one machine, each in a process of its own. A figure is the median of the

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import gpustump
-from gpustump.theory import edge_bounds, weak_learning_samples
-from gpustump.weak_learnability import make_intervals, random_distribution
+from gpustump.theory.bounds import edge_bounds, weak_learning_samples
+from gpustump.theory.weak_learnability import make_intervals, random_distribution
 
 GAMMA = 1 / 12
 """The edge that experiment 2 asks for: half of the best that holds everywhere."""

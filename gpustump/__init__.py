@@ -16,41 +16,42 @@ if TYPE_CHECKING:
     from gpustump import plots as plots
     from gpustump import theory as theory
     from gpustump import weak_learnability as weak_learnability
-    from gpustump.boosting import Boosting as Boosting
-    from gpustump.boosting import Round as Round
-    from gpustump.boosting import boost as boost
-    from gpustump.boosting import fit_interval as fit_interval
-    from gpustump.boosting import fit_stump as fit_stump
-    from gpustump.ensemble import Member as Member
-    from gpustump.ensemble import StumpEnsemble as StumpEnsemble
+    from gpustump.arrays.devices import Device as Device
+    from gpustump.arrays.devices import DeviceError as DeviceError
+    from gpustump.arrays.devices import devices as devices
+    from gpustump.boosting.rounds import Boosting as Boosting
+    from gpustump.boosting.rounds import boost as boost
+    from gpustump.boosting.single import fit_interval as fit_interval
+    from gpustump.boosting.single import fit_stump as fit_stump
+    from gpustump.boosting.votes import Round as Round
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
-    from gpustump.interval import Interval as Interval
-    from gpustump.model_file import ModelFileError as ModelFileError
-    from gpustump.placement import Device as Device
-    from gpustump.placement import DeviceError as DeviceError
-    from gpustump.placement import devices as devices
-    from gpustump.stump import Stump as Stump
-    from gpustump.tables import StepTable as StepTable
+    from gpustump.learners.interval import Interval as Interval
+    from gpustump.learners.step_table import StepTable as StepTable
+    from gpustump.learners.stump import Stump as Stump
+    from gpustump.model.ensemble import Member as Member
+    from gpustump.model.ensemble import StumpEnsemble as StumpEnsemble
+    from gpustump.model.model_file import ModelFileError as ModelFileError
 
 _HOMES = {
     "AdaBoostClassifier": "estimators",
-    "Boosting": "boosting",
+    "Boosting": "boosting.rounds",
     "DecisionStumpClassifier": "estimators",
-    "Device": "placement",
-    "DeviceError": "placement",
-    "Interval": "interval",
-    "Member": "ensemble",
-    "ModelFileError": "model_file",
-    "Round": "boosting",
-    "StepTable": "tables",
-    "Stump": "stump",
-    "StumpEnsemble": "ensemble",
-    "boost": "boosting",
-    "devices": "placement",
-    "fit_interval": "boosting",
-    "fit_stump": "boosting",
+    "Device": "arrays.devices",
+    "DeviceError": "arrays.devices",
+    "Interval": "learners.interval",
+    "Member": "model.ensemble",
+    "ModelFileError": "model.model_file",
+    "Round": "boosting.votes",
+    "StepTable": "learners.step_table",
+    "Stump": "learners.stump",
+    "StumpEnsemble": "model.ensemble",
+    "boost": "boosting.rounds",
+    "devices": "arrays.devices",
+    "fit_interval": "boosting.single",
+    "fit_stump": "boosting.single",
 }
+"""Which file each public name stands in."""
 
 _MODULES = ("losses", "plots", "theory", "weak_learnability")
 """Rooms for users that have names of their own: `gpustump.plots.overview`."""

@@ -18,23 +18,21 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.boosting import Callback, Round
-from gpustump.ensemble import StumpEnsemble, labels_at
-from gpustump.interval import Interval
-from gpustump.labels import check_labels, encode, plain_labels
-from gpustump.placement import check_device
-from gpustump.stump import Stump
-from gpustump.tables import StepTable
-from gpustump.training import Run, Samples, Settings, member_of, train
-from gpustump.validation import (
-    brought_beside,
-    check_count,
-    check_real,
-    check_table,
-    check_weak_learner,
-    check_weights,
-)
+from gpustump.arrays.devices import check_device
+from gpustump.arrays.libraries import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.rounds import Callback, checked_resources
+from gpustump.boosting.training import Run, Samples, Settings, member_of, train
+from gpustump.boosting.votes import Round
+from gpustump.data.labels import check_labels, encode, plain_labels
+from gpustump.data.parameters import check_count, check_learner, check_real
+from gpustump.data.sample_weights import check_weights
+from gpustump.data.tables import check_table
+from gpustump.engines.route import Route
+from gpustump.learners.interval import Interval
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.stump import Stump
+from gpustump.model.ensemble import StumpEnsemble, labels_at
 
 
 class _StumpClassifier(ClassifierMixin, BaseEstimator):
@@ -204,7 +202,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         before = _learnt_from_table(self)
         try:
             X = self._table(X, reset=earlier is None)
-            runs, classes, place = self._runs_on(
+            runs, classes, route = self._runs_on(
                 X, y, sample_weight, settings, device, split, earlier
             )
         except BaseException:  # an interruption too: the earlier model stays whole
@@ -215,7 +213,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             raise
         self.classes_ = classes
         self.n_classes_ = len(classes)
-        self.device_ = place
+        self.device_ = route.place
         self.model_ = StumpEnsemble(
             members=tuple(map(member_of, runs)),
             n_features=self.n_features_in_,
@@ -233,13 +231,13 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         device: str,
         split: tuple[float, int] | None,
         earlier: tuple[Run, ...] | None,
-    ) -> tuple[tuple[Run, ...], np.ndarray, str]:
-        """The runs, the classes, and the device that made them."""
+    ) -> tuple[tuple[Run, ...], np.ndarray, Route]:
+        """The runs, the classes, and the route that they took."""
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
             y = check_labels(y, X)
             if rows is not None:
-                y = arrays.namespace_of(y).take(y, brought_beside(rows, y), axis=0)
+                y = arrays.namespace_of(y).take(y, moved_to_device_of(rows, y), axis=0)
             classes, index = encode(y, weights)
             if earlier is not None and not np.array_equal(classes, self.classes_):
                 raise ValueError(
@@ -249,7 +247,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             samples, held_out = Samples(rows, index, weights), None
             if split is not None:
                 samples, held_out = _split(samples, *split)
-        runs, place = train(
+        runs, route = train(
             X,
             samples,
             len(classes),
@@ -258,7 +256,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             held_out=held_out,
             earlier=earlier,
         )
-        return runs, classes, place
+        return runs, classes, route
 
 
 class AdaBoostClassifier(_StumpClassifier):
@@ -481,13 +479,11 @@ class AdaBoostClassifier(_StumpClassifier):
         return Settings(
             n_rounds=check_count(self.n_estimators, "n_estimators"),
             learning_rate=check_real(self.learning_rate, "learning_rate", above=0.0),
-            weak_learner=check_weak_learner(self.weak_learner),
+            learner=check_learner(self.weak_learner),
             patience=patience,
             tol=check_real(self.tol, "tol"),
             callback=self.callback,
-            block_bytes=self.block_bytes,
-            n_jobs=self.n_jobs,
-            max_memory=self.max_memory,
+            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
             show_progress=bool(self.verbose),
         )
 
@@ -537,9 +533,7 @@ class DecisionStumpClassifier(_StumpClassifier):
         """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
         settings = Settings(
             n_rounds=1,
-            block_bytes=self.block_bytes,
-            n_jobs=self.n_jobs,
-            max_memory=self.max_memory,
+            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
         )
         self._train(X, y, sample_weight, settings, check_device(self.device))
         return self
@@ -570,7 +564,7 @@ def _split(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sampl
             f"validation_fraction={fraction!r} of {len(classes)} samples cannot be held out: "
             f"{error}"
         ) from error
-    kept, watched = (brought_beside(np.sort(part), samples.classes) for part in (kept, watched))
+    kept, watched = (moved_to_device_of(np.sort(part), samples.classes) for part in (kept, watched))
     return samples.taken(kept), samples.taken(watched)
 
 

@@ -35,9 +35,9 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         wanted = backend.kernels
         if backend.device is not None:
             in_its_place = backend.device()
-            monkeypatch.setattr("gpustump.cuda.device.device_of", lambda x: in_its_place)
+            monkeypatch.setattr("gpustump.engines.cuda.device.device_of", lambda x: in_its_place)
     monkeypatch.setenv("GPUSTUMP_KERNELS", wanted)
-    monkeypatch.setattr("gpustump.engine._waited", math.inf)
+    monkeypatch.setattr("gpustump.engines.route._waited", math.inf)
 
 
 @pytest.fixture(scope="session", params=BACKENDS, ids=str)

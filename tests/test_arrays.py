@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpustump import Stump, arrays
-from gpustump.hypothesis import rounded_down
+from gpustump.learners.thresholds import rounded_down
 
 WIDTHS = {"float16": 16, "float32": 32, "float64": 64}
 

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import Boosting, Member, Round, StumpEnsemble, boost, fit_stump
-from gpustump.votes import VOTE_UNIT, VOTES_LIMIT, vote_of
+from gpustump.boosting.discrete_votes import vote_of
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 XOR = np.asarray([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.asarray([1, -1, -1, 1])
 STEP = np.asarray([[0.0], [1.0], [2.0], [3.0]]), np.asarray([-1, -1, 1, 1])

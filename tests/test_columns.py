@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from oracle import threshold_between
 
 from gpustump import arrays
-from gpustump.columns import ELEMENT_BYTES, midpoint, midpoints, prepare, spans
+from gpustump.engines.reference.table import ELEMENT_BYTES, prepare, spans
+from gpustump.learners.thresholds import midpoint, midpoints
 
 X = np.asarray(
     [

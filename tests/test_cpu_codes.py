@@ -12,10 +12,10 @@ pytest.importorskip("numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump.columns import prepare as sorted_columns
-from gpustump.cpu import bundles, codes
-from gpustump.cpu.codes import CodedColumns
-from gpustump.cpu.team import Team, ranges
+from gpustump.engines.cpu import bundles, codes
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.reference.table import prepare as sorted_columns
+from gpustump.engines.threads import Team, ranges
 
 
 def drawn(seed: int, n_samples: int, kind: str, dtype: str) -> np.ndarray:
@@ -32,7 +32,7 @@ def drawn(seed: int, n_samples: int, kind: str, dtype: str) -> np.ndarray:
         return x.astype(dtype)[:, np.newaxis]
 
 
-def bins_of(made: CodedColumns, feature: int) -> np.ndarray:
+def bins_of(made: CodedTable, feature: int) -> np.ndarray:
     """Each sample's bin, by way of the column that the feature is in."""
     slots = made.bundles.by_code(feature, np.arange(made.n_bins[feature] + 1))
     return slots[made.codes[made.bundles.column[feature]]]

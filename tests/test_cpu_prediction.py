@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from made_up_models import member, reference_scores, rows
 
 from gpustump import Member, StumpEnsemble
-from gpustump.cpu import prediction
-from gpustump.stump import Stump
+from gpustump.engines.cpu import prediction
+from gpustump.learners.stump import Stump
 
 
 @settings(max_examples=120)

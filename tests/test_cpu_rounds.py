@@ -7,7 +7,6 @@ samples are cut into pieces) must not show in what they return.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -31,23 +30,21 @@ from rounds import (
 )
 
 from gpustump import boost
-from gpustump.cpu import codes, direct
-from gpustump.cpu import distribution as coded
-from gpustump.cpu.bins import Bins
-from gpustump.cpu.codes import CodedColumns
-from gpustump.cpu.direct import DirectDistribution, SortedColumns
-from gpustump.cpu.distribution import CodedDistribution
-from gpustump.cpu.team import Team
+from gpustump.engines.cpu import codes, direct
+from gpustump.engines.cpu import state as coded
+from gpustump.engines.cpu.bins import Bins
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.threads import Team
 
 
-def with_wide_positions(made: CodedColumns) -> CodedColumns:
+def with_wide_positions(made: CodedTable) -> CodedTable:
     """As columns of 2**31 samples and more would be."""
     bins = Bins(1, None)
     bins._dtype, bins._mark = np.dtype(np.int64), np.int64(np.iinfo(np.int64).min)
     return dataclasses.replace(made, bins=bins)
 
 
-def ways(X: np.ndarray, max_cuts: int = 254) -> Iterator[tuple[str, object]]:
+def ways(X: np.ndarray, max_cuts: int = 254) -> Iterator[tuple[str, Any]]:
     """Columns for the kernels, in every way that they can be made."""
     yield "direct", direct.prepare(X, None, Team(1))
     yield "direct, 3 threads", direct.prepare(X, None, Team(3))
@@ -66,25 +63,20 @@ def check(
     weights: Any = None,
     *,
     max_cuts: int = 254,
-    weak_learner: str = "stump",
+    learner: str = "stump",
     **how: Any,
 ) -> None:
     """Boost by the reference; every way must be level with it after every step."""
-    begins = {
-        kind: functools.partial(begin, weak_learner=weak_learner)
-        for kind, begin in ((CodedColumns, CodedDistribution), (SortedColumns, DirectDistribution))
-    }
-    made = [(name, made, begins[type(made)]) for name, made in ways(X, max_cuts)]
-    check_level(X, y, weights, made, weak_learner=weak_learner, **how)
+    check_level(X, y, weights, ways(X, max_cuts), learner=learner, **how)
 
 
-either = pytest.mark.parametrize("weak_learner", ["stump", "interval"])
+either = pytest.mark.parametrize("learner", ["stump", "interval"])
 
 
 @settings(max_examples=150)
 @given(TABLES, st.sampled_from(["stump", "interval"]))
-def test_ties_everywhere_are_broken_alike(samples, weak_learner):
-    check(*tied(samples), weak_learner=weak_learner)
+def test_ties_everywhere_are_broken_alike(samples, learner):
+    check(*tied(samples), learner=learner)
 
 
 @settings(max_examples=60)
@@ -94,8 +86,8 @@ def test_ties_everywhere_are_broken_alike(samples, weak_learner):
     st.sampled_from(["float16", "float32", "float64"]),
     st.sampled_from(["stump", "interval"]),
 )
-def test_any_values_and_weights_give_the_references_integers(seed, n_samples, dtype, weak_learner):
-    check(*with_any_weights(seed, n_samples, dtype), max_cuts=8, weak_learner=weak_learner)
+def test_any_values_and_weights_give_the_references_integers(seed, n_samples, dtype, learner):
+    check(*with_any_weights(seed, n_samples, dtype), max_cuts=8, learner=learner)
 
 
 @pytest.mark.parametrize("order", ["as drawn", "sorted", "reversed"])
@@ -109,43 +101,43 @@ def test_sorted_and_reversed_samples(order):
 
 
 @either
-def test_of_duplicated_features_the_lowest_wins(weak_learner):
-    check(*with_duplicated_features(), max_cuts=16, weak_learner=weak_learner)
+def test_of_duplicated_features_the_lowest_wins(learner):
+    check(*with_duplicated_features(), max_cuts=16, learner=learner)
 
 
 @either
-def test_one_sample_may_dominate(weak_learner):
+def test_one_sample_may_dominate(learner):
     random = np.random.default_rng(5)
     X = random.normal(size=(2500, 3)).astype(np.float32)
     weights = np.where(np.arange(2500) == 77, 1e15, 1.0)
-    check(X, signs(X[:, 0], random), weights, max_cuts=20, weak_learner=weak_learner)
+    check(X, signs(X[:, 0], random), weights, max_cuts=20, learner=learner)
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])
 @pytest.mark.parametrize("at", [0, 61, 62, 63, 100, 499, 500, 999])
 @either
-def test_a_heavy_sample_may_stand_anywhere_in_its_bin(label, at, weak_learner):
+def test_a_heavy_sample_may_stand_anywhere_in_its_bin(label, at, learner):
     """Its weight alone may be most of all 62 bits, with the best cut right behind it."""
     x, y, weights = with_a_heavy_sample(at, label)
-    check(x, y, weights, weak_learner=weak_learner)
+    check(x, y, weights, learner=learner)
     noise = np.random.default_rng(at).random(1000) < 0.2
     check(
         x,
         np.where(noise & (np.arange(1000) != at), -y, y),
         weights,
         learning_rate=3.0,
-        weak_learner=weak_learner,
+        learner=learner,
     )
 
 
 @either
-def test_the_best_cut_may_hide_in_a_bin_whose_edges_look_poor(weak_learner):
+def test_the_best_cut_may_hide_in_a_bin_whose_edges_look_poor(learner):
     """Labels alternate in blocks about the bins' middles: at every edge the sums are level."""
     n_bins, inside = 8, 400
     x = np.arange(n_bins * inside, dtype=np.float32)[:, np.newaxis]
     y = np.where(np.arange(n_bins * inside) % inside < inside // 2, 1.0, -1.0)
     y[3 * inside : 3 * inside + inside // 2 + 3] = 1.0  # one of them holds a little more
-    check(x, y, max_cuts=n_bins, n_rounds=12, weak_learner=weak_learner)
+    check(x, y, max_cuts=n_bins, n_rounds=12, learner=learner)
     random = np.random.default_rng(0)
     shuffled = random.permutation(len(y))
     check(
@@ -153,12 +145,12 @@ def test_the_best_cut_may_hide_in_a_bin_whose_edges_look_poor(weak_learner):
         y[shuffled],
         max_cuts=n_bins,
         n_rounds=12,
-        weak_learner=weak_learner,
+        learner=learner,
     )
 
 
 @either
-def test_few_values_in_many_features_share_bytes(weak_learner):
+def test_few_values_in_many_features_share_bytes(learner):
     random = np.random.default_rng(6)
     flags = (random.random((3000, 20)) < 0.3).astype(np.float32)
     kinds = random.integers(0, 30, size=3000)
@@ -172,21 +164,19 @@ def test_few_values_in_many_features_share_bytes(weak_learner):
     check(
         X,
         signs(flags[:, 3] + one_hot[:, 4] + np.nan_to_num(small[:, 0]) / 4, random),
-        weak_learner=weak_learner,
+        learner=learner,
     )
 
 
 @either
-def test_features_that_say_nothing(weak_learner):
-    check(*with_features_that_say_nothing(), max_cuts=16, weak_learner=weak_learner)
-    check(
-        np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0), weak_learner=weak_learner
-    )
+def test_features_that_say_nothing(learner):
+    check(*with_features_that_say_nothing(), max_cuts=16, learner=learner)
+    check(np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0), learner=learner)
 
 
 @pytest.mark.parametrize("learning_rate", [0.1, 3.0])
 @either
-def test_bounds_hold_when_weights_are_halved_often_or_never(learning_rate, weak_learner):
+def test_bounds_hold_when_weights_are_halved_often_or_never(learning_rate, learner):
     random = np.random.default_rng(8)
     X = random.normal(size=(1500, 3)).astype(np.float32)
     check(
@@ -195,19 +185,19 @@ def test_bounds_hold_when_weights_are_halved_often_or_never(learning_rate, weak_
         max_cuts=16,
         n_rounds=25,
         learning_rate=learning_rate,
-        weak_learner=weak_learner,
+        learner=learner,
     )
 
 
 @pytest.mark.slow
 @either
-def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, weak_learner):
+def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, learner):
     random = np.random.default_rng(9)
     X = random.normal(size=(40_000, 6)).astype(np.float32)
     X[:, 5] = np.round(X[:, 5] * 50)
     y = signs(X[:, 0] + X[:, 1] * X[:, 2], random)
     monkeypatch.setattr(coded, "_PIECE", coded.CHUNK)
-    check(X, y, n_rounds=30, max_cuts=64, weak_learner=weak_learner)
+    check(X, y, n_rounds=30, max_cuts=64, learner=learner)
 
 
 def test_rows_are_left_out_as_if_they_were_not_there():
@@ -261,12 +251,12 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
 @pytest.mark.parametrize(
     ("kernels", "step"),
     [
-        ("coded", "gpustump.cpu.distribution.votes_by_code"),
-        ("coded", "gpustump.cpu.distribution.advance"),
-        ("coded", "gpustump.cpu.distribution.add"),
-        ("direct", "gpustump.cpu.direct._vote"),
-        ("direct", "gpustump.cpu.direct._step"),
-        ("reference", "gpustump.distribution.reweighted"),
+        ("coded", "gpustump.engines.cpu.state.votes_by_code"),
+        ("coded", "gpustump.engines.cpu.state.advance"),
+        ("coded", "gpustump.engines.cpu.state.add"),
+        ("direct", "gpustump.engines.cpu.direct._vote"),
+        ("direct", "gpustump.engines.cpu.direct._step"),
+        ("reference", "gpustump.engines.reference.state.reweighted"),
     ],
 )
 def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernels, step):
@@ -284,7 +274,7 @@ def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernels, step):
         patch.setattr(step, interrupted)
         with pytest.raises(KeyboardInterrupt):
             next(run)
-    for go_on in (lambda: next(run), lambda: run.resume([], [])):
+    for go_on in (lambda: next(run), lambda: run.replay([], [])):
         with pytest.raises(RuntimeError, match="start anew"):
             go_on()
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from made_up_models import member, reference_scores, rows
 
 from gpustump import Member, StumpEnsemble
-from gpustump.cuda import prediction
-from gpustump.stump import Stump
+from gpustump.engines.cuda import prediction
+from gpustump.learners.stump import Stump
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 

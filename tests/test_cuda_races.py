@@ -16,7 +16,7 @@ from pathlib import Path
 import cuda_on_cpu
 import pytest
 
-from gpustump.cuda import device
+from gpustump.engines.cuda import device
 
 HERE = Path(__file__).resolve().parent
 

@@ -29,10 +29,11 @@ from rounds import (
     with_features_that_say_nothing,
 )
 
-from gpustump import weights
-from gpustump.cuda import columns, device, layout, memory, sorting, sweep
-from gpustump.cuda.codes import ResidentCodes, StreamedCodes
-from gpustump.cuda.distribution import CudaDistribution
+from gpustump.engines import integer_weights as weights
+from gpustump.engines.cuda import device, layout, memory, sorting, sweep
+from gpustump.engines.cuda import table as columns
+from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
+from gpustump.engines.cuda.state import CudaState
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -52,7 +53,7 @@ def ways(X: np.ndarray) -> Iterator[Way]:
     host = X.view(np.memmap)  # anything but a plain array counts as the host's
 
     def way(name: str, device: OnCpu, table: np.ndarray = X, **how: Any) -> Way:
-        return name, columns.prepare(table, None, device, **how), CudaDistribution
+        return name, columns.prepare(table, None, device, **how)
 
     yield way("one thread", OnCpu(threads=1))
     yield way("three threads", OnCpu(threads=3))
@@ -81,7 +82,7 @@ def check(X: np.ndarray, y: np.ndarray, weights: Any = None, **how: Any) -> None
 
 def test_the_ways_are_what_they_say():
     X = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
-    made = {name: found for name, found, _ in ways(X)}
+    made = dict(ways(X))
     assert isinstance(made["streamed"].codes, StreamedCodes)
     assert made["streamed in blocks"].codes._size == 1024
     assert made["streamed"].note is not None
@@ -215,7 +216,7 @@ def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, ke
 
     monkeypatch.setattr(device, "launch", with_less)
     with pytest.raises(AssertionError, match=f"{kernel} takes more than"):
-        CudaDistribution(made, signs(X[:, 0], random), np.ones(600))
+        CudaState(made, signs(X[:, 0], random), np.ones(600))
 
 
 @pytest.mark.parametrize("n_processors", [1, 3, 132])
@@ -245,7 +246,7 @@ def test_what_a_run_holds_is_what_is_planned():
     """All arrays on the device, beside what sorting takes for a while."""
     X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
     made = columns.prepare(X, None, OnCpu())
-    run = CudaDistribution(made, signs(X[:, 0], np.random.default_rng(1)), X[:, 1] ** 2 + 1)
+    run = CudaState(made, signs(X[:, 0], np.random.default_rng(1)), X[:, 1] ** 2 + 1)
     held = [run._sweep, run._search, made, made.codes, made.orders]
     n_bytes = sum(
         value.nbytes
@@ -263,10 +264,10 @@ def test_a_round_is_one_transfer_and_few_launches():
     X = random.normal(size=(3000, 5)).astype(np.float32)
     device = OnCpu()
     made = columns.prepare(X, None, device)
-    check_level(X, signs(X[:, 0], random), None, [("", made, CudaDistribution)], n_rounds=1)
+    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=1)
     device.launched.clear()
     device.n_transfers = 0
-    check_level(X, signs(X[:, 0], random), None, [("", made, CudaDistribution)], n_rounds=10)
+    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=10)
     assert device.n_transfers == 11  # the first sums, and ten rounds
     n_marks = device.launched.count("mark")
     assert n_marks <= 10

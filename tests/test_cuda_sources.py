@@ -11,8 +11,8 @@ import re
 import nvrtc
 import pytest
 
-from gpustump import placement
-from gpustump.cuda import device
+from gpustump.arrays import devices as placement
+from gpustump.engines.cuda import device
 
 LEAST = 10 * placement.OLDEST[0] + placement.OLDEST[1]
 

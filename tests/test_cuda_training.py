@@ -14,16 +14,19 @@ import pytest
 from cuda_on_cpu import OnCpu
 from rounds import check_level
 
-from gpustump import AdaBoostClassifier, DeviceError, boost, engine, notices
-from gpustump.boosting import Boosting
-from gpustump.cuda import columns, memory, sorting
-from gpustump.cuda.codes import ResidentCodes, StreamedCodes
-from gpustump.cuda.distribution import CudaDistribution
-from gpustump.cuda.orders import Orders
-from gpustump.cuda.search import Search
-from gpustump.cuda.table import Table
-from gpustump.distribution import Factors
-from gpustump.stump import Stump
+from gpustump import AdaBoostClassifier, DeviceError, boost
+from gpustump.boosting.rounds import Boosting
+from gpustump.engines import announcements as notices
+from gpustump.engines import route as engine
+from gpustump.engines.contract import Factors
+from gpustump.engines.cuda import memory, sorting
+from gpustump.engines.cuda import table as columns
+from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
+from gpustump.engines.cuda.orders import Orders
+from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.source_table import Table
+from gpustump.engines.cuda.state import CudaState
+from gpustump.learners.stump import Stump
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -40,8 +43,8 @@ def problem(n_samples: int = 900, n_classes: int = 2) -> tuple[np.ndarray, np.nd
 def device(monkeypatch: pytest.MonkeyPatch) -> OnCpu:
     """A device by the name of "cuda", and of "cuda:0"."""
     made = OnCpu()
-    monkeypatch.setattr("gpustump.cuda.device.device_named", lambda place: made)
-    monkeypatch.setattr("gpustump.training.places_to_train", lambda X, device: (device,))
+    monkeypatch.setattr("gpustump.engines.cuda.device.device_named", lambda place: made)
+    monkeypatch.setattr("gpustump.boosting.training.places_to_train", lambda X, device: (device,))
     return made
 
 
@@ -73,7 +76,7 @@ def test_a_file_is_trained_on_the_device_from_where_it_lies(device, mapped, n_cl
 @pytest.mark.parametrize("dtype", ["float32", ">f8", "bool", "int16", "float16"])
 def test_columns_of_a_host_table_arrive_whatever_its_layout(monkeypatch, dtype, n_jobs):
     """In pieces of some rows, some columns at a time."""
-    monkeypatch.setattr("gpustump.cuda.table._STAGED_BYTES", 1000)
+    monkeypatch.setattr("gpustump.engines.cuda.source_table._STAGED_BYTES", 1000)
     random = np.random.default_rng(2)
     X = (random.normal(size=(777, 9)) * 5).astype(dtype)
     for layout in (X, np.asfortranarray(X), X[::-1, ::-1]):
@@ -186,10 +189,10 @@ def test_other_libraries_arrays_are_left_to_others_where_cupy_has_no_memory(monk
     X, _ = problem()
     little = memory.least_bytes(*X.shape) // 2
     with cuda_on_cpu.as_cuda(monkeypatch, OnCpu(n_bytes=little)):
-        assert type(engine.prepare(X)).__name__ != "DeviceColumns"
+        assert type(engine.prepare(X)).__name__ != "CudaTable"
         with pytest.raises(DeviceError, match="too little memory"):
             engine.prepare(X, max_memory=little)
-        monkeypatch.setattr("gpustump.arrays.library_name", lambda x: "cupy")
+        monkeypatch.setattr("gpustump.arrays.libraries.library_name", lambda x: "cupy")
         with pytest.raises(DeviceError, match="too little memory"):
             engine.prepare(X)
 
@@ -207,7 +210,7 @@ def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch
             raise MemoryError("out")
 
     monkeypatch.setattr(Search, "__init__", failing)
-    ways = [("", made, CudaDistribution)]
+    ways = [("", made, CudaState)]
     check_level(X, 2.0 * y - 1.0, None, ways, n_rounds=6)
     assert np.count_nonzero(made.orders.addresses) <= 2
 
@@ -252,7 +255,7 @@ def test_an_order_that_could_not_be_made_leaves_no_address_of_the_one_that_went(
     assert not orders.addresses.any()
 
 
-def with_one_order(X: np.ndarray, device: OnCpu) -> columns.DeviceColumns:
+def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
     budget = memory._without_codes(*X.shape) + memory._of_codes(*X.shape)
     return columns.prepare(X, None, device, budget=budget)
 
@@ -296,7 +299,7 @@ def taken_up_again(monkeypatch: pytest.MonkeyPatch, at: int) -> bool:
 def test_a_round_whose_result_nobody_read_leaves_nothing_behind():
     X, y = problem()
     signs = 2.0 * y - 1.0
-    one, other = (CudaDistribution(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
+    one, other = (CudaState(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
     for number in range(6):
         cut = one.best_cut()
         threshold = one._columns.threshold(cut.feature, cut.position)
@@ -333,7 +336,7 @@ def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernel):
 def test_the_reference_can_be_asked_for_on_a_device_too(monkeypatch):
     X, _ = problem()
     with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()):
-        assert type(engine.prepare(X)).__name__ == "DeviceColumns"
+        assert type(engine.prepare(X)).__name__ == "CudaTable"
         monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
         assert type(engine.prepare(X)).__name__ == "Columns"
         assert engine.reader_of_host_tables(X, "cuda") is None
@@ -341,6 +344,6 @@ def test_the_reference_can_be_asked_for_on_a_device_too(monkeypatch):
 
 def test_host_arrays_stay_with_the_cpu_unless_a_device_is_named(device):
     X, y = problem(100)
-    assert type(engine.prepare(X)).__name__ != "DeviceColumns"
+    assert type(engine.prepare(X)).__name__ != "CudaTable"
     AdaBoostClassifier(n_estimators=2, device="cpu").fit(X, y)
     assert device.launched == []

@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpustump import arrays, boost, columns, engine, notices
-from gpustump.validation import check_bytes
+from gpustump import arrays, boost
+from gpustump.data.parameters import check_bytes
+from gpustump.engines import announcements as notices
+from gpustump.engines import route as engine
+from gpustump.engines.reference import table as columns
 
 ROOT = Path(__file__).resolve().parent.parent
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -29,16 +32,16 @@ def kind_of(X: object, **how: object) -> str:
 
 @needs_numba
 def test_small_tables_are_scanned_directly_and_others_through_codes():
-    assert kind_of(table()) == "SortedColumns"
-    assert kind_of(table(engine.DIRECT_SAMPLES + 1, 200)) == "CodedColumns"
-    assert kind_of(table(engine.DIRECT_ELEMENTS, 1)) == "SortedColumns"
+    assert kind_of(table()) == "DirectTable"
+    assert kind_of(table(engine.DIRECT_SAMPLES + 1, 200)) == "CodedTable"
+    assert kind_of(table(engine.DIRECT_ELEMENTS, 1)) == "DirectTable"
 
 
 KINDS = {
     "reference": "Columns",
-    "direct": "SortedColumns",
-    "coded": "CodedColumns",
-    "cuda": "DeviceColumns",
+    "direct": "DirectTable",
+    "coded": "CodedTable",
+    "cuda": "CudaTable",
 }
 
 
@@ -52,7 +55,7 @@ def test_every_backend_under_test_goes_to_the_kernels_it_is_named_for(backend):
 def test_tensors_on_the_cpu_go_to_the_kernels_and_other_arrays_to_the_reference():
     torch = pytest.importorskip("torch")
     strict = pytest.importorskip("array_api_strict")
-    assert kind_of(torch.asarray(table())) == "SortedColumns"
+    assert kind_of(torch.asarray(table())) == "DirectTable"
     assert kind_of(strict.asarray(table())) == "Columns"
 
 
@@ -81,7 +84,7 @@ def test_without_numba_the_reference_trains(monkeypatch):
 
 @needs_numba
 def test_a_numba_that_does_not_load_is_reported_once_and_done_without(monkeypatch):
-    from gpustump.cpu import jit
+    from gpustump.engines.cpu import compiling as jit
 
     def broken(*stages: str) -> None:
         raise ImportError("libLLVM is missing")
@@ -105,11 +108,11 @@ def test_kernels_are_loaded_once_the_reference_has_worked_long_enough(monkeypatc
     monkeypatch.setattr(engine, "_is_loaded", lambda: False)
     kinds = [kind_of(table(), n_rounds=200) for _ in range(10)]
     assert kinds[0] == "Columns"
-    assert kinds[-1] == "SortedColumns"
+    assert kinds[-1] == "DirectTable"
     monkeypatch.setattr(engine, "_waited", 0.0)
-    assert kind_of(table(2000, 50), n_rounds=1000) == "SortedColumns"  # long enough by itself
+    assert kind_of(table(2000, 50), n_rounds=1000) == "DirectTable"  # long enough by itself
     monkeypatch.setattr(engine, "_waited", 0.0)
-    assert kind_of(table()) == "SortedColumns"  # nobody knows how long
+    assert kind_of(table()) == "DirectTable"  # nobody knows how long
 
 
 SMALL_PROGRAM = """
@@ -170,7 +173,7 @@ def test_bad_numbers_of_threads_are_refused(bad):
 
 @needs_numba
 def test_a_limit_that_only_the_reference_keeps_is_kept_by_the_reference():
-    assert kind_of(table(1000)) == "SortedColumns"
+    assert kind_of(table(1000)) == "DirectTable"
     assert kind_of(table(1000), max_memory=200_000) == "Columns"
 
 
@@ -189,7 +192,7 @@ def test_the_reference_takes_what_memory_is_left_for_its_blocks(monkeypatch):
 @needs_numba
 @pytest.mark.parametrize("can_be_kept", [True, False])
 def test_compiling_is_announced_once(monkeypatch, can_be_kept):
-    from gpustump.cpu import jit
+    from gpustump.engines.cpu import compiling as jit
 
     if not can_be_kept:
         plain = jit._compiled

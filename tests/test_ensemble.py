@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import Member, Stump, StumpEnsemble
-from gpustump.votes import VOTE_UNIT
+from gpustump.learners.step_table import VOTE_UNIT
 
 UNITS = st.integers(-(2**40), 2**40)
 THRESHOLDS = st.sampled_from([-math.inf, -1.5, -5e-324, 0.0, 5e-324, 0.1, 1.0, 2.0, math.inf])

@@ -529,16 +529,16 @@ def test_auto_leaves_a_gpu_that_fails_only_before_the_first_round(monkeypatch):
             raise gpustump.DeviceError("out of memory")
         return table
 
-    monkeypatch.setattr("gpustump.training.places_to_train", lambda *_: ("cuda", "cpu"))
-    monkeypatch.setattr("gpustump.training.reader_of_host_tables", lambda *_: None)
-    monkeypatch.setattr("gpustump.training.brought_to", brought)
+    monkeypatch.setattr("gpustump.boosting.training.places_to_train", lambda *_: ("cuda", "cpu"))
+    monkeypatch.setattr("gpustump.boosting.training.reader_of_host_tables", lambda *_: None)
+    monkeypatch.setattr("gpustump.boosting.training.moved_to_device", brought)
     classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
     assert (tried, classifier.device_) == (["cuda", "cpu"], "cpu")
 
     def fails_later(record):
         raise gpustump.DeviceError("too hot")
 
-    monkeypatch.setattr("gpustump.training.brought_to", lambda table, place: table)
+    monkeypatch.setattr("gpustump.boosting.training.moved_to_device", lambda table, place: table)
     with pytest.raises(gpustump.DeviceError, match="too hot"):
         AdaBoostClassifier(n_estimators=3, callback=fails_later).fit(X, y)
 

@@ -162,7 +162,7 @@ def test_only_a_model_with_intervals_needs_the_newer_file_version(tmp_path):
 
 
 def test_a_row_that_is_no_interval_is_refused(tmp_path):
-    from gpustump.model_file import write
+    from gpustump.model.model_file import write
 
     document = boosted()[2]._document()
     at = document["stump_fields"].index("low")
@@ -255,8 +255,8 @@ def test_another_weak_learner_may_go_on_from_earlier_rounds():
 
 
 def test_a_device_gets_the_table_for_the_reference_as_its_kernels_know_no_intervals(monkeypatch):
-    from gpustump import engine
-    from gpustump.columns import Columns
+    from gpustump.engines import route as engine
+    from gpustump.engines.reference.table import ArrayTable
 
     class Device:
         name = "cuda:0"
@@ -266,4 +266,4 @@ def test_a_device_gets_the_table_for_the_reference_as_its_kernels_know_no_interv
     assert engine.reader_of_host_tables(X, "cuda") == "cuda:0"
     assert engine.reader_of_host_tables(X, "cuda", "interval") is None
     monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
-    assert isinstance(engine.prepare(X, weak_learner="interval"), Columns)
+    assert isinstance(engine.prepare(X, weak_learner="interval"), ArrayTable)

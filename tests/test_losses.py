@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gpustump import fit_stump
-from gpustump.losses import weighted_losses
+from gpustump.theory.loss_curve import weighted_losses
 
 VALUES = st.one_of(
     st.integers(-3, 3).map(float),

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import Member, ModelFileError, Stump, StumpEnsemble, boost
-from gpustump.files import whole_file
-from gpustump.model_file import _checksum
+from gpustump.model.model_file import _checksum
+from gpustump.model.whole_file import whole_file
 
 
 def trained() -> StumpEnsemble:

@@ -119,7 +119,7 @@ def check(
     given_weights = None if w is None else backend.asarray(np.asarray(w))
     found = find(table, backend.asarray(np.asarray(y)), given_weights, **how)
     assert found == as_found(expected)
-    assert all(math.copysign(1.0, at) == 1.0 for at, _ in found.falls if at == 0.0)
+    assert all(math.copysign(1.0, at) == 1.0 for at in found.thresholds if at == 0.0)
     predicted = backend.to_numpy(found.predict(table)).tolist()
     assert predicted == [expected.predict(row) for row in as_floats(X)]
 

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpustump import Device, DeviceError, devices, placement, validation
-from gpustump.cuda import device
+from gpustump import Device, DeviceError, devices
+from gpustump.arrays import devices as placement
+from gpustump.data import tables as validation
+from gpustump.engines.cuda import device
 
 
 class CUDARuntimeError(RuntimeError):
@@ -199,25 +201,25 @@ def test_data_on_the_cpu_go_to_a_gpu_only_where_one_works(install):
 
 def test_data_are_brought_to_the_device_that_was_asked_for(install):
     install(fake_cupy(count=2))
-    assert placement.brought_to(X, "cpu") is X
-    assert placement.brought_to(X, "cuda")[:2] == ("on", 0)
-    assert placement.brought_to(X, "cuda:1")[:2] == ("on", 1)
+    assert placement.moved_to_device(X, "cpu") is X
+    assert placement.moved_to_device(X, "cuda")[:2] == ("on", 0)
+    assert placement.moved_to_device(X, "cuda:1")[:2] == ("on", 1)
     assert FakeDevice.current == 0
 
 
 def test_a_device_that_cannot_be_had_is_an_error_with_the_reason(install):
     install(None)
     with pytest.raises(DeviceError, match="CuPy is not installed"):
-        placement.brought_to(X, "cuda")
+        placement.moved_to_device(X, "cuda")
     install(fake_cupy(count=0))
     with pytest.raises(DeviceError, match="no device"):
-        placement.brought_to(X, "cuda:0")
+        placement.moved_to_device(X, "cuda:0")
     install(fake_cupy(count=1))
     with pytest.raises(DeviceError, match=r"'cuda:3' is not there: CuPy finds 1"):
-        placement.brought_to(X, "cuda:3")
+        placement.moved_to_device(X, "cuda:3")
     install(fake_cupy(total=OutOfMemoryError("allocating 9 bytes")))
     with pytest.raises(DeviceError, match=r"cuda:0 is out of memory: .*allocating 9 bytes"):
-        placement.brought_to(X, "cuda")
+        placement.moved_to_device(X, "cuda")
 
 
 def test_errors_of_a_gpu_library_are_explained_and_others_left_alone():

@@ -27,8 +27,8 @@ from gpustump import (
     plots,
     theory,
 )
-from gpustump.losses import weighted_losses
 from gpustump.plots import inputs, limits, rounds, style
+from gpustump.theory.loss_curve import weighted_losses
 
 pytest.importorskip("matplotlib")
 
@@ -149,7 +149,7 @@ def assert_is_shape(ax: Axes, member: Member, feature: int) -> None:
 
 def test_importing_the_pictures_imports_no_matplotlib_and_no_sklearn():
     code = (
-        "import sys, gpustump.plots, gpustump.losses\n"
+        "import sys, gpustump.plots, gpustump.theory.loss_curve\n"
         "print([m for m in ('matplotlib', 'sklearn', 'scipy') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
-from gpustump.columns import ELEMENT_BYTES, prepare
-from gpustump.scan import Extremes, best_cut, choose, extremes
-from gpustump.weights import TOP, SignedWeights, in_units, signed
+from gpustump.engines.integer_weights import TOP, SignedWeights, in_units, signed
+from gpustump.engines.reference.stump_scan import Extremes, best_cut, choose, extremes
+from gpustump.engines.reference.table import ELEMENT_BYTES, prepare
 
 SMALL = st.integers(-3, 3)
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
-from gpustump.weights import FLOOR, TOP, factors, in_units, reweighted, signed
+from gpustump.engines.integer_weights import FLOOR, TOP, factors, in_units, reweighted, signed
 
 NORMAL = st.builds(math.ldexp, st.floats(1.0, 1.99), st.integers(-1022, 1023))
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpustump.cli.encoding import UNITS, Encoding, encode, from_details
 from gpustump.cli.errors import counted, listed
 from gpustump.cli.reading import read_table
-from gpustump.ensemble import StumpEnsemble
+from gpustump.model.ensemble import StumpEnsemble
 
 
 class Applied(NamedTuple):

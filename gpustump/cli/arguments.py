@@ -245,7 +245,7 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def _size(text: str) -> int:
-    from gpustump.validation import check_bytes
+    from gpustump.data.parameters import check_bytes
 
     try:
         return check_bytes(text, "it")
@@ -279,17 +279,17 @@ def _share(text: str) -> float:
 
 
 def _weak_learner(text: str) -> str:
-    from gpustump.validation import check_weak_learner
+    from gpustump.data.parameters import check_learner
 
     try:
-        return check_weak_learner(text)
+        return check_learner(text)
     except ValueError as error:
         message = str(error).removeprefix("weak_learner ").rstrip(".")
         raise argparse.ArgumentTypeError(message) from error
 
 
 def _device(text: str) -> str:
-    from gpustump.placement import check_device
+    from gpustump.arrays.devices import check_device
 
     try:
         return check_device(text)

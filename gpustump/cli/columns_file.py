@@ -16,7 +16,7 @@ import numpy as np
 
 from gpustump.cli.errors import InputError, MissingLibraryError
 from gpustump.cli.outputs import check_output
-from gpustump.files import whole_file
+from gpustump.model.whole_file import whole_file
 
 ENDINGS = (".csv", ".parquet", ".npz")
 CELLS = 2**17

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from gpustump.arrays.devices import devices
 from gpustump.cli import report
-from gpustump.placement import devices
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ import difflib
 import errno
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpustump.notices import printable
+from gpustump.data.readable import printable
 
 LISTED = 6
 """How many names a message lists before it says how many more there are."""
@@ -48,8 +48,8 @@ def named_errors(what: str) -> Iterator[None]:
 
 def explained(error: Exception) -> str | None:
     """One line about an error, or None if it is not of a kind that a user can mend."""
-    from gpustump.model_file import ModelFileError
-    from gpustump.placement import DeviceError
+    from gpustump.arrays.devices import DeviceError
+    from gpustump.model.model_file import ModelFileError
 
     if isinstance(error, (InputError, ModelFileError, DeviceError)):
         return one_line(str(error))

@@ -14,10 +14,10 @@ from gpustump.cli.drawing import as_bytes, check_matplotlib, drawing
 from gpustump.cli.encoding import Encoding, Input, from_details
 from gpustump.cli.errors import counted, named_errors
 from gpustump.cli.outputs import check_ending, check_output, check_replaced
-from gpustump.ensemble import Member, StumpEnsemble
-from gpustump.files import whole_file
-from gpustump.interval import Interval
-from gpustump.stump import Stump
+from gpustump.learners.interval import Interval
+from gpustump.learners.stump import Stump
+from gpustump.model.ensemble import Member, StumpEnsemble
+from gpustump.model.whole_file import whole_file
 
 PICTURES = (".png", ".svg", ".pdf")
 _MARKS = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}

@@ -9,7 +9,7 @@ import numpy as np
 from gpustump.cli.applied import applied, loaded
 from gpustump.cli.columns_file import Sheet, check_columns_file, write
 from gpustump.cli.errors import input_errors
-from gpustump.ensemble import StumpEnsemble
+from gpustump.model.ensemble import StumpEnsemble
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from gpustump.cli.errors import quoted
-from gpustump.notices import printable
+from gpustump.data.readable import printable
 
 LONGEST = 60
 """Cells of more characters than this are cut in the middle."""

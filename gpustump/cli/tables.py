@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpustump.arrays import working_dtype
+from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError, counted, listed, quoted, suggestion
 
 NUMERIC = ("number", "boolean")

@@ -21,9 +21,10 @@ from gpustump.cli import report, report_page, summary
 from gpustump.cli.errors import input_errors, named_errors
 from gpustump.cli.outputs import check_distinct, check_ending, check_output, check_replaced
 from gpustump.cli.task import Part, Task, split, task_of
-from gpustump.files import whole_file
-from gpustump.model_file import FORMAT
-from gpustump.notices import listeners, printable, readable_bytes
+from gpustump.data.readable import printable, readable_bytes
+from gpustump.engines.announcements import listeners
+from gpustump.model.model_file import FORMAT
+from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier
@@ -100,7 +101,7 @@ def _check_report(arguments: argparse.Namespace) -> None:
 
 def _check_device(name: str) -> None:
     """Refuse a GPU that cannot be had before the table is read."""
-    from gpustump.placement import DeviceError, check_usable
+    from gpustump.arrays.devices import DeviceError, check_usable
 
     try:
         check_usable(name)
@@ -133,9 +134,9 @@ def _fitted(task: Task, part: Part, arguments: argparse.Namespace) -> AdaBoostCl
 
 def _of_it_compiling() -> str:
     """What part of the time is never needed again on this machine."""
-    if "gpustump.cpu.jit" not in sys.modules:
+    if "gpustump.engines.cpu.compiling" not in sys.modules:
         return ""
-    from gpustump.cpu.jit import seconds_compiling
+    from gpustump.engines.cpu.compiling import seconds_compiling
 
     seconds = seconds_compiling()
     return f"; {seconds:.2f} s of it to compile the kernels, once" if seconds else ""

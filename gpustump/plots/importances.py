@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.ensemble import StumpEnsemble, model_of
+from gpustump.data.parameters import check_count
+from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.plots.shapes import contributions_of, largest, percent, top
-from gpustump.validation import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

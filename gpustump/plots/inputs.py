@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.ensemble import Label, StumpEnsemble
+from gpustump.arrays.libraries import Array
+from gpustump.data.arrays_given import as_array
+from gpustump.data.sample_weights import check_weights
+from gpustump.engines.integer_weights import in_units
+from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
-from gpustump.validation import as_array, check_weights
-from gpustump.weights import in_units
 
 
 def table_of(model: Any, X: Any) -> Array:

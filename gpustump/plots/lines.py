@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.interval import Interval
+from gpustump.data.parameters import check_count
+from gpustump.data.signs import check_signs
+from gpustump.data.tables import check_table
+from gpustump.learners.hypothesis import signs
+from gpustump.learners.interval import Interval
+from gpustump.learners.stump import Stump
 from gpustump.plots import inputs, limits, style
-from gpustump.stump import Stump
-from gpustump.validation import check_count, check_signs, check_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +185,7 @@ def _known(
     stumps: list[Stump | Interval], feature: int, values: np.ndarray | None, unit: float
 ) -> np.ndarray:
     """Where stumps cut a feature, and its values."""
-    found = np.asarray([at for s in stumps if s.feature == feature for at, _ in s.falls])
+    found = np.asarray([at for s in stumps if s.feature == feature for at in s.thresholds])
     cuts = limits.in_unit(found.astype(np.float64), unit)
     return cuts if values is None else np.concatenate([cuts, values])
 
@@ -257,13 +261,16 @@ def _draw_stump(
         return Line2D([], [], linestyle="")
     is_upright = stump.feature == pair[0]
     unit = units[0] if is_upright else units[1]
-    for at, fall in stump.falls:
+    sides = pairwise(signs(stump)[region] for region in stump.slices)
+    for at, (below, above) in zip(stump.thresholds, sides, strict=True):
         cut = float(limits.in_unit(np.asarray(at), unit))
         if not np.isfinite(cut):
             continue
         (ax.axvline if is_upright else ax.axhline)(cut, zorder=5, gid=f"stump {k}", **look)
         for along in (0.03 + 0.05 * k, 0.97 - 0.05 * (of - 1 - k)):
-            _arrow(ax, cut, along, is_upright=is_upright, goes_up=fall < 0, colour=look["color"])
+            _arrow(
+                ax, cut, along, is_upright=is_upright, goes_up=below < above, colour=look["color"]
+            )
     return Line2D([], [], **look)
 
 

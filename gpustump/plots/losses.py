@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.losses import Losses, weighted_losses
+from gpustump.data.parameters import check_count
+from gpustump.data.tables import check_table
 from gpustump.plots import limits, style
-from gpustump.validation import check_count, check_table
+from gpustump.theory.loss_curve import Losses, weighted_losses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

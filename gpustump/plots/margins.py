@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.ensemble import Label, StumpEnsemble, model_of
-from gpustump.labels import class_numbers
+from gpustump.arrays.libraries import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data.labels import class_numbers
+from gpustump.data.parameters import check_count
+from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.theory import normalised_margins
-from gpustump.validation import brought_beside, check_count
+from gpustump.theory.bounds import normalised_margins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +72,7 @@ def margin_distribution(
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
-    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, as
+    margin (`gpustump.theory.bounds.normalised_margins`) of theta or less, for each theta, as
     `gpustump.theory.share_below` counts it. Left of 0 are the samples that the vote gets wrong.
     """
     ensemble = model_of(model)
@@ -98,7 +99,7 @@ def margin_distribution(
 def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
     """+1 for the samples of the member's own class, -1 for the rest, beside X."""
     own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
-    return brought_beside(np.where(own, 1, -1), X)
+    return moved_to_device_of(np.where(own, 1, -1), X)
 
 
 def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.ensemble import Member, StumpEnsemble, model_of
-from gpustump.labels import class_numbers
+from gpustump.data.labels import class_numbers
+from gpustump.model.ensemble import Member, StumpEnsemble, model_of
 from gpustump.plots import inputs, limits, style
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.boosting import Round
-from gpustump.ensemble import Label, Member, StumpEnsemble, model_of
-from gpustump.labels import class_numbers
+from gpustump.arrays.libraries import Array
+from gpustump.boosting.votes import Round
+from gpustump.data.labels import class_numbers
+from gpustump.learners.hypothesis import predicted_signs
+from gpustump.learners.step_table import StepTable
+from gpustump.model.ensemble import Label, Member, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.tables import StepTable
-from gpustump.theory import edge_bounds, training_bounds
+from gpustump.theory.bounds import edge_bounds, training_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -225,7 +226,7 @@ def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
             else:
                 column = columns[stump.feature]
                 with np.errstate(all="ignore"):
-                    votes = arrays.to_host(stump.on_values(column.ends)) * vote
+                    votes = predicted_signs(stump, column.ends) * vote
                 score += votes[column.steps]
         yield scores
 

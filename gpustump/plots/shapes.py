@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays import Array
-from gpustump.ensemble import Label, StumpEnsemble, model_of
+from gpustump.arrays.libraries import Array
+from gpustump.data.parameters import check_count
+from gpustump.learners.step_table import StepTable
+from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, limits, style
-from gpustump.tables import StepTable
-from gpustump.validation import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump.notices import printable
+from gpustump.data.readable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """A device that is none: the CUDA kernels built by the C++ compiler, and NumPy's arrays as memory.
 
-It takes the place of `gpustump.cuda.device.CupyDevice`, so that all of the engine but CuPy itself
-is run where there is no GPU: the same `.cu` files, block by block, with several threads a block.
+It takes the place of `engines.cuda.device.CupyDevice`, so that all of the engine but CuPy itself is
+run where there is no GPU: the same `.cu` files, block by block, with several threads a block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.cuda import device, layout
+from gpustump.engines.cuda import device, layout
 
 HEADER = Path(__file__).with_suffix(".hpp")
 
@@ -122,7 +122,7 @@ def build(*options: str, change: Callable[[str], str] = str) -> Path:
 
 
 class OnCpu:
-    """`gpustump.cuda.device.Device` without a device; memory maps count as the host's memory.
+    """`engines.cuda.device.CudaDevice` without a device; memory maps count as the host's memory.
 
     Parameters
     ----------

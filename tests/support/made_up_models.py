@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump import Member
-from gpustump.stump import Stump
-from gpustump.votes import VOTE_UNIT
+from gpustump.learners.step_table import VOTE_UNIT
+from gpustump.learners.stump import Stump
 
 
 def member(

@@ -6,20 +6,19 @@ pieces) must not show in what they return.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from hypothesis import strategies as st
 
-from gpustump import columns
-from gpustump.boosting import hypothesis_of
-from gpustump.distribution import ArrayDistribution, Distribution, Factors
-from gpustump.votes import odds_and_normaliser, vote_of
-from gpustump.weights import factors
+from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.data.parameters import Learner
+from gpustump.engines.contract import PreparedTable, agreement, hypothesis_at
+from gpustump.engines.reference import table as reference_table
+from gpustump.learners.hypothesis import signs as signs_of
 
-Way = tuple[str, Any, Callable[[Any, np.ndarray, np.ndarray], Distribution]]
-"""A name, columns made in some way, and what a run on them begins with."""
+Way = tuple[str, PreparedTable]
+"""A name, and a table prepared in some way."""
 
 
 def check_level(
@@ -30,39 +29,34 @@ def check_level(
     *,
     n_rounds: int = 8,
     learning_rate: float = 1.0,
-    weak_learner: str = "stump",
+    learner: Learner = "stump",
 ) -> None:
     """Boost by the reference; every way must be level with it after every step."""
     y = np.asarray(y, dtype=np.float64)
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    table = columns.prepare(X)
-    reference = ArrayDistribution(table, y, weights, weak_learner)
-    others = [(name, made, begin(made, y, weights)) for name, made, begin in ways]
+    table, votes = reference_table.prepare(X), DiscreteVotes(learning_rate)
+    reference = table.start(y, weights, learner)
+    others = [(name, made, made.start(y, weights, learner)) for name, made in ways]
     for number in range(n_rounds):
-        cut = reference.best_cut()
-        stump = hypothesis_of(table, cut, reference.mass)
+        cut, totals = reference.best_cut(), reference.totals
+        stump = hypothesis_at(table, cut, totals)
+        in_regions = list(reference.region_weights(stump))
+        assert agreement(in_regions, signs_of(stump)) == cut.agreement
+        assert sum(map(sum, in_regions)) == totals.weight
         for name, made, other in others:
             assert other.best_cut() == cut, (name, number)
-            assert (other.total, other.mass) == (reference.total, reference.mass), (name, number)
-            assert other.lightest() == reference.lightest(), (name, number)
+            assert other.totals == totals, (name, number)
+            assert other.smallest_weight() == reference.smallest_weight(), (name, number)
             assert np.array_equal(other.weights, reference.weights), (name, number)
-            assert other.training_error == reference.training_error, (name, number)
-            assert hypothesis_of(made, cut, reference.mass) == stump, (name, number)
-        wrong = (reference.mass - cut.agreement) // 2
-        if wrong == 0 or (vote := vote_of(wrong, reference.mass, learning_rate)) == 0:
+            assert hypothesis_at(made, cut, totals) == stump, (name, number)
+        vote = votes.vote(cut.agreement, reference)
+        if totals.wrong(cut.agreement) == 0 or vote == 0:
             return
-        for name, _, other in [("reference", table, reference), *others]:
-            assert other.agreement_of(stump) == cut.agreement, (name, number)
-        by = Factors(
-            *factors(
-                odds_and_normaliser(wrong, reference.mass, vote)[0],
-                correct_mass=reference.mass - wrong,
-                wrong_mass=wrong,
-                n_samples=len(y),
-            )
-        )
-        for _, _, one in [("reference", table, reference), *others]:
-            one.advance(stump, cut, vote, by)
+        for name, _, other in others:
+            assert list(other.region_weights(stump)) == in_regions, (name, number)
+        step = votes.change(stump, vote, cut.agreement, totals, cut).step
+        for one in [reference, *(other for _, _, other in others)]:
+            one.advance(step)
 
 
 def signs(score: np.ndarray, random: np.random.Generator, noise: float = 1.0) -> np.ndarray:

@@ -12,9 +12,10 @@ import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import check_level, signs
 
-from gpustump.cuda import columns, device, prediction, sorting
-from gpustump.cuda.distribution import CudaDistribution
-from gpustump.tables import StepTable
+from gpustump.engines.cuda import device, prediction, sorting
+from gpustump.engines.cuda import table as columns
+from gpustump.engines.cuda.state import CudaState
+from gpustump.learners.step_table import StepTable
 
 
 def main() -> None:
@@ -24,10 +25,10 @@ def main() -> None:
     on_cpu.n_processors = device._BLOCKS_A_PROCESSOR = 1
     X = random.normal(size=(3000, 5)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
-    ways = [("", columns.prepare(X, None, on_cpu), CudaDistribution)]
+    ways = [("", columns.prepare(X, None, on_cpu), CudaState)]
     check_level(X, signs(np.nan_to_num(X[:, 0]), random), None, ways, n_rounds=4)
     sorting.MOST_BINS = 1
-    ways = [("one bin", columns.prepare(X, None, on_cpu), CudaDistribution)]
+    ways = [("one bin", columns.prepare(X, None, on_cpu), CudaState)]
     check_level(X, signs(np.nan_to_num(X[:, 1]), random), None, ways, n_rounds=3)
     table = StepTable(2, np.asarray([0.0, np.inf]), np.asarray([-1.0, 2.0]), 0.5)
     found = prediction.scores(X, 0.25, [table], on_cpu)

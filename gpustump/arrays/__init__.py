@@ -1,0 +1,50 @@
+"""Which array library and device an array belongs to, and moving arrays between them.
+
+    libraries     what the array API standard lacks, in every library that is supported
+    order_keys    integers that sort as floats do: how values are compared
+    devices       which devices can be used here, and why others cannot
+    moving        the same values in another library or on another device
+
+The names of `libraries` and `order_keys`, which everything uses, are names of this package.
+"""
+
+from gpustump.arrays.libraries import (
+    Array,
+    computing_on,
+    device_name,
+    device_of,
+    dtype_name,
+    integers,
+    is_array,
+    library_name,
+    namespace_of,
+    on_host,
+    picked,
+    plain,
+    running_minimum,
+    scalar,
+    to_host,
+)
+from gpustump.arrays.order_keys import as_working, missing_key, order_keys, working_dtype
+
+__all__ = [
+    "Array",
+    "as_working",
+    "computing_on",
+    "device_name",
+    "device_of",
+    "dtype_name",
+    "integers",
+    "is_array",
+    "library_name",
+    "missing_key",
+    "namespace_of",
+    "on_host",
+    "order_keys",
+    "picked",
+    "plain",
+    "running_minimum",
+    "scalar",
+    "to_host",
+    "working_dtype",
+]

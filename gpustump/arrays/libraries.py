@@ -1,0 +1,139 @@
+"""Which array library an array belongs to, where it lives, and the few things the array API lacks.
+
+The rest of the package is written against the array API standard and asks this file for what the
+standard does not offer: integers that sort as floats do, full-width integers in JAX, copies to the
+host. Two rules hold here:
+
+* No array library is imported that the user has not imported already. A library may be installed
+  and broken, and a program that never touches it must not pay for it. (Only `placement` imports
+  CuPy of its own accord, to look for a GPU.)
+* Values are compared as integers that sort as they do (`order_keys`), never as floats. XLA on the
+  CPU flushes subnormal numbers to zero in comparisons, so JAX would otherwise find fewer distinct
+  values than NumPy in the same data, and NaN would need care in every sort.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+Array: TypeAlias = Any
+"""An array of any library that the array API standard, or array-api-compat, covers."""
+
+is_array = array_api_compat.is_array_api_obj
+namespace_of = array_api_compat.array_namespace
+device_of = array_api_compat.device
+
+
+@contextlib.contextmanager
+def computing_on(x: Array) -> Iterator[None]:
+    """What an array's library needs before one computes with it.
+
+    JAX has its 64-bit types only where they are switched on, CuPy computes on the current device
+    only, and NumPy may have been told to raise at an overflow or underflow, both of which are meant
+    where they happen here. All is put back at the end of the `with`.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(np.errstate(all="ignore"))
+        if array_api_compat.is_jax_array(x):
+            stack.enter_context(sys.modules["jax"].enable_x64(True))
+        elif array_api_compat.is_cupy_array(x):
+            stack.enter_context(x.device)
+        yield
+
+
+def device_name(x: Array) -> str:
+    """Where an array lives, in this package's words: "cpu", "cuda:0", ... or the library's own."""
+    device = device_of(x)
+    if array_api_compat.is_cupy_array(x):
+        return f"cuda:{device.id}"
+    if array_api_compat.is_torch_array(x):
+        return "cuda:0" if str(device) == "cuda" else str(device)
+    if array_api_compat.is_jax_array(x):
+        if not hasattr(device, "platform"):  # an array in parts on several devices
+            device = min(device.device_set, key=lambda part: part.id)
+        platform = device.platform
+        return f"cuda:{device.id}" if platform in ("gpu", "cuda") else platform
+    return "cpu" if "cpu" in str(device).lower() else str(device)
+
+
+def on_host(x: Array) -> bool:
+    """Whether the array's memory is the computer's own."""
+    return device_name(x) == "cpu"
+
+
+def library_name(x: Array) -> str:
+    """The name of the array's library as its users write it: "numpy", "torch", ..."""
+    return type(x).__module__.partition(".")[0].removesuffix("lib")
+
+
+def to_host(x: Array) -> np.ndarray:
+    """A NumPy array with the same values: the same memory where that is possible."""
+    if array_api_compat.is_cupy_array(x):
+        return np.asarray(x.get())
+    if array_api_compat.is_torch_array(x):
+        return np.asarray(x.detach().cpu())
+    if array_api_compat.is_numpy_array(x) or array_api_compat.is_jax_array(x):
+        return np.asarray(x)
+    return np.asarray(np.from_dlpack(x, device="cpu"))
+
+
+def dtype_name(x: Array) -> str:
+    """The dtype's bare name: "float32", "int64", "bool"."""
+    if isinstance(x.dtype, np.dtype):
+        return _numpy_name(x.dtype)
+    return str(x.dtype).rpartition(".")[2]
+
+
+@functools.cache  # NumPy puts the name together anew each time, and it is asked for often
+def _numpy_name(dtype: np.dtype) -> str:
+    return str(dtype)
+
+
+def plain(x: Array) -> Array:
+    """The same values without what only their library knows: gradients, lazy signs, byte order."""
+    if array_api_compat.is_torch_array(x):
+        return x.detach().resolve_neg()
+    if array_api_compat.is_numpy_array(x) and not x.dtype.isnative:
+        return x.astype(x.dtype.newbyteorder("="))
+    return x
+
+
+def picked(x: Array, rows: Array | None) -> Array:
+    """Some rows of an array; all of them for None."""
+    return x if rows is None else namespace_of(x).take(x, rows, axis=0)
+
+
+def scalar(value: float, like: Array) -> Array:
+    """A number as an array without dimensions, of the dtype and on the device of another array."""
+    return namespace_of(like).asarray(value, dtype=like.dtype, device=device_of(like))
+
+
+def integers(x: Array) -> list[int]:
+    """A small one-dimensional integer array as Python ints."""
+    return [int(value) for value in to_host(x)]
+
+
+def running_minimum(x: Array) -> Array:
+    """The least of each element and those before it in its row, for an array (b, n).
+
+    The standard has no cumulative minimum. Where the library has none either, windows of twice the
+    length are compared in every step [Hillis and Steele 1986].
+    """
+    if array_api_compat.is_numpy_array(x):
+        return np.minimum.accumulate(x, axis=1)
+    if array_api_compat.is_torch_array(x):
+        return namespace_of(x).cummin(x, dim=1).values
+    if array_api_compat.is_jax_array(x):
+        return sys.modules["jax"].lax.cummin(x, axis=1)
+    xp, length = namespace_of(x), 1
+    while length < x.shape[1]:
+        x = xp.concat([x[:, :length], xp.minimum(x[:, length:], x[:, :-length])], axis=1)
+        length *= 2
+    return x

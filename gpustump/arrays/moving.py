@@ -1,0 +1,74 @@
+"""Moving arrays between libraries and devices.
+
+Nothing is moved without being asked for, except what belongs beside a table that is there already:
+labels, sample weights and row numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.devices import DeviceError, cupy_device, explained_errors, working_cupy
+from gpustump.arrays.libraries import Array
+
+_DLPACK_CUDA = 2
+"""The number that DLPack has given to memory of CUDA devices."""
+
+
+def moved_to_device(x: Array, place: str) -> Array:
+    """The same values on "cpu", "cuda" (CuPy's current device) or "cuda:N".
+
+    Data that is there already comes back as it is, in its own library.
+
+    Raises
+    ------
+    DeviceError
+        If the device cannot be had, or its memory is too small.
+    """
+    if arrays.device_name(x) == place:
+        return x
+    if place == "cpu":
+        return x.cpu() if arrays.library_name(x) == "torch" else arrays.to_host(x)
+    cupy, index = cupy_device(place)
+    with cupy.cuda.Device(index), explained_errors(f"cuda:{index}"):
+        return cupy.asarray(x if arrays.library_name(x) == "cupy" else arrays.to_host(x))
+
+
+def is_on_cuda_device(x: Any) -> bool:
+    """Whether something speaks for memory of a CUDA device, in one of the two ways there are."""
+    if hasattr(x, "__cuda_array_interface__"):
+        return True
+    return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) == _DLPACK_CUDA
+
+
+def as_cupy_array(x: Any, name: str) -> Array:
+    """A CuPy array of the same memory.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy cannot be had.
+    """
+    try:
+        cupy = working_cupy()
+    except DeviceError as error:
+        raise DeviceError(
+            f"{name} ({type(x).__name__}) lives on a GPU, and CuPy is needed to read it there: "
+            f"{error}"
+        ) from error
+    by_interface = hasattr(x, "__cuda_array_interface__")
+    return cupy.asarray(x) if by_interface else cupy.from_dlpack(x)
+
+
+def moved_to_device_of(values: Array, X: Array) -> Array:
+    """The same values in the library and on the device of X."""
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    if arrays.namespace_of(values) is xp and arrays.device_of(values) == device:
+        return values
+    with arrays.computing_on(X), arrays.computing_on(values):
+        if arrays.device_name(values) == arrays.device_name(X) != "cpu":
+            return xp.from_dlpack(values)  # another library's array, on the same device
+        return xp.asarray(np.array(arrays.to_host(values)), device=device)

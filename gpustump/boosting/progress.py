@@ -1,0 +1,66 @@
+"""The progress bar: rounds, training error and rate, on stderr, and only where someone looks.
+
+tqdm draws it. Where tqdm is not installed, training goes on without a bar and says so once.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpustump.boosting.votes import Round
+
+
+class Bar:
+    """A bar over the rounds of all members, as a context manager.
+
+    Parameters
+    ----------
+    total : int
+        Rounds to come, at most.
+    shown : bool
+        Show it, if stderr is a terminal.
+    note : str, optional
+        Stands before the bar.
+    """
+
+    def __init__(self, total: int, *, shown: bool, note: str | None = None) -> None:
+        self._bar: Any = None
+        if shown and sys.stderr is not None and sys.stderr.isatty():
+            try:
+                from tqdm import tqdm
+            except ImportError:
+                warnings.warn(
+                    "the progress bar needs tqdm: pip install 'gpustump[cli]'", stacklevel=2
+                )
+            else:
+                self._bar = tqdm(
+                    total=total, desc=note, unit="round", leave=False, dynamic_ncols=True
+                )
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def advance(self, record: Round) -> None:
+        """One more round is done."""
+        if self._bar is not None:
+            self._bar.set_postfix(error=f"{record.training_error:.4f}", refresh=False)
+            self._bar.update()
+
+    def skip(self, n_rounds: int) -> None:
+        """Rounds that will not be made, because a member ended before its limit."""
+        if self._bar is not None and n_rounds:
+            self._bar.total -= n_rounds
+            self._bar.refresh()

@@ -1,0 +1,89 @@
+"""What the caller gave, as an array: anything that is not one yet goes through NumPy."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.moving import as_cupy_array, is_on_cuda_device, moved_to_device_of
+
+
+def check_vector(values: Any, name: str, X: Array) -> Array:
+    """One real number per row of X, in X's library and on its device.
+
+    Host data of another library (a list, a NumPy array beside a CPU tensor) is brought over;
+    between devices nothing is moved unasked.
+    """
+    given_as_array = arrays.is_array(values)
+    values = as_array(values, name)
+    dtype = arrays.dtype_name(values)
+    if arrays.working_dtype(dtype) is None:
+        raise TypeError(f"{name} has dtype {dtype}; real numbers are wanted.")
+    if values.ndim != 1:
+        raise ValueError(
+            f"{name} must have one dimension, (n_samples,), but its shape is "
+            f"{tuple(values.shape)}. Try {name}.reshape(-1)."
+        )
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X and {name} have inconsistent numbers of samples: {X.shape[0]} and "
+            f"{values.shape[0]}."
+        )
+    if given_as_array:
+        check_same_device(values, name, X)
+    return moved_to_device_of(values, X)
+
+
+def check_same_device(values: Array, name: str, X: Array) -> None:
+    """Refuse an array that lives on another device than X."""
+    here, there = arrays.device_name(X), arrays.device_name(values)
+    if here != there:
+        raise ValueError(
+            f"X is on {here} but {name} is on {there}; move one of them so that both are on the "
+            "same device."
+        )
+
+
+def as_array(values: Any, name: str) -> Array:
+    """An array as it is, without gradients or a foreign byte order; anything else through NumPy.
+
+    Raises
+    ------
+    TypeError
+        For NumPy's masked arrays, whose hidden values would be taken for values.
+    DeviceError
+        For what lives on a GPU and belongs to no array library, if CuPy cannot take it.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, and masks are not read here; pass {name}.filled(numpy.nan) "
+            "to make the masked values missing."
+        )
+    if arrays.is_array(values):
+        return arrays.plain(values)
+    if is_on_cuda_device(values):
+        return as_cupy_array(values, name)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
+    try:
+        found = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be made into an array: {error}") from error
+    return _as_numbers(found) if found.dtype == object and found.ndim else found
+
+
+def stands_for_nothing(value: Any) -> bool:
+    """None, NaN, or the missing value of pandas, which does not even compare with itself."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _as_numbers(objects: np.ndarray) -> np.ndarray:
+    """Objects as float64 if they are numbers or stand for nothing; otherwise as they are."""
+    with contextlib.suppress(TypeError, ValueError):
+        missing = np.vectorize(stands_for_nothing, otypes=[bool])(objects)
+        return np.where(missing, np.nan, objects).astype(np.float64)
+    return objects

@@ -1,0 +1,164 @@
+"""Labels of any kind to class numbers: what y may be, and which classes it holds.
+
+Host labels may be numbers, booleans or text, in an array, a list or a frame's column. Labels on a
+device must be numbers, as that is all there is on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data.arrays_given import as_array, check_same_device, check_vector, stands_for_nothing
+
+_SHOWN = 10
+"""So many classes are named in a message."""
+
+
+def check_labels(y: Any, X: Array) -> Array:
+    """Labels (n_samples,) for the rows of X, as an array of y's own library.
+
+    Raises
+    ------
+    TypeError
+        If y holds neither numbers, booleans nor text.
+    ValueError
+        If y has another length or device than X, holds NaN or None, or numbers that are not whole,
+        which would be a regression target.
+    """
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    if arrays.is_array(y) and arrays.library_name(y) != "numpy":
+        y = check_vector(y, "y", X)
+    else:
+        y = _host_labels(y, X)
+    _refuse_missing(y)
+    _refuse_continuous(y)
+    return y
+
+
+def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
+    """The classes, sorted, and each sample's class number, int64 beside X.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes.
+    """
+    xp = arrays.namespace_of(y)
+    with arrays.computing_on(y):
+        if arrays.library_name(y) == "numpy":
+            classes, index = np.unique(y, return_inverse=True)
+        else:
+            values, index = xp.unique_inverse(y)
+            classes = arrays.to_host(values)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}; the classifier needs samples of two "
+            "classes or more."
+        )
+    with arrays.computing_on(X):
+        index = moved_to_device_of(index, X)
+        return classes, arrays.namespace_of(X).astype(index, arrays.namespace_of(X).int64)
+
+
+def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
+    """Each label's place among a model's classes, int64 (n_samples,), on the host.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If y is not as `check_labels` wants it for the rows of X, or holds another label.
+    """
+    with arrays.computing_on(X):
+        labels = arrays.to_host(check_labels(y, X))
+    places = {label: number for number, label in enumerate(classes)}
+    values, index = np.unique(labels, return_inverse=True)
+    numbers = np.asarray([places.get(value, -1) for value in values.tolist()], dtype=np.int64)[
+        index
+    ]
+    if (numbers < 0).any():
+        at = int(np.argmax(numbers < 0))
+        raise ValueError(
+            f"y holds {labels.tolist()[at]!r} at index {at}, which is none of the model's classes: "
+            f"{listed(classes)}."
+        )
+    return numbers
+
+
+def listed(classes: Sequence[Any]) -> str:
+    """Classes in a message: the first of them."""
+    more = ", ..." if len(classes) > _SHOWN else ""
+    return ", ".join(map(repr, classes[:_SHOWN])) + more
+
+
+def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:
+    """Labels as a model holds them: whole numbers are ints, whatever their dtype was."""
+    if classes.dtype.kind == "f" and (np.abs(classes) < 2**53).all():
+        classes = classes.astype(np.int64)
+    return tuple(classes.tolist())
+
+
+def _host_labels(y: Any, X: Array) -> np.ndarray:
+    from sklearn.utils import column_or_1d
+
+    given_as_array = arrays.is_array(y)
+    labels: np.ndarray = as_array(y, "y")
+    if labels.dtype.kind not in "biufUO":
+        raise TypeError(
+            f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
+        )
+    if labels.ndim != 1:  # a column is taken, with scikit-learn's warning; the rest is refused
+        try:
+            labels = np.asarray(column_or_1d(labels, warn=True))
+        except ValueError as error:
+            raise ValueError(
+                f"y must have one dimension, (n_samples,), but its shape is {labels.shape}; "
+                "several labels for a sample are not supported."
+            ) from error
+    if labels.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
+        )
+    if given_as_array and labels.dtype.kind not in "UO":  # there is no text on a device
+        check_same_device(labels, "y", X)
+    return labels
+
+
+def _refuse_missing(y: Array) -> None:
+    kind = arrays.dtype_name(y)
+    if kind == "object":
+        lacking = [index for index, label in enumerate(y) if stands_for_nothing(label)]
+        kinds = {type(label).__name__ for label in y}
+        if lacking:
+            raise ValueError(f"y contains NaN or None, the first at index {lacking[0]}.")
+        if not kinds <= {"str", "str_"} and any("str" in kind for kind in kinds):
+            raise TypeError(f"y mixes labels of the kinds {', '.join(sorted(kinds))}; choose one.")
+    elif "float" in kind:
+        xp = arrays.namespace_of(y)
+        for problem, where in (("NaN", xp.isnan(y)), ("infinity", xp.isinf(y))):
+            if bool(xp.any(where)):
+                at = int(xp.argmax(xp.astype(where, xp.int8)))
+                raise ValueError(f"y contains {problem}, the first at index {at}.")
+
+
+def _refuse_continuous(y: Array) -> None:
+    if "float" not in arrays.dtype_name(y):
+        if arrays.dtype_name(y) == "object":
+            from sklearn.utils.multiclass import check_classification_targets
+
+            check_classification_targets(y)
+        return
+    xp = arrays.namespace_of(y)
+    fractional = y != xp.floor(y)
+    if bool(xp.any(fractional)):
+        found = float(y[int(xp.argmax(xp.astype(fractional, xp.int8)))])
+        raise ValueError(
+            f"Unknown label type: continuous. y holds {found:g}; a classifier needs classes, so "
+            "whole numbers, booleans or text. Cut a quantity into classes first."
+        )

@@ -1,0 +1,73 @@
+"""Single parameters, checked: counts, real numbers, sizes in bytes, choices.
+
+Every refusal names the parameter, what was found and what is wanted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+from typing import Any, Literal
+
+
+def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
+    """A finite real number above a bound."""
+    wanted = "a finite number" + ("" if above == -math.inf else f" above {above:g}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be {wanted}; got {value!r}.")
+    with contextlib.suppress(OverflowError):  # a whole number beyond all floats
+        if math.isfinite(value) and float(value) > above:
+            return float(value)
+    raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+
+
+Learner = Literal["stump", "interval"]
+"""What a round of boosting may choose from: stumps only, or intervals as well."""
+
+LEARNERS: tuple[Learner, ...] = ("stump", "interval")
+
+
+def check_learner(weak_learner: Any) -> Learner:
+    """What a round of boosting may choose from."""
+    for learner in LEARNERS:
+        if weak_learner == learner:
+            return learner
+    raise ValueError(
+        f"weak_learner must be {' or '.join(map(repr, LEARNERS))}; got {weak_learner!r}."
+    )
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """A number of threads; None and -1 stand for all that there are."""
+    return None if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs")
+
+
+_UNITS = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def check_bytes(value: Any, name: str) -> int:
+    """A number of bytes: a whole number, or text such as "500 MB", "2GB" or "1.5 GiB"."""
+    if not isinstance(value, str):
+        return check_count(value, name)
+    number = value.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    unit = value.strip()[len(number) :].lower() or "b"
+    with contextlib.suppress(ValueError):
+        found = float(number) * _UNITS.get(unit, math.nan)
+        if math.isfinite(found) and found >= 1:
+            return int(found)
+    raise ValueError(
+        f'{name} must be a number of bytes, such as 2000000000, "500 MB" or "2 GiB"; got {value!r}.'
+    )
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """A whole number, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}; got {value!r}.")
+    return int(value)

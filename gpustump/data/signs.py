@@ -1,0 +1,42 @@
+"""Labels -1 and +1, as a run of boosting for two classes takes them, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.data.arrays_given import check_vector
+
+
+def check_signs(y: Any, X: Array) -> Array:
+    """Labels in {-1, +1}, both present, as float64 beside X: its library, its device, its length.
+
+    Raises
+    ------
+    TypeError
+        If y does not hold real numbers.
+    ValueError
+        If y has another length or device than X, or other labels than -1 and +1, or only one.
+    """
+    y = check_vector(y, "y", X)
+    xp = arrays.namespace_of(y)
+    y = xp.astype(y, xp.float64)
+    is_sign = (y == 1.0) | (y == -1.0)
+    if not bool(xp.all(is_sign)):
+        if bool(xp.any(xp.isnan(y))):
+            raise ValueError("y contains NaN; every sample needs a label, -1 or +1.")
+        found = float(y[int(xp.argmin(xp.astype(is_sign, xp.int8)))])
+        raise ValueError(f"y must hold the labels -1 and +1 only, but it also holds {found:g}.")
+    check_both_signs(y, "y")
+    return y
+
+
+def check_both_signs(y: Array, name: str) -> None:
+    """Refuse labels that are all +1 or all -1."""
+    xp = arrays.namespace_of(y)
+    if not bool(xp.any(y > 0)) or not bool(xp.any(y < 0)):
+        raise ValueError(
+            f"{name} holds the label {int(y[0]):+d} only, but the classifier needs samples of two "
+            "classes, -1 and +1."
+        )

@@ -1,0 +1,375 @@
+"""What every engine offers, and the one order of ties between cuts.
+
+An engine prepares a table once. Each run of boosting starts a `State` on it: the samples' weights
+as integers, and the scores so far. A round asks the state for the best `Cut`, decides on the host
+what the cut's regions vote, and hands a `Step` back, which changes weights and scores. All numbers
+that pass from an engine to the host are integers, so every engine returns the same ones.
+
+Two boosting runs may share a table, and a table knows nothing of labels. Nothing here knows which
+engines there are; `route` does.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gpustump.arrays import Array
+from gpustump.data.parameters import Learner
+from gpustump.learners.hypothesis import FIRST, N_REGIONS, Hypothesis, by_region, signs
+from gpustump.learners.interval import Interval
+from gpustump.learners.stump import Stump
+
+
+@functools.total_ordering
+@dataclass(frozen=True)
+class Cut:
+    """A partition of a feature's sorted samples, its signs and its score, in integers.
+
+    Cuts compare in the order of the contract, and the better one is larger: `max(cuts)` is the one
+    to take. A larger agreement comes first. Of equal ones a split comes before a constant; then the
+    lower feature; on one feature a stump before an interval; then the lower `after`, the lower
+    `position`, and the polarity +1.
+
+    Attributes
+    ----------
+    feature : int
+        Index of the feature; 0 for a constant.
+    position : int or None
+        Sorted position of the last sample on the left of a stump, or inside an interval; None for
+        a constant.
+    polarity : int
+        +1 or -1: the sign of the first region, the left side or the inside.
+    missing : int
+        +1 or -1: the sign of the region of missing values.
+    agreement : int
+        The weight that these signs get right less the weight that they get wrong; never negative,
+        but for `NO_CUT`.
+    after : int or None
+        Sorted position of the last sample before an interval; None for a stump.
+    """
+
+    feature: int
+    position: int | None
+    polarity: int
+    missing: int
+    agreement: int
+    after: int | None = None
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Integers that compare as cuts do."""
+        is_split = self.position is not None
+        place = (-(self.after or 0), -(self.position or 0))
+        return (
+            self.agreement, is_split, -self.feature, self.after is None, *place, self.polarity,
+        )  # fmt: skip
+
+    def __lt__(self, other: Cut) -> bool:
+        return self.rank < other.rank
+
+
+NO_CUT = Cut(0, None, 1, 1, -1)
+"""Less than every cut that there is."""
+
+
+def constant_cut(signed_weight: int) -> Cut:
+    """The constant that votes for the heavier label everywhere."""
+    return Cut(0, None, sign_of(signed_weight), sign_of(signed_weight), abs(signed_weight))
+
+
+def sign_of(value: int) -> int:
+    """+1 or -1; zero counts as positive."""
+    return 1 if value >= 0 else -1
+
+
+class Totals(NamedTuple):
+    """Sums over all samples of a run, in the units of the current integers.
+
+    Attributes
+    ----------
+    signed : int
+        The sum of the integer weights, each with the sign of its label.
+    weight : int
+        The sum of the integer weights.
+    misclassified : int
+        The weight, in the first round's integers, of the samples that the score gets wrong.
+    first_weight : int
+        The first round's sum of the integer weights.
+    n_samples : int
+    """
+
+    signed: int
+    weight: int
+    misclassified: int
+    first_weight: int
+    n_samples: int
+
+    @property
+    def training_error(self) -> float:
+        """Share of the first round's weight that the score gets wrong."""
+        return self.misclassified / self.first_weight
+
+    def wrong(self, agreement: int) -> int:
+        """The weight that a hypothesis of this agreement gets wrong."""
+        return (self.weight - agreement) // 2
+
+
+class Discrete(NamedTuple):
+    """A step of discrete votes: one vote with a sign for each region, and two factors.
+
+    `grown` multiplies the weights of the samples that the signs get wrong and `kept`, a power of
+    two, those of the others.
+    """
+
+    signs: tuple[int, int, int]
+    vote: float
+    grown: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a round does to the samples.
+
+    Attributes
+    ----------
+    hypothesis : Hypothesis
+        It says which region a sample lies in.
+    votes : tuple of float
+        What is added to the score, one number for each region.
+    factors : tuple of (float, float)
+        What the weight is multiplied by, for each region: of label -1, and of label +1.
+    halvings : int
+        All factors hold a common 2**-halvings, which keeps the integers' sum in range.
+    cut : Cut or None
+        Where `best_cut` has just found the hypothesis; None if it comes from elsewhere.
+    """
+
+    hypothesis: Hypothesis
+    votes: tuple[float, float, float]
+    factors: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+    halvings: int
+    cut: Cut | None = None
+
+    @property
+    def discrete(self) -> Discrete:
+        """The same step for engines that know discrete votes only; see `discrete_step`."""
+        sign = self.hypothesis.polarity
+        negative, positive = self.factors[FIRST]
+        kept, grown = (positive, negative) if sign > 0 else (negative, positive)
+        return Discrete(signs(self.hypothesis), self.votes[FIRST] * sign, grown, kept)
+
+
+def discrete_step(
+    hypothesis: Hypothesis, vote: float, grown: float, halvings: int, cut: Cut | None = None
+) -> Step:
+    """The step of a discrete vote: right samples keep their weights, but for the power of two."""
+    kept = math.ldexp(1.0, -halvings)
+    first, second, missing = (
+        (sign * vote, (grown, kept) if sign > 0 else (kept, grown)) for sign in signs(hypothesis)
+    )
+    votes = (first[0], second[0], missing[0])
+    return Step(hypothesis, votes, (first[1], second[1], missing[1]), halvings, cut)
+
+
+RegionWeights = Sequence[tuple[int, int]]
+"""For each region the integer weight of its samples labelled -1, and of those labelled +1."""
+
+
+def region_weights_of(
+    hypothesis: Hypothesis, values: np.ndarray, units: np.ndarray
+) -> RegionWeights:
+    """The weights in a hypothesis' regions, for engines on the host.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    values : ndarray (n_samples,)
+        The feature's values, floats.
+    units : ndarray (n_samples,) of int64
+        Integer weights, each with the sign of its label.
+    """
+    region = by_region(hypothesis, values, range(N_REGIONS))
+    return [
+        (
+            -int(units[(region == r) & (units < 0)].sum()),
+            int(units[(region == r) & (units > 0)].sum()),
+        )
+        for r in range(N_REGIONS)
+    ]
+
+
+class State(Protocol):
+    """One run of boosting on a prepared table: what an engine knows of the samples."""
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+
+    @property
+    def weights(self) -> Array:
+        """Float64 weights (n_samples,); the integers are these, rounded up."""
+
+    def smallest_weight(self) -> int:
+        """The smallest integer weight."""
+
+    def best_cut(self) -> Cut:
+        """The largest cut, in the order of `Cut`, under the integer weights."""
+
+    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
+        """What a hypothesis, found here or elsewhere, puts into its regions."""
+
+    def advance(self, step: Step) -> None:
+        """Add a step's votes to the scores, and multiply the weights by its factors."""
+
+
+class PreparedTable(Protocol):
+    """A feature table that an engine has prepared: everything that depends on the values alone.
+
+    Attributes
+    ----------
+    X : array (n_samples_given, n_features)
+        The caller's own table.
+    n_samples : int
+        How many of its rows take part.
+    n_features : int
+    note : str or None
+        What users should know about how memory is used.
+    """
+
+    @property
+    def X(self) -> Array:  # noqa: N802
+        ...
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def note(self) -> str | None: ...
+
+    def threshold(self, feature: int, position: int) -> float:
+        """The threshold behind a sorted position: not below that value, and below the next one.
+
+        Infinite behind the last value that is not missing.
+        """
+
+    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> State:
+        """Begin a run.
+
+        Parameters
+        ----------
+        labels : array (n_samples,) of float64
+            -1.0 or 1.0.
+        sample_weight : array (n_samples,) of float64
+            Positive.
+        learner : str
+            "stump" or "interval".
+        """
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be trained, as far as the choice of an engine depends on it.
+
+    Attributes
+    ----------
+    X : array (n_samples_given, n_features)
+    n_samples : int
+        How many rows of X take part.
+    learner : str
+        "stump" or "interval".
+    n_rounds : int or None
+        The most rounds there will be; None if that is not known.
+    """
+
+    X: Array
+    n_samples: int
+    learner: Learner = "stump"
+    n_rounds: int | None = None
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def n_elements(self) -> int:
+        return self.n_samples * self.n_features
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What training may use.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Threads; None for all that the process may use.
+    max_memory : int or None
+        Bytes beside X, of the host's memory or of the device's.
+    block_bytes : int or None
+        Bytes of temporaries for a scan on arrays.
+    """
+
+    n_jobs: int | None = None
+    max_memory: int | None = None
+    block_bytes: int | None = None
+
+
+class Engine(Protocol):
+    """A way to search for the best cut; `route` chooses among them.
+
+    Attributes
+    ----------
+    name : str
+        What GPUSTUMP_KERNELS calls it: "reference", "direct", "coded", "cuda".
+    summary : str
+        What it is, in a few words.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least memory beside X with which it can train this."""
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
+        """Prepare a table, or some rows (n_samples,) of it.
+
+        Raises
+        ------
+        DeviceError
+            If a device's memory is too small.
+        """
+
+
+def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> Stump | Interval:
+    """The hypothesis that a cut of this table stands for."""
+    error = totals.wrong(cut.agreement) / totals.weight
+    threshold = math.inf if cut.position is None else table.threshold(cut.feature, cut.position)
+    rest = (cut.polarity, cut.missing, error)
+    if cut.after is None:
+        return Stump(cut.feature, threshold, *rest)
+    return Interval(cut.feature, table.threshold(cut.feature, cut.after), threshold, *rest)
+
+
+def agreement(weights: RegionWeights, region_signs: Sequence[int]) -> int:
+    """The weight that a sign for each region gets right, less the weight that it gets wrong."""
+    return sum(
+        sign * (positive - negative)
+        for (negative, positive), sign in zip(weights, region_signs, strict=True)
+    )

@@ -1,0 +1,180 @@
+"""Features of few values share a byte column, if their values occur in at most 256 combinations.
+
+Columns of flags and of categories written as flags are common, and a byte for each would be wasted:
+eight independent flags fit into one, and of flags that exclude each other up to 255. What costs
+time in a round is a column, not a feature. A feature's weights are added up from its column's,
+exactly, since they are integers.
+
+[LightGBM bundles features that are rarely set together (Ke et al. 2017, 4); here what counts is
+how many combinations there are, and none is merged with another.]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.threads import Team, ranges
+
+_MOST_SLOTS = 64
+"""Features of more values than this have too little room beside them for another."""
+
+_RUN = 64
+"""Features that are tried for the same bundles, by one thread."""
+
+
+@dataclass(frozen=True)
+class Bundles:
+    """Where a feature's bins are found among the codes of its column.
+
+    Attributes
+    ----------
+    column : ndarray (n_features,) of int64
+    missing_code : ndarray (n_features,) of int64
+        Of a feature that has its column to itself, whose other codes are its bins; -1 if bundled.
+    default : ndarray (n_features,) of int64
+        Of a bundled feature, the slot that most codes stand for; -1 if not bundled.
+    entry : ndarray (n_features + 1,) of int64
+        Where a bundled feature's list of the other codes begins.
+    codes, slots : ndarray of uint8
+        Those lists: a code and the slot, counted from the feature's first bin, that it stands for.
+    """
+
+    column: np.ndarray
+    missing_code: np.ndarray
+    default: np.ndarray
+    entry: np.ndarray
+    codes: np.ndarray
+    slots: np.ndarray
+
+    def by_code(self, feature: int, by_slot: np.ndarray) -> np.ndarray:
+        """What is given for each of a feature's slots, (256,), for each code of its column."""
+        if self.default[feature] < 0:
+            found = np.full(256, by_slot[max(0, len(by_slot) - 2)], dtype=by_slot.dtype)
+            found[: len(by_slot) - 1] = by_slot[:-1]
+            found[self.missing_code[feature]] = by_slot[-1]
+            return found
+        found = np.full(256, by_slot[self.default[feature]], dtype=by_slot.dtype)
+        mine = slice(self.entry[feature], self.entry[feature + 1])
+        found[self.codes[mine]] = by_slot[self.slots[mine]]
+        return found
+
+
+def join(
+    codes: np.ndarray,
+    n_cuts: np.ndarray,
+    n_bins: np.ndarray,
+    n_missing: np.ndarray,
+    impure: np.ndarray,
+    first: np.ndarray,
+    team: Team,
+) -> tuple[np.ndarray, Bundles]:
+    """Bundle what fits together; the codes are rewritten in place."""
+    n_features = len(n_cuts)
+    hides_a_cut = np.logical_or.reduceat(impure, first[:-1]) if len(impure) else impure
+    small = np.flatnonzero(~hides_a_cut & (n_bins + 1 <= _MOST_SLOTS))
+    column = np.arange(n_features)
+    missing_code = n_cuts + 1
+    slots_by_code: dict[int, np.ndarray] = {}
+
+    def bundle(run: tuple[int, int]) -> None:
+        for members, tables in _bundled(codes, small[slice(*run)], missing_code, n_bins, n_missing):
+            column[members] = members[0]
+            slots_by_code.update(zip(members, tables, strict=True))
+
+    team.each(bundle, ranges(len(small), _RUN))
+    kept = np.unique(column)
+    for row, source in enumerate(kept):  # rows only ever move up
+        if row != source:
+            codes[row] = codes[source]
+    codes = codes[: len(kept)].copy() if 2 * len(kept) < n_features else codes[: len(kept)]
+    default = np.full(n_features, -1)
+    missing_code = missing_code.copy()
+    lengths = np.zeros(n_features + 1, dtype=np.int64)
+    all_codes, all_slots = [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)]
+    for j in sorted(slots_by_code):
+        table = slots_by_code[j]
+        default[j] = np.argmax(np.bincount(table))
+        missing_code[j] = -1
+        others = np.flatnonzero(table != default[j])
+        lengths[j + 1] = len(others)
+        all_codes.append(others.astype(np.uint8))
+        all_slots.append(table[others])
+    return codes, Bundles(
+        column=np.searchsorted(kept, column),
+        missing_code=missing_code,
+        default=default,
+        entry=np.cumsum(lengths),
+        codes=np.concatenate(all_codes),
+        slots=np.concatenate(all_slots),
+    )
+
+
+def _bundled(
+    codes: np.ndarray,
+    features: np.ndarray,
+    missing_code: np.ndarray,
+    n_bins: np.ndarray,
+    n_missing: np.ndarray,
+) -> list[tuple[list[int], list[np.ndarray]]]:
+    """Bundles of two features or more: their members, and each member's slot for every code.
+
+    A bundle is open until a feature does not fit; its codes stand in its first member's row.
+    """
+    found: list[tuple[list[int], list[np.ndarray]]] = []
+    members: list[int] = []
+    tables: list[np.ndarray] = []
+    for j in map(int, features):
+        n_slots = int(n_bins[j] + (n_missing[j] > 0))
+        slot_of = np.zeros(256, dtype=np.uint8)
+        slot_of[: n_bins[j]] = np.arange(n_bins[j])
+        slot_of[missing_code[j]] = n_bins[j]
+        if members:
+            n_codes = len(tables[0])
+            pairs = np.empty(n_codes * n_slots, dtype=np.int64)
+            n_pairs = _pairs(codes[members[0]], codes[j], slot_of, n_slots, pairs)
+            if n_pairs <= 256:
+                occurring = np.flatnonzero(pairs >= 0)
+                pairs[occurring] = np.arange(n_pairs)
+                _rewrite(codes[members[0]], codes[j], slot_of, n_slots, pairs)
+                old, slot = np.divmod(occurring, n_slots)
+                tables = [table[old] for table in tables]
+                tables.append(slot.astype(np.uint8))
+                members.append(j)
+                continue
+        if len(members) > 1:
+            found.append((members, tables))
+        own = np.unique(slot_of[: n_bins[j]]) if n_slots else slot_of[:0]
+        if n_missing[j] > 0:  # as a bundle of one, its codes are its slots
+            _rewrite(codes[j], codes[j], slot_of, 0, np.arange(256))
+            missing_code[j] = n_bins[j]
+            own = np.append(own, np.uint8(n_bins[j]))
+        members, tables = [j], [own]
+    if len(members) > 1:
+        found.append((members, tables))
+    return found
+
+
+@kernel("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])")
+def _pairs(codes, others, slot_of, n_slots, pairs):  # type: ignore[no-untyped-def]
+    """Mark which pairs of a code and a slot occur (0, otherwise -1); stops beyond 256."""
+    pairs[:] = -1
+    n_pairs = 0
+    for i in range(len(codes)):
+        at = np.uint64(codes[i]) * np.uint64(n_slots) + np.uint64(slot_of[others[i]])
+        if pairs[at] < 0:
+            pairs[at] = 0
+            n_pairs += 1
+            if n_pairs > 256:
+                break
+    return n_pairs
+
+
+@kernel("void(uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])")
+def _rewrite(codes, others, slot_of, n_slots, new):  # type: ignore[no-untyped-def]
+    """Replace each code by that of its pair."""
+    for i in range(len(codes)):
+        at = np.uint64(codes[i]) * np.uint64(n_slots) + np.uint64(slot_of[others[i]])
+        codes[i] = new[at]

@@ -1,0 +1,161 @@
+"""The two CPU engines as the route sees them: direct for small tables, coded for the others.
+
+Both run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
+happens when a table is prepared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+import warnings
+
+import array_api_compat
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import PreparedTable, Resources, Task
+from gpustump.engines.cpu import memory
+from gpustump.engines.threads import Team, threads_of
+
+START_SECONDS = 0.5
+"""About what loading Numba and the compiled kernels takes."""
+
+
+class Kernels:
+    """Loading the kernels: in a thread of its own, so that Ctrl-C cannot leave half of Numba.
+
+    An import that is interrupted leaves modules behind that fail when they are imported again, and
+    a working Numba would then be taken for a broken one. So the import goes on in its thread
+    whatever happens to whoever waits for it, and the next one who asks waits for the same thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loading: dict[tuple[str, ...], _Loading] = {}
+        self._problem: str | None = None
+
+    def refusal(self, X: Array) -> str | None:
+        """Why the kernels cannot be used for an array; None if they can, as far as is known."""
+        if not (array_api_compat.is_numpy_array(X) or array_api_compat.is_torch_array(X)):
+            return f"the CPU kernels do not take arrays of {arrays.library_name(X)}"
+        if not arrays.on_host(X):
+            return "the CPU kernels take arrays in the host's memory only"
+        if importlib.util.find_spec("numba") is None:
+            return "Numba is not installed: pip install 'gpustump[cpu]'"
+        return self._problem
+
+    def are_loaded(self, *stages: str) -> bool:
+        """Whether using them costs no start any more."""
+        known = (self._loading.get(stages), self._loading.get(()))
+        return any(loading is not None and loading.is_done for loading in known)
+
+    def load(self, *stages: str) -> bool:
+        """Load some stages, all of a fit by default; False if that fails, which is told once."""
+        if self._problem is not None:
+            return False
+        with self._lock:
+            loading = self._loading.get(stages)
+            if loading is None:
+                loading = self._loading[stages] = _Loading(stages)
+        problem = loading.wait()
+        if problem is None:
+            return True
+        self._problem = f"Numba is installed but does not work: {problem}"
+        warnings.warn(
+            f"{self._problem}. The reference is used instead, which is slower.", stacklevel=2
+        )
+        return False
+
+
+class _Loading:
+    """An import of kernels under way in a thread."""
+
+    def __init__(self, stages: tuple[str, ...]) -> None:
+        self._stages = stages
+        self._problem: str | None = None
+        self._thread = threading.Thread(target=self._load, name="gpustump loads", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_done(self) -> bool:
+        return not self._thread.is_alive() and self._problem is None
+
+    def wait(self) -> str | None:
+        """Wait for the end; what went wrong, or None."""
+        self._thread.join()
+        return self._problem
+
+    def _load(self) -> None:
+        try:
+            compiling = importlib.import_module("gpustump.engines.cpu.compiling")
+            compiling.load(*self._stages)
+        except Exception as error:  # of any kind: what it needs may be missing, broken, or too new
+            self._problem = f"{type(error).__name__}: {error}"
+
+
+KERNELS = Kernels()
+
+
+class DirectEngine:
+    """Sorted positions, scanned in one compiled loop."""
+
+    name = "direct"
+    summary = "CPU kernels, every feature scanned whole"
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        if task.n_samples >= 2**31:
+            return f"{task.n_samples} samples are too many for positions of 31 bits"
+        return KERNELS.refusal(task.X)
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least memory beside X with which it can train this."""
+        threads = threads_of(resources.n_jobs)
+        return memory.least_of_direct(task.n_samples, task.n_features, threads)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
+        """Sort every feature."""
+        from gpustump.engines.cpu import direct
+
+        team = Team(threads_of(resources.n_jobs))
+        return direct.prepare(arrays.to_host(task.X), _host_rows(rows), team)
+
+
+class CodedEngine:
+    """Histograms of bins, and a look into the few bins that may hold a better cut."""
+
+    name = "coded"
+    summary = "CPU kernels, histograms"
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        return KERNELS.refusal(task.X)
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least memory beside X with which it can train this."""
+        return memory.least_of_coded(task.n_samples, task.n_features)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
+        """Code every value as a byte, or two if memory allows."""
+        from gpustump.engines.cpu import codes
+
+        table, rows = arrays.to_host(task.X), _host_rows(rows)
+        threads = threads_of(resources.n_jobs)
+        if resources.max_memory is None:
+            return codes.prepare(table, rows, Team(threads))
+        shape = (task.n_samples, task.n_features)
+        budget = memory.coded_budget(*shape, resources.max_memory, threads)
+        team = Team(budget.threads)
+        return codes.prepare(table, rows, team, finely=budget.finely, budget=budget.sorted_bytes)
+
+
+def _host_rows(rows: Array | None) -> np.ndarray | None:
+    if rows is None:
+        return None
+    return np.ascontiguousarray(arrays.to_host(rows), dtype=np.int64)
+
+
+DIRECT, CODED = DirectEngine(), CodedEngine()

@@ -1,0 +1,240 @@
+"""F(x) on the CPU: the sum of step functions, a tile of rows at a time on every thread.
+
+A feature's values are compared as keys (see `arrays.order_keys`) in the table's own dtype. With few
+steps, every threshold is compared with all rows of the tile, which the compiler does for many rows
+in one instruction; with many, each row is looked up by halving.
+
+Looking a vote up costs more than finding which one. So features are taken in groups, whose sums of
+votes stand in one table, with a place for every combination of steps: one look-up answers for
+several features. Sums of votes are exact, in whatever order; a model whose votes are no multiples
+of `VOTE_UNIT`, which was not trained here, is added up feature by feature, as the reference does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.threads import Team, ranges, threads_of
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable
+from gpustump.learners.thresholds import rounded_down
+
+_TILE = 512
+"""Rows whose values of all features stay in the cache while they are looked up."""
+
+_PIECE = 16 * _TILE
+"""Rows that a thread takes at a time."""
+
+_FEW = 24
+"""Up to so many thresholds are compared one by one."""
+
+_COMBINATIONS = 1024
+"""Votes in a group's table, unless one feature alone has more: a part of the nearest cache."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A model laid out for the kernel.
+
+    Attributes
+    ----------
+    features : ndarray (n_used,) of int64
+    starts : ndarray (n_used + 1,) of int64
+        Where each feature's thresholds begin.
+    thresholds : ndarray of int32 or int64
+        Keys in the dtype of the rows.
+    strides : ndarray (n_used,) of int64
+        How many places of its group's table a step of the feature counts.
+    groups : ndarray (n_groups + 1,) of int64
+        Where each group's features begin.
+    tables : ndarray (n_outputs, n_places) of float64
+        The groups' tables, one after the other.
+    places : ndarray (n_groups + 1,) of int64
+        Where they begin.
+    """
+
+    features: np.ndarray
+    starts: np.ndarray
+    thresholds: np.ndarray
+    strides: np.ndarray
+    groups: np.ndarray
+    tables: np.ndarray
+    places: np.ndarray
+
+
+def scores(
+    X: np.ndarray,
+    constant: np.ndarray,
+    tables: Sequence[StepTable],
+    n_jobs: int | None,
+    layouts: dict[str, Layout] | None = None,
+) -> np.ndarray:
+    """The scores of each row of X (n_samples, n_features): float64 (n_samples, n_outputs).
+
+    `layouts` keeps the model's layout for each dtype from one call to the next.
+    """
+    found = np.repeat(constant[:, np.newaxis], X.shape[0], axis=1)
+    if not tables:
+        return found.T
+    dtype = str(arrays.working_dtype(arrays.dtype_name(X)))
+    layouts = {} if layouts is None else layouts
+    layout = layouts.get(dtype) or layouts.setdefault(dtype, _layout(constant, tables, dtype))
+    width = layout.thresholds.dtype
+    as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
+    places = layout.features if as_it_is else np.arange(len(tables))
+
+    def look_up(part: tuple[int, int]) -> None:
+        rows = X[slice(*part)]
+        if not as_it_is:  # only the columns in use, as float32 or float64
+            rows = arrays.as_working(rows[:, layout.features])
+            rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
+        _add_votes(
+            rows.view(width), places, layout.starts, layout.thresholds, layout.strides,
+            layout.groups, layout.tables, layout.places, found, *part,
+        )  # fmt: skip
+
+    pieces = ranges(X.shape[0], _PIECE)
+    Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up, pieces)
+    return found.T
+
+
+def _layout(constant: np.ndarray, tables: Sequence[StepTable], dtype: str) -> Layout:
+    """Group the features; each table of a group holds the sums for all combinations of steps."""
+    # float16 is compared as the float32 that it is exactly.
+    keys = [_keys(rounded_down(table.thresholds, dtype)) for table in tables]
+    # NaN finds the place behind the last step.
+    values = [table.outcomes for table in tables]
+    most = _COMBINATIONS if _add_up_exactly([constant[np.newaxis], *values]) else 1
+    nothing = np.zeros((1, len(constant)))
+    groups, strides, sums = [0], [], [nothing]
+    for f, own in enumerate(values):
+        if f > groups[-1] and len(sums[-1]) * len(own) > most:
+            groups.append(f)
+            sums.append(nothing)
+        strides.append(len(sums[-1]))
+        sums[-1] = (own[:, np.newaxis] + sums[-1]).reshape(-1, len(constant))
+    return Layout(
+        features=np.asarray([table.feature for table in tables]),
+        starts=np.cumsum([0] + [len(k) for k in keys]),
+        thresholds=np.concatenate(keys),
+        strides=np.asarray(strides),
+        groups=np.asarray([*groups, len(tables)]),
+        tables=np.ascontiguousarray(np.concatenate(sums).T),
+        places=np.cumsum([0] + [len(s) for s in sums]),
+    )
+
+
+def _keys(thresholds: np.ndarray) -> np.ndarray:
+    wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
+    keys: np.ndarray = arrays.order_keys(wide)
+    return keys
+
+
+def _add_up_exactly(values: list[np.ndarray]) -> bool:
+    """Whether float64 holds every sum of these votes."""
+    units = np.concatenate(values) / VOTE_UNIT
+    largest = max(sum(np.abs(own).max(axis=0) for own in values).tolist())
+    return bool((units == np.rint(units)).all()) and largest < VOTES_LIMIT
+
+
+@kernel(
+    "void(int32[::1], int32, int64, uint32[::1])",
+    "void(int64[::1], int64, int64, uint32[::1])",
+)
+def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
+    """Move the rows above a threshold on by a stride."""
+    stride = np.uint32(stride)
+    for i in range(len(places)):
+        places[i] += stride * np.uint32(step < keys[i])
+
+
+@kernel(
+    "void(int32[::1], int32[::1], int64, uint32[::1])",
+    "void(int64[::1], int64[::1], int64, uint32[::1])",
+)
+def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
+    """Four thresholds at once: the places are read and written less often."""
+    stride = np.uint32(stride)
+    s, t, u, v = steps[0], steps[1], steps[2], steps[3]
+    for i in range(len(places)):
+        key = keys[i]
+        above = np.uint32(s < key) + np.uint32(t < key) + np.uint32(u < key) + np.uint32(v < key)
+        places[i] += stride * above
+
+
+@kernel(
+    "void(int32[::1], int32[::1], int64, uint32[::1])",
+    "void(int64[::1], int64[::1], int64, uint32[::1])",
+)
+def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
+    """Any number of sorted thresholds: all rows halve their range before the next time."""
+    below = np.zeros(len(places), dtype=np.uint32)
+    length = len(steps)
+    while length > 0:
+        half = np.uint32((length + 1) // 2)
+        for i in range(len(places)):
+            below[i] += half * np.uint32(steps[below[i] + half - np.uint32(1)] < keys[i])
+        length -= half
+    for i in range(len(places)):
+        places[i] += np.uint32(stride) * below[i]
+
+
+@kernel(
+    "void(Array(int32, 1, 'A', readonly=True), int32[::1])",
+    "void(Array(int64, 1, 'A', readonly=True), int64[::1])",
+)
+def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
+    """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
+    for i in range(len(keys)):  # values that lie far apart come first, and alone
+        keys[i] = bits[i]
+    highest = (1 << (8 * bits.itemsize - 1)) - 1
+    infinity = 0x7F800000 if bits.itemsize == 4 else 0x7FF0000000000000
+    for i in range(len(keys)):
+        bit = keys[i]
+        key = bit if bit >= 0 else -highest - 1 - bit
+        keys[i] = highest if key > infinity or key < -infinity else key
+
+
+@kernel(
+    "void(Array(int32, 2, 'A', readonly=True), int64[::1], int64[::1], int32[::1], int64[::1],"
+    " int64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int64, int64)",
+    "void(Array(int64, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int64, int64)",
+)
+def _add_votes(  # type: ignore[no-untyped-def]
+    bits, features, starts, thresholds, strides, groups, tables, table_starts, scores, low, high
+):
+    """Add a model's votes to the scores of the rows from `low` to `high`; see `Layout`.
+
+    `bits` are the bit patterns of those rows, `scores` are (n_outputs, n_samples).
+    """
+    all_keys = np.empty(_TILE, dtype=thresholds.dtype)
+    all_places = np.empty(_TILE, dtype=np.uint32)
+    for start in range(low, high, _TILE):
+        end = min(start + _TILE, high)
+        rows = bits[start - low : end - low]
+        keys, places = all_keys[: end - start], all_places[: end - start]
+        for g in range(len(groups) - 1):
+            places[:] = 0
+            for f in range(groups[g], groups[g + 1]):
+                _as_keys(rows[:, features[f]], keys)
+                steps = thresholds[starts[f] : starts[f + 1]]
+                done = 0
+                if len(steps) > _FEW:
+                    _count_many(keys, steps, strides[f], places)
+                    done = len(steps)
+                while done + 4 <= len(steps):
+                    _count_four(keys, steps[done : done + 4], strides[f], places)
+                    done += 4
+                while done < len(steps):
+                    _count_one(keys, steps[done], strides[f], places)
+                    done += 1
+            for output in range(len(tables)):
+                votes = tables[output, table_starts[g] : table_starts[g + 1]]
+                own = scores[output, start:end]
+                for i in range(len(own)):
+                    own[i] += votes[places[i]]

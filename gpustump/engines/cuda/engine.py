@@ -1,0 +1,55 @@
+"""The CUDA engine as the route sees it: one device and its kernels.
+
+Importing this file imports no CuPy; asking for a device does.
+"""
+
+from __future__ import annotations
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import PreparedTable, Resources, Task
+from gpustump.engines.cuda import memory
+from gpustump.engines.cuda.device import CudaDevice
+
+MOST_SAMPLES = 2**31 - 1
+"""Samples whose sorted positions the kernels can hold in 31 bits."""
+
+
+class CudaEngine:
+    """The kernels on one device.
+
+    Parameters
+    ----------
+    device : CudaDevice
+    """
+
+    name = "cuda"
+    summary = "CUDA kernels, histograms"
+
+    def __init__(self, device: CudaDevice) -> None:
+        self.device = device
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        return refusal_of_any(task)
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least of the device's memory with which it can train this."""
+        return memory.least_bytes(task.n_samples, task.n_features)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
+        """Sort and code every feature. A table on the host stays there."""
+        from gpustump.engines.cuda import table
+
+        X = task.X if self.device.takes(task.X) else arrays.to_host(task.X)
+        budget, n_jobs = resources.max_memory, resources.n_jobs
+        return table.prepare(X, rows, self.device, budget=budget, n_jobs=n_jobs)
+
+
+def refusal_of_any(task: Task) -> str | None:
+    """Why no device's kernels can train this; None if they can."""
+    if task.learner != "stump":
+        return f"the CUDA kernels know stumps only, not {task.learner}s"
+    if task.n_samples > MOST_SAMPLES:
+        return f"{task.n_samples} samples are too many for positions of 31 bits"
+    return None

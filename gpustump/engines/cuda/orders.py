@@ -1,0 +1,104 @@
+"""Sorted orders in the device's memory: those of all features, or as many as there is room for.
+
+An order is a feature's samples by increasing value, four bytes each; the sign bit says that the
+next sample has the same value. The kernels find it by its address in a table; a feature that is not
+there has address 0, which makes them ask for it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from gpustump.arrays.devices import DeviceError
+from gpustump.arrays.libraries import Array
+from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
+
+Made = TypeVar("Made")
+
+
+class Orders:
+    """The orders on a device.
+
+    Parameters
+    ----------
+    device : CudaDevice
+    n_features : int
+    capacity : int
+        How many may be kept, at least one.
+    sort : callable
+        Makes the order of a feature: an array (n_samples,) of int32 on the device.
+    """
+
+    def __init__(
+        self, device: CudaDevice, n_features: int, capacity: int, sort: Callable[[int], Array]
+    ) -> None:
+        self._device = device
+        self._capacity = capacity
+        self._sort = sort
+        self._held: dict[int, Array] = {}  # what was used last comes last
+        self._addresses = np.zeros(n_features, dtype=np.uint64)
+        self.addresses = device.xp.zeros(n_features, dtype=np.uint64)
+
+    def offer(self, feature: int, order: Array) -> None:
+        """Keep an order that has been made anyway, if there is room; `publish` comes later."""
+        if len(self._held) < self._capacity:
+            self._held[feature] = order
+
+    def publish(self) -> None:
+        """Let the kernels know where everything is."""
+        self._addresses[:] = 0
+        for feature, order in self._held.items():
+            self._addresses[feature] = self._device.address(order)
+        self.addresses[...] = self._device.array(self._addresses.copy())
+
+    def provide(self, features: Sequence[int]) -> None:
+        """Make sure of as many of these as can be kept at once, at least the first."""
+        wanted = list(features)[: self._capacity]
+        missed = [feature for feature in wanted if feature not in self._held]
+        for feature in set(wanted) - set(missed):
+            self._held[feature] = self._held.pop(feature)
+        if not missed:
+            return
+        try:
+            for feature in missed:
+                while len(self._held) >= self._capacity:
+                    self._forget_oldest()
+                self._held[feature] = self.making_room(functools.partial(self._sort, feature))
+        finally:  # whatever happens, what was forgotten must not be found any more
+            self.publish()
+
+    def address(self, feature: int) -> int:
+        """Where a feature's order is; sorted now if it is not there."""
+        self.provide([feature])
+        return int(self._addresses[feature])
+
+    def of(self, feature: int) -> Array:
+        """A feature's order."""
+        self.provide([feature])
+        return self._held[feature]
+
+    def making_room(self, make: Callable[[], Made]) -> Made:
+        """What `make` returns; where memory is short, orders are given up for it one by one.
+
+        Raises
+        ------
+        DeviceError
+            If it is too short even without any.
+        """
+        while True:
+            try:
+                with self._device.active():
+                    return make()
+            except OutOfDeviceMemoryError as error:
+                if not self._held:
+                    raise DeviceError(f"{self._device.name} is out of memory: {error}") from error
+                self._forget_oldest()
+                self._capacity = max(1, len(self._held))
+                self.publish()
+
+    def _forget_oldest(self) -> None:
+        del self._held[next(iter(self._held))]

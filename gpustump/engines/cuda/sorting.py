@@ -1,0 +1,99 @@
+"""A feature sorted and cut into bins, on the device, with the array library's own operations.
+
+Bins hold about equally many samples and end between two values; a value that fills a bin of its own
+gets one. Wherever they end, the search returns the same integers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+
+MOST_BINS = 255
+"""Of a feature; one more code is left for what is missing."""
+
+MARK = -(2**31)
+"""The sign bit of a sorted position: the next sample has the same value."""
+
+
+class Cuts(NamedTuple):
+    """A feature's bins: where they end, whether they hold two values, their extreme values.
+
+    `ends` of a feature without a present value is [0].
+    """
+
+    ends: np.ndarray
+    has_cuts: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def sorted_feature(column: Array) -> tuple[Array, Array]:
+    """A feature's sorted order, as `Orders` keeps it, and its sorted keys.
+
+    `column` (n_samples,) holds floats; the order is int32, the keys are `arrays.order_keys`.
+    """
+    xp = arrays.namespace_of(column)
+    keys = arrays.order_keys(column)
+    order = xp.argsort(keys, stable=False)
+    keys = xp.take(keys, order, axis=0)
+    order = xp.astype(order, xp.int32)
+    order[:-1] = xp.where(keys[1:] == keys[:-1], order[:-1] | MARK, order[:-1])
+    return order, keys
+
+
+def cuts_of(keys: Array, dtype: str) -> Cuts:
+    """Cut a feature's sorted keys, made from floats of this dtype, into bins."""
+    xp = arrays.namespace_of(keys)
+    missing = arrays.missing_key(dtype)
+    n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
+    present = keys[:n_present]
+    if n_present == 0:
+        nothing = np.zeros(0)
+        return Cuts(np.asarray([0]), nothing, nothing, nothing)
+    is_last = present[1:] != present[:-1]
+    n_values = 1 + int(xp.sum(xp.astype(is_last, xp.int64)))
+    if n_values <= MOST_BINS:
+        inner = arrays.to_host(xp.nonzero(is_last)[0]) + 1
+    else:
+        inner = _spread(present)
+    ends = np.append(inner, n_present).astype(np.int64)
+    begins = np.append(0, ends[:-1])
+    device = arrays.device_of(keys)
+    at = xp.asarray(np.concatenate([begins, ends - 1]), device=device)
+    low, high = np.split(arrays.to_host(xp.take(present, at, axis=0)), 2)
+    return Cuts(ends, low != high, _floats(low), _floats(high))
+
+
+def _spread(keys: Array) -> np.ndarray:
+    """At most so many places at which sorted keys may be cut, the samples spread between them.
+
+    A value that fills a bin alone is cut off from those below it too, as far as there are bins.
+    """
+    xp, n_keys = arrays.namespace_of(keys), keys.shape[0]
+    fair = n_keys / MOST_BINS
+    last = (np.arange(1, MOST_BINS) * fair).astype(np.int64) - 1
+    last = last[last >= 0]
+    values = xp.take(keys, xp.asarray(last, device=arrays.device_of(keys)), axis=0)
+    begins, ends = (
+        arrays.to_host(xp.searchsorted(keys, values, side=side)).astype(np.int64)
+        for side in ("left", "right")
+    )
+    is_heavy = ends - begins >= fair
+    nearer_begin = (last + 1 - begins < ends - last - 1) & ~is_heavy
+    chosen = set(np.where(nearer_begin, begins, ends).tolist()) - {0, n_keys}
+    heaviest = np.argsort(begins - ends, kind="stable")
+    for begin in begins[heaviest][is_heavy[heaviest]].tolist():
+        if len(chosen) < MOST_BINS - 1:
+            chosen |= {begin} - {0}
+    return np.asarray(sorted(chosen), dtype=np.int64)
+
+
+def _floats(keys: np.ndarray) -> np.ndarray:
+    """Keys back as the floats, in float64, that they were made from."""
+    bits = np.where(keys < 0, np.iinfo(keys.dtype).min - keys, keys)
+    return bits.view(keys.dtype.str.replace("i", "f")).astype(np.float64)

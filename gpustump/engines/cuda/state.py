@@ -1,0 +1,99 @@
+"""D_t on the device: the samples' state and the search for the next stump, advanced together.
+
+This is `gpustump.engines.contract.State` for a device's columns: the same integers as the
+reference in every round. Those integers, and the two values beside the cut, come to the host in
+one copy a round, unless a sorted order has to be asked for. `advance` queues all that follows from
+a stump, the search for the next one included, and returns; whoever asks for a result waits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut, RegionWeights, Step, Totals, constant_cut, sign_of
+from gpustump.engines.cuda.search import Found, Search
+from gpustump.engines.cuda.sweep import FIRST, Change, Sweep
+from gpustump.engines.cuda.table import CudaTable
+from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region, predicted_signs
+
+
+class CudaState:
+    """The state of one run.
+
+    Parameters
+    ----------
+    columns : CudaTable
+    y : array (n_samples,) of float64
+        -1.0 or 1.0.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    """
+
+    def __init__(self, columns: CudaTable, y: Array, sample_weight: Array) -> None:
+        self._columns, self._device = columns, columns.device
+        with self._device.active():
+            self._sweep, self._search = columns.orders.making_room(
+                lambda: (Sweep(columns, y, sample_weight), Search(columns))
+            )
+            self._queue(FIRST)
+            self._first_weight = self._found().mass
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+        found, n_samples = self._found(), self._columns.n_samples
+        return Totals(found.total, found.mass, found.mistaken, self._first_weight, n_samples)
+
+    @property
+    def weights(self) -> Array:
+        """Float64 weights, (n_samples,); see `State.weights`."""
+        with self._device.active():
+            return self._device.xp.abs(self._sweep.signed)
+
+    def smallest_weight(self) -> int:
+        """The smallest integer weight."""
+        return self._found().least
+
+    def best_cut(self) -> Cut:
+        """The largest cut."""
+        found = self._found()
+        constant = constant_cut(found.total)
+        if found.agreement < 0:
+            return constant
+        missing = sign_of(found.missing or found.total)
+        cut = Cut(found.feature, found.position, found.polarity, missing, found.agreement)
+        return max(cut, constant)
+
+    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
+        """For each region the weight of its samples labelled -1, and of those labelled +1."""
+        with self._device.active():
+            values, signed = self._columns.values(hypothesis.feature), self._sweep.signed
+            xp = self._device.xp
+            region = self._device.array(by_region(hypothesis, values, range(N_REGIONS)))
+            units = xp.ceil(xp.abs(signed)).astype(np.int64)
+            sums = [
+                xp.sum(xp.where((region == r) & ((signed > 0) == is_positive), units, 0))
+                for r in range(N_REGIONS)
+                for is_positive in (False, True)
+            ]
+            found = arrays.integers(xp.stack(sums))
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    def advance(self, step: Step) -> None:
+        """Queue all that a step changes, and the search for the next cut."""
+        with self._device.active():
+            votes = None
+            if step.cut is None:
+                hypothesis = step.hypothesis
+                values = self._columns.values(hypothesis.feature)
+                votes = self._device.array(predicted_signs(hypothesis, values)).astype(np.int8)
+            self._queue(Change(step.cut, votes, step.discrete, step.halvings))
+
+    def _queue(self, change: Change) -> None:
+        self._sweep.queue(change)
+        self._search.queue(self._sweep, change)
+
+    def _found(self) -> Found:
+        return self._search.found(self._sweep)

@@ -1,0 +1,131 @@
+"""Sample weights, and the signed integers that the scan adds up instead of them.
+
+A floating-point sum depends on the order of its terms, an integer sum does not. So every round's
+weights are rounded up to integers, and every sum in the scan is a sum of those: the same on any
+library, device, block size and number of threads. Rounded up, because then every sample counts at
+least 1: however far the weights have drifted apart, only a stump that gets every sample right has
+an integer error of 0.
+
+The weights themselves are float64 and live in the unit of these integers, so that rounding is all
+there is to do. Between rounds each is multiplied once, by one of two factors that the host works
+out from the integers of the round before; a power of two in both keeps the integers' sum just
+under 2**62. Nothing here depends on the order of a floating-point sum, because there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+
+TOP = 2**62
+"""Bound of the integers' absolute sum: twice a partial sum still fits into int64."""
+
+FLOOR = 2.0**-900
+"""Least weight, in units of the integers. Where subnormal numbers are flushed to zero (XLA), a
+smaller one would vanish and elsewhere not; its integer is 1 in any case. (Compiled kernels hold its
+value: after a change, remove the `__pycache__` folders.)"""
+
+
+@dataclass(frozen=True)
+class SignedWeights:
+    """One round's weights as the scan takes them: a_i = y_i * q_i.
+
+    Attributes
+    ----------
+    values : array (n_samples,) of int64
+    total : int
+        The sum of the values: how much heavier the samples labelled +1 are than the others.
+    weight : int
+        The sum of the absolute values, below 2**62.
+    """
+
+    values: Array
+    total: int
+    weight: int
+
+
+def signed(weights: Array, y: Array) -> SignedWeights:
+    """Weights (n_samples,) as integers, each with the sign of its label (-1.0 or 1.0)."""
+    xp = arrays.namespace_of(weights)
+    values = xp.astype(xp.ceil(weights) * y, xp.int64)
+    sums = arrays.integers(xp.stack([xp.sum(values), xp.sum(xp.abs(values))]))
+    return SignedWeights(values, *sums)
+
+
+def in_units(sample_weight: Array) -> Array:
+    """Positive float64 weights (n_samples,) as whole numbers whose sum fills 62 bits.
+
+    The unit is a power of two. The largest weight and the number of samples give one that is safe;
+    the exact sum of the integers in it then tells how many bits are still free. (With the first
+    step alone, one heavy sample among 10**8 would leave 15 bits to the others.) Boosting starts
+    from the rounded weights, so that the training error it counts in them is the one that its
+    bound bounds.
+    """
+    xp = arrays.namespace_of(sample_weight)
+    n_samples = sample_weight.shape[0]
+    exponent = math.frexp(float(xp.max(sample_weight)))[1]
+    safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
+    first = xp.ceil(_times_power_of_two(sample_weight, safe))
+    first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
+    mass = int(xp.sum(xp.astype(first, xp.int64)))
+    free = -_halvings(mass, 1, n_samples)
+    scaled = xp.ceil(_times_power_of_two(sample_weight, safe + free))
+    return xp.maximum(scaled, xp.ones_like(scaled))
+
+
+def grown_factor(
+    odds: Decimal, right_weight: int, wrong_weight: int, n_samples: int
+) -> tuple[float, int]:
+    """What a discrete vote multiplies the weights of misclassified samples by, and halvings.
+
+    D_{t+1}(i) is proportional to D_t(i) * exp(-alpha_t * y_i * h_t(x_i)) [Freund and Schapire
+    1997; COS 511, lecture 11]. Up to a common factor that leaves correct samples as they are and
+    multiplies wrong ones by exp(2 * alpha_t); the common factor is 2**-halvings, which is part of
+    the factor returned.
+
+    Parameters
+    ----------
+    odds : Decimal
+        exp(2 * alpha_t), any positive number.
+    right_weight, wrong_weight : int
+        The integer weights of the two parts in the round that just ended.
+    n_samples : int
+    """
+    if wrong_weight == 0:  # only a common factor would change
+        return 1.0, 0
+    growth, scale = odds.as_integer_ratio()
+    # No weight is above its integer, and each product is within a factor 1 + 2**-52.
+    bound = (right_weight * scale + growth * wrong_weight) * (2**52 + 1)
+    halvings = _halvings(bound, scale << 52, n_samples)
+    if halvings < 0:
+        growth <<= -halvings
+    else:
+        scale <<= halvings
+    return growth / scale, halvings  # dividing ints rounds once
+
+
+def reweighted(weights: Array, factor: Array) -> Array:
+    """The next round's weights (n_samples,), given what each one is multiplied by."""
+    return arrays.namespace_of(weights).maximum(weights * factor, arrays.scalar(FLOOR, weights))
+
+
+def _halvings(bound: int, scale: int, n_samples: int) -> int:
+    """The least k: weights that sum to bound / scale, over 2**k, round up to a sum below 2**62.
+
+    Not below -62: weights that small all count as one unit.
+    """
+    limit = (TOP - 2 * n_samples) * scale  # rounding adds less than 1 to each, the floor far less
+    halvings = max(bound.bit_length() - limit.bit_length() - 1, -TOP.bit_length() + 1)
+    while bound << max(0, -halvings) > limit << max(0, halvings):
+        halvings += 1
+    return halvings
+
+
+def _times_power_of_two(x: Array, power: int) -> Array:
+    """x * 2**power in two steps, since 2**power alone may not be a float."""
+    half = power // 2
+    return x * math.ldexp(1.0, half) * math.ldexp(1.0, power - half)

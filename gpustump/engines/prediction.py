@@ -1,0 +1,82 @@
+"""The score of every row: the sum of a model's step functions, by the fastest engine at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data.parameters import check_jobs
+from gpustump.engines.cpu.engine import KERNELS
+from gpustump.engines.cuda import device as cuda_device
+from gpustump.engines.cuda.engine import MOST_SAMPLES
+from gpustump.engines.route import asked_for, is_worth_its_start
+from gpustump.learners.step_table import StepTable
+
+_ELEMENT_NS = 10.0
+"""What the reference takes to look an element up, about."""
+
+
+def scores(
+    X: Array,
+    constant: np.ndarray,
+    tables: Sequence[StepTable],
+    n_jobs: int | None = None,
+    layouts: dict[str, Any] | None = None,
+) -> Array:
+    """F(x) of each row of a checked table: constants and step functions, added up.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+    constant : ndarray (n_outputs,) of float64
+    tables : sequence of StepTable
+        With values (k, n_outputs).
+    n_jobs : int, optional
+        Threads on the CPU.
+    layouts : dict, optional
+        Empty at first; it keeps what the kernels make of the tables for the next call.
+
+    Returns
+    -------
+    array (n_samples, n_outputs) of float64
+        In the library and on the device of X.
+    """
+    check_jobs(n_jobs)
+    device = _device_for(X)
+    if device is not None:
+        from gpustump.engines.cuda import prediction as on_cuda
+
+        return moved_to_device_of(on_cuda.scores(X, constant, tables, device, layouts), X)
+    if _cpu_kernels_predict(X, X.shape[0] * len(tables)):
+        from gpustump.engines.cpu import prediction as on_cpu
+
+        found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts)
+        return moved_to_device_of(found, X)
+    xp = arrays.namespace_of(X)
+    start = xp.asarray(constant, device=arrays.device_of(X))
+    score = xp.broadcast_to(start, (X.shape[0], len(constant)))
+    for table in tables:
+        score = score + table.look_up(X[:, table.feature])
+    return score
+
+
+def _device_for(X: Array) -> cuda_device.CudaDevice | None:
+    """The device whose kernels predict for this array, if there is one."""
+    is_asked_for = asked_for() == "cuda" or (asked_for() == "auto" and not arrays.on_host(X))
+    return cuda_device.device_of(X) if is_asked_for and X.shape[0] <= MOST_SAMPLES else None
+
+
+def _cpu_kernels_predict(X: Array, n_elements: int) -> bool:
+    """Whether the CPU kernels predict; as for training, not before they are worth their start."""
+    asked = asked_for()
+    if asked == "reference" or KERNELS.refusal(X) is not None:
+        return False
+    seconds = n_elements * _ELEMENT_NS * 1e-9
+    if asked == "auto" and not is_worth_its_start(seconds, "prediction"):
+        return False
+    return KERNELS.load("prediction")

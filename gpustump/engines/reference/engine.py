@@ -1,0 +1,58 @@
+"""The reference engine as the route sees it: it trains everything, everywhere."""
+
+from __future__ import annotations
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import Resources, Task
+from gpustump.engines.reference.table import (
+    ELEMENT_BYTES,
+    HOST_BLOCK_BYTES,
+    ArrayTable,
+    prepare,
+)
+
+_SAMPLE_BYTES = 80
+"""A sample's share of vectors: labels and weights, here and in the estimators, at their peak."""
+
+_PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
+"""What sorting an element takes, scanning it in a round, and a round besides; about, on NumPy."""
+
+_INTERVAL_FACTOR = 2.5
+"""A round that looks for intervals takes this many times longer."""
+
+
+class ReferenceEngine:
+    """The scan on arrays."""
+
+    name = "reference"
+    summary = "the reference scan, on arrays"
+
+    def refusal(self, task: Task) -> str | None:
+        """None: it trains everything."""
+        return None
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """Orders and cuts of all features, temporaries of one."""
+        position_bytes = 4 if task.n_samples < 2**31 else 8
+        order_bytes = task.n_features * (position_bytes + 1)
+        return task.n_samples * (order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES)
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> ArrayTable:
+        """Sort all features. max_memory bounds the temporaries, in the host's memory only."""
+        block_bytes = resources.block_bytes
+        if resources.max_memory is not None and arrays.on_host(task.X):
+            one_feature = task.n_samples * ELEMENT_BYTES
+            free = resources.max_memory - self.least_bytes(task, resources) + one_feature
+            block_bytes = min(free, block_bytes or HOST_BLOCK_BYTES)
+        return prepare(task.X, rows=rows, block_bytes=block_bytes)
+
+    def seconds(self, task: Task) -> float:
+        """About how long it takes, from the number of rounds, which has to be known."""
+        assert task.n_rounds is not None
+        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if task.learner == "interval" else 1.0)
+        nanoseconds = task.n_elements * (_PREPARING_NS + task.n_rounds * round_ns)
+        return nanoseconds * 1e-9 + task.n_rounds * _ROUND_SECONDS
+
+
+REFERENCE = ReferenceEngine()

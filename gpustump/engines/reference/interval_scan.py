@@ -1,0 +1,179 @@
+"""The scan for intervals: the two cuts of a feature between which the labels agree best.
+
+With `score_left` at every cut (see `scan`), the signed weight between the cuts j < k is
+score_left[k] - score_left[j]. An interval that says +1 inside and -1 outside agrees with the labels
+by twice that, less the sum over all samples that are present; the opposite one by the negative of
+it. So the best interval of a feature is given by the largest rise and the largest fall of
+`score_left` from a cut to a later one, which a running minimum and maximum yield in one pass
+[Kadane's maximum subarray; Bentley 1984].
+
+What is found is the best of stumps and intervals. An interval is taken only where it is strictly
+better than every stump on its feature; of equally good ones that with the lowest first cut, then
+the lowest second. Between features, larger agreement comes first, then the lower feature; and last
+the constant stump, only if it is strictly better.
+
+Like `scan`, all of it is on int64 and is what compiled kernels are compared with.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut, constant_cut, sign_of
+from gpustump.engines.integer_weights import TOP, SignedWeights
+from gpustump.engines.reference.stump_scan import (
+    Extremes,
+    ExtremesSoFar,
+    agreements,
+    cut_of,
+    scores_left,
+)
+from gpustump.engines.reference.table import ArrayTable, Block
+
+_TIMES_THE_BYTES = 2
+"""As much temporary memory per element as `scan` takes, for extremes that run along."""
+
+
+class Steepest(NamedTuple):
+    """Each feature's largest rise and largest fall of `score_left` from a cut to a later one.
+
+    Both are int64 (n_features,), and -2**62 where a feature has fewer than two cuts.
+    """
+
+    rise: Array
+    fall: Array
+
+
+def best_interval(columns: ArrayTable, signed: SignedWeights) -> Cut:
+    """The cut or the pair of cuts of largest agreement; see this file's beginning for ties."""
+    xp = arrays.namespace_of(signed.values)
+    found = []
+    for block in columns.blocks:
+        of_block, steepest = _scanned(block, signed, columns.block_bytes)
+        found.append(xp.stack([*of_block, *steepest]))
+    on_host = arrays.to_host(xp.concat(found, axis=1))
+    of_stumps, slopes = Extremes(*on_host[:5]), Steepest(*on_host[5:])
+
+    by_stumps = agreements(of_stumps, signed.total, columns.n_cuts)
+    by_intervals = interval_agreements(slopes, of_stumps.present, signed.total, columns.n_cuts)
+    feature = int(np.argmax(np.maximum(by_stumps, by_intervals)))  # of equal ones the lowest
+    n_cuts, n_present = columns.n_cuts[feature], columns.n_present[feature]
+    of_it = Extremes(*(field[feature : feature + 1] for field in of_stumps))
+    best = cut_of(feature, of_it, signed.total, n_cuts, n_present)
+    if by_intervals[feature] > best.agreement:
+        present = int(of_stumps.present[feature])
+        best = _located(columns, signed, feature, present, int(by_intervals[feature]))
+    return max(best, constant_cut(signed.total))
+
+
+def interval_agreements(
+    slopes: Steepest, present: np.ndarray, total: int, n_cuts: np.ndarray
+) -> np.ndarray:
+    """Each feature's largest agreement of an interval, (n_features,); -1 where it has none."""
+    has_any = n_cuts > 1
+    rise, fall = np.where(has_any, slopes.rise, 0), np.where(has_any, slopes.fall, 0)
+    best = np.maximum(2 * rise - present, 2 * fall + present) + np.abs(total - present)
+    return np.where(has_any, best, -1)
+
+
+def _scanned(block: Block, signed: SignedWeights, block_bytes: int) -> tuple[Extremes, Steepest]:
+    """The extremes, and the largest rises and falls, of a block's features."""
+    extremes, steepest = ExtremesSoFar(block, signed), _SteepestSoFar(block, signed)
+    for samples, score_left in scores_left(block, signed, block_bytes // _TIMES_THE_BYTES):
+        extremes.take(samples, score_left)
+        steepest.take(samples, score_left)
+    return extremes.extremes, steepest.steepest
+
+
+class _SteepestSoFar:
+    """The largest rises and falls of a block's features over the stretches taken so far."""
+
+    def __init__(self, block: Block, signed: SignedWeights) -> None:
+        xp = arrays.namespace_of(signed.values)
+        floor = xp.full_like(signed.values[:1], -TOP)
+        self._block, self._xp = block, xp
+        self._rise = self._fall = xp.broadcast_to(floor, (block.order.shape[0],))
+        self._low, self._high = -floor, floor  # the extremes at the cuts before a stretch
+
+    def take(self, samples: slice, score_left: Array) -> None:
+        """Take a stretch's `score_left` (b, n) in."""
+        xp, cuts = self._xp, self._block.cuts
+        is_cut = None if cuts is None else cuts[:, samples]
+        lows = _least_before(score_left, is_cut, self._low)
+        highs = -_least_before(-score_left, is_cut, -self._high)
+        rises = _above(score_left, lows[:, :-1], is_cut)
+        falls = _above(-score_left, -highs[:, :-1], is_cut)
+        self._rise = xp.maximum(self._rise, xp.max(rises, axis=1))
+        self._fall = xp.maximum(self._fall, xp.max(falls, axis=1))
+        self._low, self._high = lows[:, -1:], highs[:, -1:]
+
+    @property
+    def steepest(self) -> Steepest:
+        """What was found, once all stretches are taken."""
+        return Steepest(self._rise, self._fall)
+
+
+def _least_before(score_left: Array, is_cut: Array | None, before: Array) -> Array:
+    """The least score at the cuts before each position, (b, n + 1); the last is after all.
+
+    `before`, (b, 1) or (1,), is the least at earlier cuts, 2**62 if there was none.
+    """
+    xp = arrays.namespace_of(score_left)
+    at_cuts = score_left if is_cut is None else xp.where(is_cut, score_left, TOP)
+    before = xp.broadcast_to(before, (score_left.shape[0], 1))
+    return arrays.running_minimum(xp.concat([before, at_cuts], axis=1))
+
+
+def _above(score_left: Array, least: Array, is_cut: Array | None) -> Array:
+    """How far the score at each cut is above the least at a cut before it; -2**62 elsewhere."""
+    xp = arrays.namespace_of(score_left)
+    counts = least < TOP if is_cut is None else is_cut & (least < TOP)
+    return xp.where(counts, score_left - least, -TOP)
+
+
+def _located(
+    columns: ArrayTable, signed: SignedWeights, feature: int, present: int, agreement: int
+) -> Cut:
+    """The first interval of a feature that agrees so well."""
+    block, row = columns.row_of(feature)
+    whole = Block(
+        block.order[row : row + 1, :],
+        None if block.cuts is None else block.cuts[row : row + 1, :],
+        block.n_cuts[row : row + 1],
+        block.n_present[row : row + 1],
+    )
+    ((_, score_left),) = scores_left(whole, signed, 2**62)  # a feature is small enough, see prepare
+    missing = signed.total - present
+    inside = agreement - abs(missing)
+    vote = sign_of(missing or signed.total)
+    found = []
+    for polarity in (1, -1):
+        # 2 * steep - polarity * present is its agreement, over the present samples only.
+        steep = (inside + polarity * present) // 2
+        step = _first_step(polarity * score_left, whole.cuts, steep)
+        if step is not None:
+            after, position = step
+            found.append(Cut(feature, position, polarity, vote, agreement, after))
+    return max(found)
+
+
+def _first_step(score_left: Array, is_cut: Array | None, rise: int) -> tuple[int, int] | None:
+    """The first cuts, (before, after), between which the score (1, n) rises by so much, its most.
+
+    The first cut at the upper end has the first one at the lower end before it: were there an
+    earlier lower end for a later upper one, both would do for either.
+    """
+    xp = arrays.namespace_of(score_left)
+    lows = _least_before(score_left, is_cut, xp.full_like(score_left[0, :1], TOP))
+    reached = _above(score_left, lows[:, :-1], is_cut)[0, :] == rise
+    if not bool(xp.any(reached)):
+        return None
+    upper = int(xp.argmax(xp.astype(reached, xp.int8)))
+    # Masked, not sliced: JAX would compile anew for every length.
+    comes_before = xp.arange(score_left.shape[1], device=arrays.device_of(score_left)) < upper
+    counts = comes_before if is_cut is None else is_cut[0, :] & comes_before
+    return int(xp.argmin(xp.where(counts, score_left[0, :], TOP))), upper

@@ -1,0 +1,208 @@
+"""The scan: sorted columns and signed integer weights in, the best cut out. The reference.
+
+For every feature, with its samples in sorted order and a_i = y_i * q_i:
+
+    score_left[k]  = a_1 + ... + a_k          score_right[k] = a_{k+1} + ... + a_n
+
+A stump that says +1 on the left of cut k and -1 on its right agrees with the labels by
+score_left - score_right (the weight it gets right less the weight it gets wrong), the opposite
+stump by the negative of that. So the best stump of a feature maximises |score_left - score_right|
+[build_stump; Understanding Machine Learning 10.1.1].
+
+The sum of the two is the same at every cut, so their difference, 2 * score_left - (that sum), is
+extreme where score_left is. One cumulative sum per feature and its two extremes are all that is
+ever computed on the arrays, on all features of a block at once; comparing features is left to the
+host, on a few integers each. Samples whose value is missing sort last and belong to neither side:
+they vote by the sign of their own sum, which adds its absolute value to the agreement.
+
+All of it is on int64, so the order of summation, the blocks and the device cannot matter. Kernels
+written for one kind of device must return the same integers as this file, which is their oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut, constant_cut, sign_of
+from gpustump.engines.integer_weights import TOP, SignedWeights
+from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
+
+
+class Extremes(NamedTuple):
+    """Each feature's largest and smallest `score_left` over its cuts.
+
+    Every field is an int64 array (n_features,): the two values, the first sorted position at which
+    each occurs, and the sum of a over the samples that are present. Features without a cut hold
+    anything in the first four.
+    """
+
+    high: Array
+    high_at: Array
+    low: Array
+    low_at: Array
+    present: Array
+
+
+def best_stump(columns: ArrayTable, signed: SignedWeights) -> Cut:
+    """The cut of largest agreement over all features, cuts and polarities.
+
+    Ties go to the lower feature, then to the lower threshold; a constant stump is returned only
+    where it agrees strictly better than every real split.
+    """
+    xp = arrays.namespace_of(signed.values)
+    found = [xp.stack(extremes(block, signed, columns.block_bytes)) for block in columns.blocks]
+    on_host = Extremes(*arrays.to_host(xp.concat(found, axis=1)))  # the round's one large transfer
+    return choose(on_host, signed.total, n_cuts=columns.n_cuts, n_present=columns.n_present)
+
+
+def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
+    """Scan the features of a block, as many samples at a time as the budget allows."""
+    found = ExtremesSoFar(block, signed)
+    for samples, score_left in scores_left(block, signed, block_bytes):
+        found.take(samples, score_left)
+    return found.extremes
+
+
+class ExtremesSoFar:
+    """The extremes of a block's features over the stretches of sorted positions taken so far.
+
+    Parameters
+    ----------
+    block : Block
+    signed : SignedWeights
+    """
+
+    def __init__(self, block: Block, signed: SignedWeights) -> None:
+        xp, n_samples = arrays.namespace_of(signed.values), block.order.shape[1]
+        self._block, self._xp = block, xp
+        self._best: list[Array] = []
+        self._lacks_some = bool((block.n_present < n_samples).any())
+        self._present = xp.full_like(signed.values[:1], signed.total)
+        if self._lacks_some:
+            device = arrays.device_of(self._present)
+            everywhere = xp.asarray(block.n_present == n_samples, device=device)
+            self._present = xp.where(everywhere, self._present, 0)
+
+    def take(self, samples: slice, score_left: Array) -> None:
+        """Take a stretch's `score_left` (b, n) in."""
+        here = _extremes_here(score_left, self._block.cuts, samples)
+        self._best = _merged(self._best, here) if self._best else here
+        if self._lacks_some:
+            here_present = _at_last_present(score_left, self._block.n_present, samples)
+            self._present = self._present + here_present
+
+    @property
+    def extremes(self) -> Extremes:
+        """What was found, once all stretches are taken."""
+        high, high_at, low, low_at = self._best
+        present = self._xp.broadcast_to(self._present, high.shape)
+        return Extremes(high, high_at, low, low_at, present)
+
+
+def scores_left(
+    block: Block, signed: SignedWeights, block_bytes: int
+) -> Iterator[tuple[slice, Array]]:
+    """`score_left` (b, n) of a block's features, a stretch of sorted positions at a time.
+
+    The last position is never a cut, as there is no next sample, and is left out.
+    """
+    n_features, n_samples = block.order.shape
+    carry: Array | None = None
+    for samples in spans(n_samples - 1, n_features * ELEMENT_BYTES, block_bytes):
+        score_left = _running_sums(signed.values, block.order[:, samples])
+        score_left = score_left if carry is None else score_left + carry
+        carry = score_left[:, -1:]
+        yield samples, score_left
+
+
+def choose(found: Extremes, total: int, *, n_cuts: np.ndarray, n_present: np.ndarray) -> Cut:
+    """The best cut of all features, and the constant."""
+    feature = int(np.argmax(agreements(found, total, n_cuts)))  # of equal ones the lowest
+    of_it = Extremes(*(field[feature : feature + 1] for field in found))
+    best = cut_of(feature, of_it, total, n_cuts[feature], n_present[feature])
+    return max(best, constant_cut(total))
+
+
+def agreements(found: Extremes, total: int, n_cuts: np.ndarray) -> np.ndarray:
+    """Each feature's largest agreement, (n_features,) of int64; -1 where it has no split."""
+    best: np.ndarray = np.maximum.reduce(_agreements(found, total, n_cuts))
+    return best
+
+
+def cut_of(feature: int, found: Extremes, total: int, n_cuts: int, n_present: int) -> Cut:
+    """A feature's best cut, from its own extremes, of length 1; it may have none."""
+    falling, rising, apart = (
+        int(one[0]) for one in _agreements(found, total, np.asarray([n_cuts]))
+    )
+    present = int(found.present[0])
+    missing = sign_of((total - present) or total)
+    return max(
+        Cut(feature, int(found.high_at[0]), 1, missing, falling),
+        Cut(feature, int(found.low_at[0]), -1, missing, rising),
+        Cut(feature, int(n_present) - 1, sign_of(present), missing, apart),
+    )
+
+
+def _agreements(
+    found: Extremes, total: int, n_cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each feature's largest agreements; -1 where there is no such cut.
+
+    Of stumps with the sign +1 on the left; of those with -1 there; and of the threshold above all
+    values, which separates the present values from the missing ones.
+    """
+    missing = total - found.present
+    high, low = np.where(n_cuts > 0, found.high, 0), np.where(n_cuts > 0, found.low, 0)
+    falling, rising = 2 * high - found.present, found.present - 2 * low
+    falling = np.where(n_cuts > 0, falling + np.abs(missing), -1)
+    rising = np.where(n_cuts > 0, rising + np.abs(missing), -1)
+    separates = np.sign(found.present) * np.sign(missing) < 0
+    apart = np.where(separates, np.abs(found.present) + np.abs(missing), -1)
+    return falling, rising, apart
+
+
+def _running_sums(values: Array, order: Array) -> Array:
+    """The cumulative sums (b, n) of the values, each row in its own order (b, n)."""
+    xp = arrays.namespace_of(values)
+    gathered = xp.take(values, xp.reshape(order, (-1,)), axis=0)
+    return xp.cumulative_sum(xp.reshape(gathered, order.shape), axis=1)
+
+
+def _extremes_here(score_left: Array, cuts: Array | None, samples: slice) -> list[Array]:
+    """Largest and smallest score_left over the cuts of a chunk, with their positions."""
+    xp = arrays.namespace_of(score_left)
+    high = low = score_left
+    if cuts is not None:
+        here = cuts[:, samples]
+        high = xp.where(here, score_left, -TOP)
+        low = xp.where(here, score_left, TOP)
+    high_at, low_at = xp.argmax(high, axis=1), xp.argmin(low, axis=1)
+    return [
+        xp.max(high, axis=1),
+        xp.astype(high_at, xp.int64) + samples.start,
+        xp.min(low, axis=1),
+        xp.astype(low_at, xp.int64) + samples.start,
+    ]
+
+
+def _merged(best: list[Array], here: list[Array]) -> list[Array]:
+    """The extremes of two chunks; of equal ones the earlier, which has the lower threshold."""
+    xp = arrays.namespace_of(here[0])
+    higher, lower = here[0] > best[0], here[2] < best[2]
+    wins = [higher, higher, lower, lower]
+    return [xp.where(win, new, old) for win, new, old in zip(wins, here, best, strict=True)]
+
+
+def _at_last_present(score_left: Array, n_present: np.ndarray, samples: slice) -> Array:
+    """score_left at each feature's last present sample where this chunk holds it, otherwise 0."""
+    xp, device = arrays.namespace_of(score_left), arrays.device_of(score_left)
+    at = n_present - 1 - samples.start
+    inside = (at >= 0) & (at < score_left.shape[1])
+    at = xp.asarray(np.where(inside, at, 0)[:, np.newaxis], device=device)
+    reached = xp.take_along_axis(score_left, at, axis=1)[:, 0]
+    return xp.where(xp.asarray(inside, device=device), reached, 0)

@@ -1,0 +1,200 @@
+"""The feature table, prepared once: sorted orders, where values change, what is missing.
+
+A boosting run scans the same table in every round with other weights, so all that depends on the
+values alone is settled here, before the first round, and the scan never sees a value. Labels and
+weights are unknown to this file, so several runs (one class against the rest) share one
+`ArrayTable`.
+
+Inside, the table is turned: row j of `order` belongs to feature j, its samples from the smallest
+value to the largest, then those whose value is missing (NaN). Position k stands for the cut after
+the k-th sorted sample; it is a real cut where the value there differs from the next one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.data.parameters import Learner, check_count
+from gpustump.learners.thresholds import midpoint
+
+if TYPE_CHECKING:
+    from gpustump.engines.reference.state import ArrayState
+
+HOST_BLOCK_BYTES = 8 * 2**20
+"""Default budget for temporaries on the CPU; on NumPy, 2 to 64 MiB cost about the same."""
+DEVICE_BLOCK_BYTES = 512 * 2**20
+"""Default budget elsewhere, meant to give each launch enough to do; not measured on a GPU yet."""
+
+ELEMENT_BYTES = 48
+"""Temporary bytes per element of a block: values, keys, order and sorted keys while it is prepared;
+gathered weights, their running sums and two masked copies of those while it is scanned."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neighbouring features, sorted: as many as one scan may take at once.
+
+    Attributes
+    ----------
+    order : array (b, n_samples) of int32 or int64
+        Samples by increasing value, missing ones last.
+    cuts : array (b, n_samples - 1) of bool, or None
+        Whether a cut after this position parts two values; None if it does everywhere.
+    n_cuts, n_present : ndarray (b,) of int64
+        How many cuts, and how many samples that are not missing, each feature has.
+    """
+
+    order: Array
+    cuts: Array | None
+    n_cuts: np.ndarray
+    n_present: np.ndarray
+
+
+@dataclass(frozen=True)
+class ArrayTable:
+    """A feature table ready to be scanned.
+
+    Attributes
+    ----------
+    X : array (n_samples_given, n_features)
+        The caller's own table; never copied whole, never changed.
+    rows : array (n_samples,) of int, or None
+        The rows of X that take part; None for all of them.
+    blocks : tuple of Block
+        All features in order; every block but the last holds equally many.
+    n_samples, n_features : int
+    n_cuts, n_present : ndarray (n_features,) of int64
+        Those of the blocks, in a row.
+    block_bytes : int
+        How many bytes of temporaries a scan of these columns may take.
+    """
+
+    X: Array
+    rows: Array | None
+    blocks: tuple[Block, ...]
+    n_samples: int
+    n_features: int
+    n_cuts: np.ndarray
+    n_present: np.ndarray
+    block_bytes: int
+    note: ClassVar[str | None] = None
+
+    def values(self, feature: int) -> Array:
+        """One feature's values (n_samples,) in the dtype in which they are compared."""
+        return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
+
+    def threshold(self, feature: int, position: int) -> float:
+        """The threshold of the cut after a position: below the next value, not below this one.
+
+        It is their `midpoint`. After the last present sample there is no next value, and the
+        threshold is infinite.
+        """
+        block, row = self.row_of(feature)
+        if position + 1 >= block.n_present[row]:
+            return math.inf
+        samples = arrays.integers(block.order[row, position : position + 2])
+        low, high = (self._value(feature, sample) for sample in samples)
+        return midpoint(low, high)
+
+    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> ArrayState:
+        """Begin a run; see `engines.contract.PreparedTable`."""
+        from gpustump.engines.reference.state import ArrayState  # which is made of tables
+
+        return ArrayState(self, labels, sample_weight, learner)
+
+    def row_of(self, feature: int) -> tuple[Block, int]:
+        """The block that holds a feature, and its place there."""
+        block, row = divmod(feature, self.blocks[0].order.shape[0])
+        return self.blocks[block], row
+
+    def _value(self, feature: int, sample: int) -> Any:
+        """One value, as a NumPy scalar of the dtype in which values are compared."""
+        row = sample if self.rows is None else int(self.rows[sample])
+        return arrays.to_host(arrays.as_working(self.X[row : row + 1, feature]))[0]
+
+
+def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = None) -> ArrayTable:
+    """Sort every column of a table once.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        Booleans, integers or floats, NaN for missing, of any array library.
+    rows : array (n_rows,) of int, optional
+        Take only these rows, without copying the table.
+    block_bytes : int, optional
+        Bytes of temporaries allowed; features are taken in blocks that fit. One feature is always
+        sorted whole, so preparing may take about 48 bytes per sample whatever the budget.
+
+    Returns
+    -------
+    ArrayTable
+
+    Raises
+    ------
+    ValueError, TypeError
+        If block_bytes is not a whole number above 0.
+    """
+    if block_bytes is not None:
+        check_count(block_bytes, "block_bytes")
+    else:
+        block_bytes = HOST_BLOCK_BYTES if arrays.on_host(X) else DEVICE_BLOCK_BYTES
+    n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
+    blocks = tuple(
+        _sorted_block(arrays.picked(arrays.as_working(X[:, features]), rows))
+        for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes)
+    )
+    return ArrayTable(
+        X=X,
+        rows=rows,
+        blocks=blocks,
+        n_samples=n_samples,
+        n_features=n_features,
+        n_cuts=np.concatenate([block.n_cuts for block in blocks]),
+        n_present=np.concatenate([block.n_present for block in blocks]),
+        block_bytes=block_bytes,
+    )
+
+
+def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:
+    """Slices that cover `total` things in order, each as long as the budget allows, none empty."""
+    size = max(1, budget // bytes_each)
+    for start in range(0, total, size):
+        yield slice(start, min(start + size, total))
+
+
+def _sorted_block(values: Array) -> Block:
+    """Sort the columns of a table (n_samples, b)."""
+    xp = arrays.namespace_of(values)
+    n_samples, n_features = values.shape
+    flat = xp.reshape(xp.permute_dims(values, (1, 0)), (-1,))  # contiguous, one feature at a time
+    keys = arrays.order_keys(flat)
+    if n_features == 1:  # CuPy sorts one row of two dimensions more slowly than one dimension
+        order = xp.reshape(xp.argsort(keys, stable=False), (1, n_samples))
+        keys = xp.reshape(keys, (1, n_samples))
+    else:
+        keys = xp.reshape(keys, (n_features, n_samples))
+        order = xp.argsort(keys, axis=1, stable=False)
+    keys = xp.take_along_axis(keys, order, axis=1)
+    missing = arrays.missing_key(arrays.dtype_name(values))
+    cuts = (keys[:, 1:] != keys[:, :-1]) & (keys[:, 1:] != missing)
+    n_cuts = _count(cuts)
+    return Block(
+        order=xp.astype(order, xp.int32 if n_samples < 2**31 else xp.int64),
+        cuts=None if bool((n_cuts == n_samples - 1).all()) else cuts,
+        n_cuts=n_cuts,
+        n_present=_count(keys != missing),
+    )
+
+
+def _count(flags: Array) -> np.ndarray:
+    """How many of each row are true, on the host."""
+    xp = arrays.namespace_of(flags)
+    return arrays.to_host(xp.sum(xp.astype(flags, xp.int64), axis=1))

@@ -1,0 +1,286 @@
+"""Where a table trains, and by which engine: decided once, as a value with its reason in words.
+
+The decision follows from the table (its array library, where it lies, its size), the device asked
+for, the learner, the memory limit, and what is installed. All engines return the same integers, so
+it costs nothing but time:
+
+* Arrays on a CUDA device go to the CUDA kernels if CuPy can launch them there, otherwise to the
+  reference scan on that device.
+* Arrays on the host go to the CPU kernels if Numba is installed, otherwise to the reference. Small
+  tables are scanned directly, others through histograms.
+* With device="auto", a table on the host goes to a GPU if it is large enough to gain from it and if
+  the kernels there can train on it. Nothing is moved to a GPU for the reference scan unasked.
+* Loading Numba takes half a second in every process. A process that has only small things to do is
+  done sooner without; so the reference trains until it has worked for about as long as that takes.
+* max_memory decides first: an engine that fits is taken before one that would be faster.
+
+The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
+the kernels out, "direct" and "coded" choose between the CPU's, and "cuda" asks for a device's,
+wherever they can be used.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.devices import DeviceError, explained_errors
+from gpustump.arrays.moving import moved_to_device, moved_to_device_of
+from gpustump.data.readable import readable_bytes
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
+from gpustump.engines.cpu.engine import CODED, DIRECT, KERNELS, START_SECONDS
+from gpustump.engines.cuda import device as cuda_device
+from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
+from gpustump.engines.reference.engine import REFERENCE
+
+CHOICES = ("auto", "reference", "direct", "coded", "cuda")
+
+DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
+"""Tables of up to this many samples, or elements, are scanned directly."""
+
+GPU_ELEMENTS = 2**20
+"""With device="auto", smaller tables stay on the host, where a round takes less than a millisecond.
+A guess until it is measured on a GPU."""
+
+_waited = 0.0
+"""Seconds that the reference has taken in this process where the kernels could have been used."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where and by which engine a table trains, and why.
+
+    Attributes
+    ----------
+    place : str
+        "cpu", "cuda:0", ...: the device that trains.
+    engine : Engine
+    reason : str
+        Why this engine, in words.
+    passed_over : tuple of str
+        What else was thought of, and why it was not taken.
+    task : Task
+    resources : Resources
+    fallback : Engine or None
+        What to go on with if the device's memory is too small for this engine.
+    """
+
+    place: str
+    engine: Engine
+    reason: str
+    passed_over: tuple[str, ...]
+    task: Task
+    resources: Resources
+    fallback: Engine | None = None
+
+    def __str__(self) -> str:
+        passed_over = "".join(f"; not {other}" for other in self.passed_over)
+        return f"{self.place}, {self.engine.summary}: {self.reason}{passed_over}"
+
+    def prepare(self, rows: Array | None = None) -> PreparedTable:
+        """The table, or some rows (n_samples,) of it, made ready for the rounds.
+
+        Raises
+        ------
+        DeviceError
+            If the device's memory is too small.
+        """
+        with arrays.computing_on(self.task.X):
+            return self.engine.prepare(self.task, rows, self.resources)
+
+
+def choose(
+    task: Task,
+    resources: Resources | None = None,
+    *,
+    device: str | None = None,
+    gpu_problem: str | None = None,
+) -> Route:
+    """Decide where and how to train.
+
+    A table that has to be moved to another device for this is moved; the route's task holds it as
+    it is there.
+
+    Parameters
+    ----------
+    task : Task
+    resources : Resources, optional
+    device : str, optional
+        As `arrays.devices.check_device` allows. By default the table stays where it is.
+    gpu_problem : str, optional
+        What went wrong on a GPU that "auto" had chosen: now it does without.
+
+    Raises
+    ------
+    DeviceError
+        If the device asked for cannot be had.
+    ValueError
+        If max_memory is too little on the host; the message says how much is needed.
+    """
+    resources = resources or Resources()
+    here = arrays.device_name(task.X)
+    if device == "auto" and here == "cpu":
+        problem = gpu_problem or why_not_on_gpu(task)
+        if problem is not None:
+            return _on_host(task, resources, (f"a GPU: {problem}",))
+        device = "cuda"
+    if device in (None, "auto") or (device == "cuda" and here.startswith("cuda")):
+        device = here
+    if device.startswith("cuda"):
+        return _on_gpu(task, resources, device)
+    if here == device == "cpu" or device == "cpu":
+        return _on_host(_moved(task, device), resources, ())
+    return Route(device, REFERENCE, f"it trains on {device}", (), task, resources)
+
+
+def prepared(
+    task: Task,
+    rows: Array | None,
+    resources: Resources,
+    device: str | None = None,
+    *,
+    gpu_problem: str | None = None,
+) -> tuple[Route, PreparedTable]:
+    """A route and the table prepared along it; see `choose`.
+
+    Arrays on a GPU whose library keeps most of the device's memory for itself, as JAX does, may
+    leave too little for the kernels. Then the reference scan trains there.
+    """
+    route = choose(task, resources, device=device, gpu_problem=gpu_problem)
+    if rows is not None:
+        rows = moved_to_device_of(rows, route.task.X)
+    with explained_errors(route.place):
+        try:
+            return route, route.prepare(rows)
+        except DeviceError as error:
+            if route.fallback is None:
+                raise
+            reason = f"the memory that {arrays.library_name(task.X)} leaves is too little: {error}"
+            route = replace(route, engine=route.fallback, fallback=None, reason=reason)
+            return route, route.prepare(rows)
+
+
+def why_not_on_gpu(task: Task) -> str | None:
+    """Why "auto" leaves a table on the host; None if a GPU is to train on it."""
+    if asked_for() not in ("auto", "cuda"):
+        return f"GPUSTUMP_KERNELS asks for {asked_for()!r}"
+    refusal = refusal_of_any(task)
+    if refusal is not None:
+        return refusal
+    if task.n_elements < GPU_ELEMENTS:
+        return f"{task.n_elements} elements are too few to gain from it"
+    try:
+        device = cuda_device.device_named("cuda")
+    except DeviceError as error:
+        return str(error)
+    return None if device is not None else cuda_device.problem_of("cuda")
+
+
+def is_worth_its_start(seconds: float, *stages: str) -> bool:
+    """Whether to load the kernels for work that takes the reference so long.
+
+    Seconds that the reference takes instead are added up over the process.
+    """
+    global _waited
+    if KERNELS.are_loaded(*stages) or _waited + seconds >= START_SECONDS:
+        return True
+    _waited += seconds
+    return False
+
+
+def asked_for() -> str:
+    """What GPUSTUMP_KERNELS asks for: one of `CHOICES`.
+
+    Raises
+    ------
+    ValueError
+        If it asks for something else.
+    """
+    choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
+    if choice not in CHOICES:
+        raise ValueError(f"GPUSTUMP_KERNELS must be one of {', '.join(CHOICES)}; got {choice!r}.")
+    return choice
+
+
+def _on_gpu(task: Task, resources: Resources, device: str) -> Route:
+    """A route on a CUDA device: by its kernels, or else by the reference scan."""
+    if not arrays.on_host(task.X):
+        task = _moved(task, device)
+    problem = refusal_of_any(task)
+    if asked_for() not in ("auto", "cuda"):
+        problem = f"GPUSTUMP_KERNELS asks for {asked_for()!r}"
+    if problem is None:
+        is_there = not arrays.on_host(task.X)
+        found = cuda_device.device_of(task.X) if is_there else cuda_device.device_named(device)
+        if found is not None:
+            is_foreign = is_there and arrays.library_name(task.X) != "cupy"
+            fallback = REFERENCE if is_foreign and resources.max_memory is None else None
+            reason = "its kernels can train this"
+            return Route(found.name, CudaEngine(found), reason, (), task, resources, fallback)
+        problem = cuda_device.problem_of(device) or "its kernels cannot be used"
+    task = _moved(task, device)
+    reason = f"nothing faster can train this there ({problem})"
+    return Route(arrays.device_name(task.X), REFERENCE, reason, (), task, resources)
+
+
+def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> Route:
+    """A route on the host: the fastest engine that the memory limit allows."""
+    if asked_for() == "cuda" and refusal_of_any(task) is None:
+        found = cuda_device.device_of(task.X)
+        if found is not None:  # a stand-in for a device, in tests
+            reason = "GPUSTUMP_KERNELS asks for it"
+            return Route("cpu", CudaEngine(found), reason, passed_over, task, resources)
+    engine, reason, others = _fastest(task)
+    limit = resources.max_memory
+    passed_over += others
+    if limit is not None:
+        needs = {one.name: one.least_bytes(task, resources) for one in _able(task)}
+        if needs[engine.name] > limit:
+            fitting = [one for one in _able(task) if needs[one.name] <= limit]
+            if not fitting:
+                raise ValueError(
+                    f"max_memory is {limit} bytes, but training on {task.n_samples} samples of "
+                    f"{task.n_features} features takes at least {min(needs.values())} bytes beside "
+                    "the table."
+                )
+            needed = readable_bytes(needs[engine.name])
+            passed_over += (f"{engine.summary}: it takes {needed}",)
+            engine, reason = fitting[0], f"it keeps to max_memory, {readable_bytes(limit)}"
+    if engine is not REFERENCE and not KERNELS.load():
+        return _on_host(task, resources, passed_over)  # now the kernels refuse
+    return Route("cpu", engine, reason, passed_over, task, resources)
+
+
+def _able(task: Task) -> list[Engine]:
+    """The host's engines that can train this, in the order in which memory chooses among them."""
+    engines: tuple[Engine, ...] = (CODED, REFERENCE, DIRECT)
+    if asked_for() == "reference":
+        engines = (REFERENCE,)
+    return [engine for engine in engines if engine.refusal(task) is None]
+
+
+def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
+    """The host's fastest engine, why it is that, and why others were passed over."""
+    asked = asked_for()
+    if asked == "reference":
+        return REFERENCE, "GPUSTUMP_KERNELS asks for it", ()
+    refusal = CODED.refusal(task)
+    if refusal is not None:
+        return REFERENCE, "nothing faster can train this", (f"the CPU kernels: {refusal}",)
+    if asked == "coded":
+        return CODED, "GPUSTUMP_KERNELS asks for it", ()
+    if asked == "direct":
+        return DIRECT, "GPUSTUMP_KERNELS asks for it", ()
+    if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
+        return REFERENCE, "the job is too short to load Numba for", ()
+    if task.n_samples <= DIRECT_SAMPLES or task.n_elements <= DIRECT_ELEMENTS:
+        return DIRECT, "the table is small", ()
+    return CODED, "the table is large", ()
+
+
+def _moved(task: Task, device: str) -> Task:
+    if arrays.device_name(task.X) == device:
+        return task
+    return replace(task, X=moved_to_device(task.X, device))

@@ -1,0 +1,113 @@
+"""What all weak hypotheses have in common: a partition of one feature's values into regions.
+
+Every weak hypothesis cuts a feature's values at its thresholds into slices, and every slice belongs
+to one of three regions: the first (left of a stump, inside an interval), the second (right,
+outside) and that of missing values. What the regions vote is a table of numbers beside the
+hypothesis, one row for each region. Discrete votes are the case in which every region has a sign.
+
+Whatever adds up, draws, explains or saves hypotheses takes any of them by this interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.data.tables import check_table
+from gpustump.learners.thresholds import rounded_down
+
+N_REGIONS = 3
+FIRST, SECOND, MISSING = range(N_REGIONS)
+"""Regions: the first and the second part of a feature's values, and that of missing values."""
+
+
+class Hypothesis(Protocol):
+    """A `Stump` or an `Interval`."""
+
+    @property
+    def feature(self) -> int: ...
+
+    @property
+    def polarity(self) -> int:
+        """+1 or -1: the sign of the first region; the second has the opposite one."""
+
+    @property
+    def missing(self) -> int:
+        """+1 or -1: the sign of the region of missing values."""
+
+    @property
+    def error(self) -> float: ...
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it predicts the same for every sample."""
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Where the feature's values are cut, increasing: slice i ends with thresholds[i]."""
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The region of each slice, one more than there are thresholds."""
+
+
+def signs(hypothesis: Hypothesis) -> tuple[int, int, int]:
+    """The sign of each region: the first, the second, and that of missing values."""
+    return hypothesis.polarity, -hypothesis.polarity, hypothesis.missing
+
+
+def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -> Array:
+    """The number of the region that each value lies in.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    values : array (n_samples,)
+        The feature's values, floats.
+    numbers : sequence of float
+        One for each region.
+
+    Returns
+    -------
+    array (n_samples,) of float64
+        In the library and on the device of the values.
+    """
+    xp, dtype = arrays.namespace_of(values), arrays.dtype_name(values)
+    ends = arrays.order_keys(rounded_down(np.asarray(hypothesis.thresholds), dtype))
+    keys = arrays.order_keys(values)
+    given = xp.asarray(list(numbers), dtype=xp.float64, device=arrays.device_of(values))
+    found = given[hypothesis.slices[-1]]
+    for region, end in reversed(list(zip(hypothesis.slices[:-1], ends.tolist(), strict=True))):
+        found = xp.where(keys <= end, given[region], found)
+    return xp.where(keys == arrays.missing_key(dtype), given[MISSING], found)
+
+
+def predicted_signs(hypothesis: Hypothesis, values: Array) -> Array:
+    """-1.0 or 1.0, float64 (n_samples,), for the feature's values, a float array."""
+    return by_region(hypothesis, values, signs(hypothesis))
+
+
+def predict(hypothesis: Hypothesis, X: Array) -> Array:
+    """-1 or +1, int64, for each row of X; see `Stump.predict`."""
+    X = check_table(X, min_features=hypothesis.feature + 1)
+    xp = arrays.namespace_of(X)
+    with arrays.computing_on(X):
+        values = arrays.as_working(X[:, hypothesis.feature])
+        return xp.astype(predicted_signs(hypothesis, values), xp.int64)
+
+
+def check_signs_of(hypothesis: Hypothesis) -> None:
+    """Refuse signs other than -1 and +1."""
+    for name in ("polarity", "missing"):
+        if getattr(hypothesis, name) not in (-1, 1):
+            raise ValueError(f"{name} must be +1 or -1; got {getattr(hypothesis, name)!r}.")
+
+
+def set_plain_numbers(hypothesis: Hypothesis, fields: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Turn its fields into Python's own numbers: others would be written to a file differently."""
+    for name, kind in fields.items():
+        object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))

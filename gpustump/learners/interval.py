@@ -1,0 +1,85 @@
+"""An interval as a weak hypothesis: one vote inside (low, high] of a feature, the other outside.
+
+A stump asks on which side of a threshold a value lies; an interval asks whether it lies between
+two. Both are step functions of one feature, so whatever adds up stumps adds up intervals as well:
+predicting, drawing, explaining and saving do not tell them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gpustump.arrays.libraries import Array
+from gpustump.learners.hypothesis import (
+    FIRST,
+    SECOND,
+    check_signs_of,
+    predict,
+    set_plain_numbers,
+)
+
+_FIELDS = {
+    "feature": int,
+    "low": float,
+    "high": float,
+    "polarity": int,
+    "missing": int,
+    "error": float,
+}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """h(x) = polarity if low < x[feature] <= high else -polarity; `missing` where it is NaN.
+
+    These are the 3-piece classifiers that decision stumps learn weakly [Shalev-Shwartz and
+    Ben-David, Understanding Machine Learning, 10.1, example 10.1].
+
+    Attributes
+    ----------
+    feature : int
+        Column of X, from 0.
+    low, high : float
+        Exact in the dtype of the data they were learnt from; low < high < infinity.
+    polarity : int
+        +1: predicts +1 inside; -1: predicts -1 there.
+    missing : int
+        What it predicts for NaN, +1 or -1; as for `Stump`.
+    error : float
+        Weighted share of the training samples that it gets wrong.
+    """
+
+    feature: int
+    low: float
+    high: float
+    polarity: int
+    missing: int
+    error: float
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high < math.inf:
+            raise ValueError(
+                f"low must be below high, and high finite; got {self.low!r} and {self.high!r}."
+            )
+        check_signs_of(self)
+        set_plain_numbers(self, _FIELDS)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it predicts the same for every sample; an interval never does."""
+        return False
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Where the feature's values are cut: at both ends."""
+        return self.low, self.high
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The region of each slice: inside is the first, outside the second."""
+        return SECOND, FIRST, SECOND
+
+    def predict(self, X: Array) -> Array:
+        """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`."""
+        return predict(self, X)

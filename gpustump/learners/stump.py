@@ -1,0 +1,90 @@
+"""One decision stump as a value, and predicting with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump.arrays.libraries import Array
+from gpustump.learners.hypothesis import (
+    FIRST,
+    SECOND,
+    check_signs_of,
+    predict,
+    set_plain_numbers,
+)
+
+_FIELDS = {"feature": int, "threshold": float, "polarity": int, "missing": int, "error": float}
+
+
+@dataclass(frozen=True)
+class Stump:
+    """h(x) = polarity if x[feature] <= threshold else -polarity; `missing` where x[feature] is NaN.
+
+    This is sign(threshold - x[feature]) * polarity [Shalev-Shwartz and Ben-David, Understanding
+    Machine Learning, 10.1.1]. In the notation of MATLAB's build_stump: ind = feature + 1,
+    x0 = threshold, s = -polarity, werr = error.
+
+    Attributes
+    ----------
+    feature : int
+        Column of X, from 0.
+    threshold : float
+        Exact in the dtype of the data it was learnt from. Infinite where every value goes left.
+    polarity : int
+        +1: predicts +1 where x <= threshold; -1: predicts -1 there.
+    missing : int
+        What it predicts for NaN, +1 or -1. If no training sample lacked the feature, that is the
+        label that was heavier overall, the best constant answer.
+    error : float
+        Weighted share of the training samples that it gets wrong.
+    """
+
+    feature: int
+    threshold: float
+    polarity: int
+    missing: int
+    error: float
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold):
+            raise ValueError("threshold must be a number or infinite; got NaN.")
+        check_signs_of(self)
+        set_plain_numbers(self, _FIELDS)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it predicts the same for every sample."""
+        return self.threshold == np.inf and self.polarity == self.missing
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Where the feature's values are cut: at one threshold."""
+        return (self.threshold,)
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The region of each slice: left is the first, right the second."""
+        return FIRST, SECOND
+
+    def predict(self, X: Array) -> Array:
+        """Predict -1 or +1 for each row of X.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library; anything else is taken as NumPy takes it.
+
+        Returns
+        -------
+        array (n_samples,) of int64
+            In the library and on the device of X.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a two-dimensional table of numbers that holds the feature.
+        """
+        return predict(self, X)

@@ -1,0 +1,113 @@
+"""One additive model with K outputs: a sum of terms, each a hypothesis and what its regions vote.
+
+    F_l(x) = sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
+
+A term may vote for every output or for one only; boosting one class against the rest gives terms of
+the second kind. How a classifier reads the outputs is not known here; see `ensemble`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines import prediction
+from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region, signs
+from gpustump.learners.step_table import StepTable
+from gpustump.model.step_tables import step_tables
+
+
+class Term(NamedTuple):
+    """A hypothesis, and the votes of its regions: (n_regions, n_outputs) of float64."""
+
+    hypothesis: Hypothesis
+    votes: np.ndarray
+
+    @classmethod
+    def discrete(cls, hypothesis: Hypothesis, vote: float, output: int, n_outputs: int) -> Term:
+        """Of a hypothesis that votes for one output only, with a sign for each region."""
+        votes = np.zeros((N_REGIONS, n_outputs))
+        votes[:, output] = np.asarray(signs(hypothesis)) * vote
+        return cls(hypothesis, votes)
+
+
+@dataclass(frozen=True)
+class AdditiveModel:
+    """A sum of terms, in the order of boosting.
+
+    Attributes
+    ----------
+    rounds : tuple of tuple of Term
+        What each round added.
+    n_outputs : int
+    """
+
+    rounds: tuple[tuple[Term, ...], ...]
+    n_outputs: int
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All terms, round by round."""
+        return tuple(term for terms in self.rounds for term in terms)
+
+    @cached_property
+    def tables(self) -> tuple[np.ndarray, tuple[StepTable, ...]]:
+        """The constant part of the scores, and the step function of each feature in use."""
+        return step_tables(self.terms, self.n_outputs)
+
+    @cached_property
+    def _layouts(self) -> dict[str, Any]:
+        """What predicting keeps between calls; not part of the model."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: without what predicting keeps, which may lie on a device."""
+        return {name: value for name, value in vars(self).items() if name != "_layouts"}
+
+    def scores(self, X: Array, n_jobs: int | None = None) -> Array:
+        """F(x) for each row of X, float64 (n_samples, n_outputs)."""
+        return prediction.scores(X, *self.tables, n_jobs, self._layouts)
+
+    def staged_scores(self, X: Array) -> Iterator[Array]:
+        """F(x) after 1, 2, ... rounds; the last equals `scores` exactly."""
+        xp, device = arrays.namespace_of(X), arrays.device_of(X)
+        with arrays.computing_on(X):
+            scores = [xp.zeros(X.shape[0], dtype=xp.float64, device=device)] * self.n_outputs
+        for terms in self.rounds:
+            with arrays.computing_on(X):
+                for term in terms:
+                    scores = _added(scores, term, X)
+                joined = xp.stack(scores, axis=1)
+            yield joined
+
+
+def one_against_rest(
+    members: Sequence[tuple[Sequence[Hypothesis], Sequence[float]]],
+) -> AdditiveModel:
+    """The model whose output l is the sum of the l-th hypotheses, each with a discrete vote."""
+    n_rounds = max((len(hypotheses) for hypotheses, _ in members), default=0)
+    rounds = tuple(
+        tuple(
+            Term.discrete(hypotheses[number], votes[number], output, len(members))
+            for output, (hypotheses, votes) in enumerate(members)
+            if number < len(hypotheses)
+        )
+        for number in range(n_rounds)
+    )
+    return AdditiveModel(rounds, len(members))
+
+
+def _added(scores: list[Array], term: Term, X: Array) -> list[Array]:
+    """The scores of each output, (n_samples,), with a term's votes added."""
+    values = arrays.as_working(X[:, term.hypothesis.feature])
+    votes = term.votes.T
+    return [
+        score + by_region(term.hypothesis, values, own.tolist()) if own.any() else score
+        for score, own in zip(scores, votes, strict=True)
+    ]

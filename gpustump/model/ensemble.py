@@ -1,0 +1,544 @@
+"""The finished model: stumps and votes as plain data, to predict anywhere, save and compare.
+
+A `StumpEnsemble` holds no arrays and belongs to no array library. It answers in the library and on
+the device of whatever table it is given, and its decision values are the same numbers on all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.data.labels import listed
+from gpustump.data.parameters import check_count
+from gpustump.data.sample_weights import check_weights
+from gpustump.data.tables import check_table
+from gpustump.learners.interval import Interval
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.stump import Stump
+from gpustump.model import explanation, model_file
+from gpustump.model.additive import AdditiveModel, one_against_rest
+
+Label = bool | int | float | str
+
+STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
+"""What a stump's row in a file holds, in a model of stumps alone (version 1)."""
+
+INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
+"""What a row holds in a model with intervals (version 2): an interval's `threshold` is its `high`,
+and a stump has no `low`."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
+
+    Attributes
+    ----------
+    stumps : tuple of Stump or Interval
+    votes : tuple of float
+    """
+
+    stumps: tuple[Stump | Interval, ...]
+    votes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.stumps) != len(self.votes):
+            raise ValueError(
+                f"stumps and votes must be equally many; got {len(self.stumps)} and "
+                f"{len(self.votes)}."
+            )
+        object.__setattr__(self, "stumps", tuple(self.stumps))
+        object.__setattr__(self, "votes", tuple(map(float, self.votes)))
+        if not all(map(math.isfinite, self.votes)):
+            raise ValueError(f"votes must be finite; got {self.votes!r}.")
+
+    def __len__(self) -> int:
+        return len(self.stumps)
+
+    @cached_property
+    def tables(self) -> tuple[float, tuple[StepTable, ...]]:
+        """The constant part of the score, and its step function of each feature in use."""
+        constant, tables = one_against_rest([(self.stumps, self.votes)]).tables
+        return float(constant[0]), tuple(table.output(0) for table in tables)
+
+
+@dataclass(frozen=True)
+class StumpEnsemble:
+    """A boosted-stump classifier for two classes or more.
+
+    Attributes
+    ----------
+    members : tuple of Member
+        For two classes one, whose score is positive for the second class; for more, one for each
+        class against the rest.
+    n_features : int
+    classes : tuple of bool, int, float or str
+        The labels, in the order of the members; (-1, +1) unless said otherwise.
+    feature_names : tuple of str, or None
+    details : mapping
+        Whatever else should travel in the file, as JSON knows it. Not part of the digest.
+    """
+
+    members: tuple[Member, ...]
+    n_features: int
+    classes: tuple[Label, ...] = (-1, 1)
+    feature_names: tuple[str, ...] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        wanted = 1 if len(self.classes) == 2 else len(self.classes)
+        if len(self.members) != wanted or len(self.classes) < 2:
+            raise ValueError(
+                f"members must be {wanted} for {len(self.classes)} classes; "
+                f"got {len(self.members)}."
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(
+                f"feature_names must name {self.n_features} features; got "
+                f"{len(self.feature_names)}."
+            )
+        features = [stump.feature for member in self.members for stump in member.stumps]
+        if features and not 0 <= min(features) <= max(features) < self.n_features:
+            raise ValueError(
+                f"stumps use features {min(features)} to {max(features)}, but n_features is "
+                f"{self.n_features}."
+            )
+
+    def __str__(self) -> str:
+        rounds = "+".join(str(len(member)) for member in self.members)
+        return (
+            f"StumpEnsemble of {rounds} stumps on {self.n_features} features for classes "
+            f"{', '.join(map(str, self.classes))}; digest {self.digest()[:12]}"
+        )
+
+    @cached_property
+    def additive(self) -> AdditiveModel:
+        """The scores as one additive model, with an output for each member."""
+        return one_against_rest([(member.stumps, member.votes) for member in self.members])
+
+    @property
+    def is_binary(self) -> bool:
+        return len(self.members) == 1
+
+    @property
+    def class_array(self) -> np.ndarray:
+        """The labels (n_classes,) in a dtype that holds them exactly."""
+        if any(type(label) is int and label >= 2**63 for label in self.classes):
+            return np.asarray(self.classes, dtype=np.uint64)
+        return np.asarray(self.classes)
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of the member that has most."""
+        return max(len(member) for member in self.members)
+
+    def decision_function(self, X: Array, *, n_jobs: int | None = None) -> Array:
+        """The score F(x) of each sample: the sum of the votes.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library.
+        n_jobs : int, optional
+            Threads for the CPU kernels; by default all that this process may use.
+
+        Returns
+        -------
+        array of float64, in the library and on the device of X
+            (n_samples,) for two classes, positive where the second one is predicted; otherwise
+            (n_samples, n_classes).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with `n_features` columns.
+        """
+        X = self.checked(X)
+        with arrays.computing_on(X):
+            return self._read(self.additive.scores(X, n_jobs))
+
+    def predict(self, X: Array) -> Array:
+        """The label of each sample: of the positive score, or of the largest. See `labels_of`."""
+        return self.labels_of(self.decision_function(X))
+
+    def predict_proba(self, X: Array) -> Array:
+        """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`."""
+        return self.probabilities_of(self.decision_function(X))
+
+    def staged_decision_function(self, X: Array) -> Iterator[Array]:
+        """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
+
+        A member with fewer rounds than others keeps its score.
+        """
+        for scores in self.additive.staged_scores(self.checked(X)):
+            yield self._read(scores)
+
+    def staged_predict(self, X: Array) -> Iterator[Array]:
+        """`predict` after 1, 2, ... rounds."""
+        return map(self.labels_of, self.staged_decision_function(X))
+
+    def staged_predict_proba(self, X: Array) -> Iterator[Array]:
+        """`predict_proba` after 1, 2, ... rounds."""
+        return map(self.probabilities_of, self.staged_decision_function(X))
+
+    def labels_of(self, scores: Array) -> Array:
+        """The labels that decision values stand for.
+
+        Numeric labels come in the scores' own library and on their device, text as a NumPy array.
+        Where two classes tie, or the score of a binary model is 0, the first one is taken.
+        """
+        index = self.class_indices(scores)
+        return labels_at(self.class_array, index)
+
+    def class_indices(self, scores: Array) -> Array:
+        """The indices into `classes`, int64 (n_samples,), that decision values stand for."""
+        xp = arrays.namespace_of(scores)
+        with arrays.computing_on(scores):
+            if self.is_binary:
+                return xp.astype(scores > 0, xp.int64)
+            return xp.astype(xp.argmax(scores, axis=1), xp.int64)
+
+    def probabilities_of(self, scores: Array) -> Array:
+        """The class probabilities that decision values stand for, float64 (n_samples, n_classes).
+
+        P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1];
+        with more classes each member's, divided by their sum.
+        """
+        with arrays.computing_on(scores):
+            return arrays.namespace_of(scores).exp(self.log_probabilities_of(scores))
+
+    def log_probabilities_of(self, scores: Array) -> Array:
+        """Logarithms of `probabilities_of`, without a detour over probabilities that vanish."""
+        xp = arrays.namespace_of(scores)
+        with arrays.computing_on(scores):
+            if self.is_binary:
+                return _log_sigmoid(xp.stack([-scores, scores], axis=1))
+            logs = _log_sigmoid(scores)
+            logs = logs - xp.max(logs, axis=1, keepdims=True)
+            return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
+
+    @property
+    def intercepts(self) -> tuple[float, ...]:
+        """For each member the sum of its constant stumps' votes, which belongs to no feature."""
+        return tuple(member.tables[0] for member in self.members)
+
+    def shape_function(self, feature: int | str, *, label: Label | None = None) -> StepTable:
+        """A feature's part in the score, as a function of its value: all there is to know of it.
+
+        The score of a sample is the sum of all features' shape functions, each at the sample's
+        value, and the intercept; exactly, in any order.
+
+        Parameters
+        ----------
+        feature : int or str
+            Its index, or its name if the model has names.
+        label : bool, int, float or str, optional
+            With more than two classes, the class whose score is meant.
+
+        Returns
+        -------
+        StepTable
+            `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature that no
+            stump asks about has one step of height 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such feature, or no such class, or a class is needed and not given.
+        """
+        wanted = self.feature_index(feature)
+        _, tables = self.members[self.member_index(label)].tables
+        for table in tables:
+            if table.feature == wanted:
+                return table
+        return StepTable(wanted, np.asarray([np.inf]), np.zeros(1), 0.0)
+
+    def explain(self, X: Array) -> Array:
+        """Each sample's contribution per feature: what the score is the sum of.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library.
+
+        Returns
+        -------
+        array of float64, in the library and on the device of X
+            (n_samples, n_features + 1): in the last column the intercept. With more than two
+            classes (n_samples, n_classes, n_features + 1). The sum over the last axis is
+            `decision_function(X)`, bit for bit.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with `n_features` columns.
+
+        Notes
+        -----
+        The layout is that of XGBoost's `pred_contribs`. Here a contribution is what the feature's
+        votes add up to, nothing is taken off; less its mean over a table, it is the feature's
+        Shapley value over that table (the interventional one), as features do not interact.
+        """
+        X = self.checked(X)
+        xp = arrays.namespace_of(X)
+        with arrays.computing_on(X):
+            parts = [
+                explanation.contributions(X, *member.tables, self.n_features)
+                for member in self.members
+            ]
+            return parts[0] if self.is_binary else xp.stack(parts, axis=1)
+
+    def feature_importances(self) -> np.ndarray:
+        """Each feature's share of the absolute votes, (n_features,).
+
+        They add up to 1, or to 0 if no stump asks about a feature.
+        """
+        weight = np.zeros(self.n_features)
+        for member in self.members:
+            for stump, vote in zip(member.stumps, member.votes, strict=True):
+                if not stump.is_constant:
+                    weight[stump.feature] += abs(vote)
+        total = weight.sum()
+        return weight / total if total else weight
+
+    def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
+        """Each feature's share in what makes the scores of a table's rows differ.
+
+        Many votes on one feature may cancel out, or part few samples from the rest. This measures
+        what comes of them: the mean absolute deviation of the feature's contributions from their
+        mean (the mean absolute Shapley value), as a share of the sum over all features.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+            Of any array library.
+        sample_weight : array (n_samples,), optional
+
+        Returns
+        -------
+        ndarray (n_features,)
+            A sum of 1, or 0 where every row has the same score. The same on every device.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X or sample_weight is not as described.
+        """
+        X = self.checked(X)
+        with arrays.computing_on(X):
+            weights, rows = check_weights(sample_weight, X)
+            tables = [member.tables[1] for member in self.members]
+            counted = None if sample_weight is None else weights
+            return explanation.importances(X, rows, counted, tables, self.n_features)
+
+    def feature_index(self, feature: int | str) -> int:
+        """A feature's index, from that or from its name.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such feature.
+        """
+        if isinstance(feature, str):
+            if self.feature_names is None:
+                raise ValueError(
+                    f"feature {feature!r}: this model has no feature names; give an index."
+                )
+            if feature not in self.feature_names:
+                close = difflib.get_close_matches(feature, self.feature_names, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"feature {feature!r} is none of the model's features.{hint}")
+            return self.feature_names.index(feature)
+        index = check_count(feature, "feature", least=0)
+        if index >= self.n_features:
+            raise ValueError(
+                f"feature must be below {self.n_features}, the number of features; got {feature!r}."
+            )
+        return index
+
+    def member_index(self, label: Label | None) -> int:
+        """Which member's score a label stands for; see `shape_function` for errors."""
+        if self.is_binary:
+            if label is not None and label != self.classes[1]:
+                raise ValueError(
+                    f"label must be {self.classes[1]!r}, whose score is the only one with two "
+                    f"classes, or left out; got {label!r}."
+                )
+            return 0
+        if label not in self.classes:
+            raise ValueError(
+                f"label must be one of {listed(self.classes)}, as each class has a score of its "
+                f"own; got {label!r}."
+            )
+        return self.classes.index(label)
+
+    def truncated(self, n_rounds: int) -> StumpEnsemble:
+        """The model as it was after some rounds.
+
+        Raises
+        ------
+        ValueError
+            If n_rounds is negative.
+        """
+        check_count(n_rounds, "n_rounds", least=0)
+        members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
+        return StumpEnsemble(
+            members, self.n_features, self.classes, self.feature_names, self.details
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of the model's canonical bytes, hexadecimal.
+
+        Equal for equal models: stumps, votes, number of features and labels. Names of features and
+        details do not count.
+        """
+        return model_file.digest_of(self._document())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a JSON file, whole or not at all."""
+        parts = {
+            "feature_names": self.feature_names,
+            "details": dict(self.details),
+            "model": self._document(),
+        }
+        model_file.write(parts, path, version=2 if self._has_intervals else 1)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> StumpEnsemble:
+        """Read a model that `save` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            A ValueError that says what is wrong with the file: truncated, edited, foreign, of a
+            later version.
+        OSError
+            If the file cannot be read.
+        """
+        document = model_file.read(path)
+        try:
+            model, names = document["model"], document["feature_names"]
+            return StumpEnsemble(
+                members=tuple(_member(rows, model["stump_fields"]) for rows in model["members"]),
+                n_features=model["n_features"],
+                classes=tuple(model["classes"]),
+                feature_names=None if names is None else tuple(names),
+                details=document["details"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise model_file.ModelFileError(
+                f"{os.fspath(path)}: the model in it cannot be read: {error!r}."
+            ) from error
+
+    @property
+    def _has_intervals(self) -> bool:
+        return any(isinstance(s, Interval) for member in self.members for s in member.stumps)
+
+    def _document(self) -> dict[str, Any]:
+        """What the digest covers, as JSON knows it; an infinite threshold is text there."""
+        has_intervals = self._has_intervals
+        return {
+            "n_features": self.n_features,
+            "classes": list(self.classes),
+            "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
+            "members": [
+                [
+                    _row(stump, vote, with_low=has_intervals)
+                    for stump, vote in zip(member.stumps, member.votes, strict=True)
+                ]
+                for member in self.members
+            ],
+        }
+
+    def checked(self, X: Array) -> Array:
+        """X as an array, once it has proved to be a table with the model's features."""
+        X = check_table(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but this model is expecting {self.n_features} "
+                "features as input"
+            )
+        return X
+
+    def _read(self, scores: Array) -> Array:
+        """Decision values from the additive model's outputs (n_samples, n_outputs)."""
+        return scores[:, 0] if self.is_binary else scores
+
+
+def model_of(model: Any) -> StumpEnsemble:
+    """The ensemble of an estimator, or the ensemble itself.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    sklearn.exceptions.NotFittedError
+        If it is an estimator without a model yet.
+    """
+    if isinstance(model, StumpEnsemble):
+        return model
+    if hasattr(model, "__sklearn_is_fitted__"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model)
+    found = getattr(model, "model_", None)
+    if not isinstance(found, StumpEnsemble):
+        raise TypeError(
+            f"model must be a StumpEnsemble or a fitted classifier of gpustump; got {model!r}."
+        )
+    return found
+
+
+def labels_at(labels: np.ndarray, index: Array) -> Array:
+    """labels[index], in the index's library and on its device where the labels are numbers."""
+    if labels.dtype.kind not in "biuf":
+        return labels[arrays.to_host(index)]
+    xp, device = arrays.namespace_of(index), arrays.device_of(index)
+    with arrays.computing_on(index):
+        if labels.dtype.kind == "u":  # PyTorch holds wide unsigned integers, but picks none
+            return xp.asarray(labels[arrays.to_host(index)], device=device)
+        return xp.take(xp.asarray(labels, device=device), index, axis=0)
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _row(stump: Stump | Interval, vote: float, *, with_low: bool) -> list[Any]:
+    cuts: list[float | str | None]
+    if isinstance(stump, Interval):
+        cuts = [_number(stump.low), stump.high]
+    else:
+        cuts = [None, _number(stump.threshold)] if with_low else [_number(stump.threshold)]
+    return [stump.feature, *cuts, stump.polarity, stump.missing, stump.error, vote]
+
+
+def _member(rows: list[list[Any]], fields: list[str]) -> Member:
+    stumps: list[Stump | Interval] = []
+    for values in rows:
+        row = dict(zip(fields, values, strict=True))
+        votes = (row["polarity"], row["missing"], row["error"])
+        if row.get("low") is None:
+            stumps.append(Stump(row["feature"], float(row["threshold"]), *votes))
+        else:
+            cuts = float(row["low"]), float(row["threshold"])
+            stumps.append(Interval(row["feature"], *cuts, *votes))
+    return Member(tuple(stumps), tuple(values[-1] for values in rows))
+
+
+def _log_sigmoid(scores: Array) -> Array:
+    """ln(1 / (1 + exp(-2 F))), without overflow for large negative F."""
+    xp = arrays.namespace_of(scores)
+    negative = xp.where(scores < 0, scores, xp.zeros_like(scores))
+    return 2.0 * negative - xp.log1p(xp.exp(-2.0 * xp.abs(scores)))

@@ -1,0 +1,128 @@
+"""Why a model says what it says: each feature's part in a decision value, and in all of them.
+
+F(x) is a constant and one step function of each feature, added up, so a feature's contribution to
+a sample is nothing but its step function's value there. Nothing is estimated or sampled:
+contributions are whole multiples of `VOTE_UNIT`, as boosting's votes are, and add up to the
+decision value exactly, in any order. (Votes made up by hand may not be; then sums are rounded as
+sums are.)
+
+How much a feature matters over a table is a question of how far its contributions lie apart. It is
+answered by counting the samples on each step, in integers, and by rational arithmetic from there,
+so that it too is the same number on every library and device.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.integer_weights import in_units
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.thresholds import rounded_down
+
+_AT_ONCE = 64
+"""Columns that are stacked together: XLA takes minutes to compile a stack of thousands."""
+
+
+def contributions(
+    X: Array, intercept: float, tables: Sequence[StepTable], n_features: int
+) -> Array:
+    """Each feature's part in F(x), and the intercept, (n_samples, n_features + 1) of float64."""
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    nothing = xp.zeros(X.shape[0], dtype=xp.float64, device=device)
+    columns = [nothing, xp.full_like(nothing, intercept)]
+    places = np.zeros(n_features + 1, dtype=np.int64)  # all features without a stump share a column
+    places[-1] = 1
+    for table in tables:
+        places[table.feature] = len(columns)
+        columns.append(table.look_up(X[:, table.feature]))
+    starts = range(0, len(columns), _AT_ONCE)
+    stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=1) for start in starts]
+    return xp.take(xp.concat(stacked, axis=1), xp.asarray(places, device=device), axis=1)
+
+
+class Sorted(NamedTuple):
+    """A feature's values in order, and what the samples up to each count.
+
+    Attributes
+    ----------
+    keys : array (n_samples,)
+        `arrays.order_keys` of the values, increasing; those of missing values last.
+    running : array (n_samples,) of int64, or None
+        The sum of what samples count, up to each; None if each counts 1.
+    dtype : str
+        In which the values are compared.
+    """
+
+    keys: Array
+    running: Array | None
+    dtype: str
+
+    @classmethod
+    def of(cls, column: Array, units: Array | None = None) -> Sorted:
+        """From values (n_samples,), and what each sample counts, int64."""
+        xp = arrays.namespace_of(column)
+        column = arrays.as_working(column)
+        keys, dtype = arrays.order_keys(column), arrays.dtype_name(column)
+        if units is None:
+            return cls(xp.sort(keys), None, dtype)
+        order = xp.argsort(keys)
+        running = xp.cumulative_sum(xp.take(units, order, axis=0))
+        return cls(xp.take(keys, order, axis=0), running, dtype)
+
+
+def masses(table: StepTable, values: Sorted) -> list[int]:
+    """What counts on each of the table's k steps, and what lacks the feature: k + 1 integers."""
+    xp, device = arrays.namespace_of(values.keys), arrays.device_of(values.keys)
+    thresholds = arrays.order_keys(rounded_down(table.thresholds, values.dtype))
+    ends = np.append(thresholds, arrays.missing_key(values.dtype)).astype(thresholds.dtype)
+    found = xp.searchsorted(values.keys, xp.asarray(ends, device=device), side="right")
+    if values.running is not None:
+        at = xp.maximum(found - 1, xp.zeros_like(found))
+        found = xp.where(found > 0, xp.take(values.running, at, axis=0), 0)
+    upto = arrays.integers(found)
+    return [upper - lower for lower, upper in zip([0, *upto], upto, strict=False)]
+
+
+def spread(table: StepTable, on_steps: Sequence[int]) -> Fraction:
+    """The mean absolute deviation of a step function from its mean, over samples so distributed."""
+    values = [Fraction(value) for value in (*table.values.tolist(), table.missing)]
+    unit = max(value.denominator for value in values)  # all are powers of two
+    heights = [int(value * unit) for value in values]
+    mass = sum(on_steps)
+    moment = sum(m * height for m, height in zip(on_steps, heights, strict=True))
+    deviation = sum(
+        m * abs(height * mass - moment) for m, height in zip(on_steps, heights, strict=True)
+    )
+    return Fraction(deviation, unit * mass * mass)
+
+
+def importances(
+    X: Array,
+    rows: Array | None,
+    weights: Array | None,
+    members: Sequence[Sequence[StepTable]],
+    n_features: int,
+) -> np.ndarray:
+    """Each feature's share of the spread of contributions, (n_features,); see `spread`.
+
+    `rows` are those that count, None for all, and `weights` what they weigh. Of several members,
+    their spreads are added up.
+    """
+    xp = arrays.namespace_of(X)
+    units = None if weights is None else xp.astype(in_units(weights), xp.int64)
+    by_feature: dict[int, list[StepTable]] = {}
+    for table in itertools.chain.from_iterable(members):
+        by_feature.setdefault(table.feature, []).append(table)
+    found = [Fraction(0)] * n_features
+    for feature, tables in by_feature.items():
+        values = Sorted.of(arrays.picked(X[:, feature], rows), units)
+        found[feature] = sum((spread(t, masses(t, values)) for t in tables), Fraction(0))
+    total = sum(found)
+    return np.asarray([float(one / total) if total else 0.0 for one in found])

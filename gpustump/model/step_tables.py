@@ -1,0 +1,58 @@
+"""A model as one step function per feature: what prediction reads, and what a plot shows.
+
+All terms on one feature add up to a step function of that feature, with one value for each output
+on every step. So the score of a sample is one table look-up per feature, whatever the number of
+rounds. Votes are whole multiples of `VOTE_UNIT`, so the running sums in a table are exact, and so
+is their sum over the features, in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from gpustump.learners.hypothesis import FIRST, MISSING, Hypothesis
+from gpustump.learners.step_table import StepTable
+
+Voting = tuple[Hypothesis, np.ndarray]
+"""A hypothesis, and the votes of its regions: (n_regions, n_outputs)."""
+
+
+def step_tables(
+    terms: Iterable[Voting], n_outputs: int
+) -> tuple[np.ndarray, tuple[StepTable, ...]]:
+    """The sum of what constant hypotheses vote, (n_outputs,), and a table for every other feature.
+
+    Tables are sorted by feature; their values are (k, n_outputs).
+    """
+    constant = np.zeros(n_outputs)
+    by_feature: dict[int, list[Voting]] = {}
+    for hypothesis, votes in terms:
+        if hypothesis.is_constant:
+            constant += votes[FIRST]
+        else:
+            by_feature.setdefault(hypothesis.feature, []).append((hypothesis, votes))
+    tables = (_step_table(j, own, n_outputs) for j, own in sorted(by_feature.items()))
+    return constant, tuple(tables)
+
+
+def _step_table(feature: int, terms: list[Voting], n_outputs: int) -> StepTable:
+    steps = [step for term in terms for step in _falls(*term)]
+    learnt = np.asarray([at for at, _ in steps])
+    thresholds, at = np.unique(np.append(learnt, np.inf), return_inverse=True)
+    drops = np.zeros((len(thresholds), n_outputs))  # how far the function falls at each threshold
+    np.add.at(drops, at[:-1], [by for _, by in steps])
+    above_all = sum(votes[hypothesis.slices[-1]] for hypothesis, votes in terms)
+    values = np.cumsum(drops[::-1], axis=0)[::-1] + above_all
+    missing = np.sum([votes[MISSING] for _, votes in terms], axis=0)
+    return StepTable(feature, thresholds, values, missing)
+
+
+def _falls(hypothesis: Hypothesis, votes: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    """At which thresholds the votes fall, and by how much; less than 0 where they rise."""
+    parts = pairwise(votes[region] for region in hypothesis.slices)
+    return [
+        (at, below - above) for at, (below, above) in zip(hypothesis.thresholds, parts, strict=True)
+    ]
