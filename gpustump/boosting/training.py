@@ -20,6 +20,7 @@ from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.votes import Round
 from gpustump.data.parameters import Learner
+from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Task
 from gpustump.engines.route import Route, prepared
 from gpustump.model.ensemble import Member
@@ -80,6 +81,8 @@ class Settings:
     callback : callable or None
     resources : Resources
     show_progress : bool
+    announces_route : bool
+        Say where and by which engine the rounds are made, and why.
     """
 
     n_rounds: int
@@ -90,6 +93,7 @@ class Settings:
     callback: Callback | None = None
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
+    announces_route: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,8 @@ def _train_on(
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
+    if settings.announces_route:
+        announce(f"trains on {route}")
     samples = job.samples.beside(table.X)
     held_out = None if job.held_out is None else job.held_out.beside(table.X)
     positives = [1] if job.n_members == 1 else list(range(job.n_members))
@@ -215,7 +221,7 @@ def _train_on(
 
 def _note(route: Route, table: PreparedTable) -> str:
     """What stands before the progress bar: where the rounds are made, and how memory is used."""
-    place = f"{route.place}, {route.engine.name}"
+    place = f"{route.place}, {route.engine}"
     return place if table.note is None else f"{place}, {table.note}"
 
 
