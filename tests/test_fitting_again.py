@@ -82,7 +82,7 @@ def test_an_earlier_rounds_held_out_error_is_worked_out_once():
     stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
     signs = np.where(NOISE, 1.0, -1.0)
     watch = Counting(X, None, signs, np.ones(300), patience=3)
-    watch.replay(stumps, [0.5] * 8)
+    watch.resume(stumps, [0.5] * 8)
     assert watch.n_errors == 1
     assert watch.best_round == 8
 

@@ -80,7 +80,7 @@ def boost(
     -------
     Boosting
         Iterate it for the rounds. Its `model` is the ensemble so far, `stop_reason` says why there
-        are no more rounds, and `resume` goes on from rounds made earlier.
+        are no more rounds, and `resume` goes on from known rounds.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class Boosting(Iterator[Round]):
 
     @property
     def n_done(self) -> int:
-        """Rounds done so far, those of `replay` included."""
+        """Rounds done so far, those of `resume` included."""
         return len(self._hypotheses)
 
     @property
@@ -187,10 +187,10 @@ class Boosting(Iterator[Round]):
             self.stop_reason = self.stop_reason or "callback"
         return record
 
-    def replay(
+    def resume(
         self, hypotheses: Iterable[Stump | Interval], votes: Iterable[float]
     ) -> tuple[Round, ...]:
-        """Bring weights and scores to where known rounds left them.
+        """Go on from known rounds: bring weights and scores to where they left them.
 
         On the data that they were learnt from, the records are the ones that the rounds had, and
         the rounds that follow are those that an uninterrupted run would have made, to the last bit.

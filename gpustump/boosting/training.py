@@ -1,7 +1,7 @@
 """From coded labels to rounds: one boosting run for two classes, one per class for more.
 
-All runs share the same columns, sorted once. This is the whole of training as the estimators and
-the command line see it; what a round is stays with `boosting`.
+All runs share one prepared table. This is the whole of training as the estimators and the command
+line see it; what a round does is in `rounds`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Settings:
     Attributes
     ----------
     n_rounds : int
-        At most so many rounds for each member, those of earlier runs included.
+        The most rounds for each member, those of earlier runs included.
     learning_rate : float
     learner : str
         "stump" or "interval".
@@ -258,9 +258,9 @@ def _boosting(
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
     rounds = list(before.rounds)
-    boosting.replay([r.stump for r in rounds], [r.vote for r in rounds])
+    boosting.resume([r.stump for r in rounds], [r.vote for r in rounds])
     if watch is not None:
-        watch.replay([r.stump for r in rounds], [r.vote for r in rounds])
+        watch.resume([r.stump for r in rounds], [r.vote for r in rounds])
     for record in boosting:
         rounds.append(record)
         bar.advance(record)
