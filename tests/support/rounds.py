@@ -12,6 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.boosting.votes import Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import PreparedTable, agreement, hypothesis_at
 from gpustump.engines.reference import table as reference_table
@@ -54,7 +55,7 @@ def check_level(
             return
         for name, _, other in others:
             assert list(other.region_weights(stump)) == in_regions, (name, number)
-        step = votes.change(stump, vote, cut.agreement, totals, cut).step
+        step = votes.change(Taken(stump, vote, cut.agreement, totals, cut)).step
         for one in [reference, *(other for _, _, other in others)]:
             one.advance(step)
 
