@@ -1,14 +1,14 @@
-"""Figures from the JSON of a run, as PNG and SVG: small, legible in print and to the colour-blind.
+"""Figures from the JSON of a run, as SVG: small, legible in print and to the colour-blind.
 
 A figure shows what the table beside it says: medians as points, least and greatest as whiskers.
 Each file carries the SHA-256 of the JSON it was drawn from, so that one can tell whether it belongs
-to the table. The same JSON gives the same SVG.
+to the table. The same JSON gives the same file.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,19 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
 
 from bench import records
-from bench.records import Report, Run, Section, Speed
+from bench.records import Report, Run, Section
 from bench.summary import (
     AXES,
+    Quantity,
     bandwidth,
     by_contender,
     bytes_to_move,
     exponents,
     gather_rate,
+    measured,
     per_round,
     preparation,
     size,
@@ -52,37 +54,27 @@ STYLE: Any = {
     "svg.hashsalt": "gpustump",
     "svg.fonttype": "none",
 }
+_BELOW: Any = {"loc": "outside lower center", "ncols": 2, "frameon": False}
 
 
-def draw(file: Path) -> list[Path]:
-    """Draw the figure of a JSON file beside it, under its name, as PNG and as SVG."""
-    report = records.read(file)
+def draw(file: Path) -> Path:
+    """Draw the figure of a JSON file beside it, under its name."""
     origin = hashlib.sha256(file.read_bytes()).hexdigest()
-    written = []
-    with matplotlib.rc_context(STYLE):
-        figure = figure_of(report)
-        for suffix, dates in ((".png", {}), (".svg", {"Date": None})):
-            target = file.with_suffix(suffix)
-            about = {"Description": f"drawn from sha256 {origin}", **dates}
-            with whole_file(target) as stream:
-                figure.savefig(stream, format=suffix[1:], dpi=144, metadata=about)
-            written.append(target)
-    return written
+    target = file.with_suffix(".svg")
+    about = {"Description": f"drawn from sha256 {origin}", "Date": None}
+    with matplotlib.rc_context(STYLE), whole_file(target) as stream:
+        figure_of(records.read(file)).savefig(stream, format="svg", metadata=about)
+    return target
 
 
 def figure_of(report: Report) -> Figure:
     """The figure of a report."""
-    makers: dict[str, Callable[[Report], Figure]] = {
-        "backends": _backends,
-        "peers": _peers,
-        "growth": _growth,
-        "limit": _limit,
-    }
+    makers = {"backends": _backends, "peers": _peers, "growth": _growth, "limit": _limit}
     return makers[report.benchmark](report)
 
 
 def _backends(report: Report) -> Figure:
-    figure, grid = _panels(report.sections, 1, _height)
+    figure, grid = _panels(report.sections, 1)
     for section, (axes,) in zip(report.sections, grid, strict=True):
         _points(axes, section, per_round, 1e3)
         axes.set(xlabel="ms per round", title=_title(section))
@@ -90,7 +82,7 @@ def _backends(report: Report) -> Figure:
 
 
 def _peers(report: Report) -> Figure:
-    figure, grid = _panels(report.sections, 2, _height)
+    figure, grid = _panels(report.sections, 2)
     for section, (left, right) in zip(report.sections, grid, strict=True):
         _points(left, section, per_round, 1e3)
         _points(right, section, whole_fit, 1.0)
@@ -98,13 +90,8 @@ def _peers(report: Report) -> Figure:
         right.set(xlabel=f"whole fit of {section.runs[0].rounds[1]} rounds, s")
         right.tick_params(labelleft=False)
     look: Any = {"color": COLOURS[-1], "marker": MARKERS[1], "linestyle": ""}
-    figure.legend(
-        [Line2D([], [], **look), Line2D([], [], **look, markerfacecolor="white")],
-        ["looks at every threshold", "looks at a histogram's"],
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-    )
+    markers = [Line2D([], [], **look), Line2D([], [], **look, markerfacecolor="white")]
+    figure.legend(markers, ["looks at every threshold", "looks at a histogram's"], **_BELOW)
     return figure
 
 
@@ -125,66 +112,47 @@ def _growth(report: Report) -> Figure:
     for axes in grid[:, 0]:
         axes.set_ylabel("ms")
     styles = [Line2D([], [], color="grey", linestyle=style) for style in ("-", "--")]
-    figure.legend(
-        styles, ["a round", "preparation"], loc="outside upper left", ncols=2, frameon=False
-    )
+    figure.legend(styles, ["a round", "preparation"], **{**_BELOW, "loc": "outside upper left"})
     return figure
 
 
 def _limit(report: Report) -> Figure:
-    figure, grid = _panels(report.sections, 1, _height)
+    figure, grid = _panels(report.sections, 1)
     (section,), ((axes,),) = report.sections, grid
-    drawn: dict[str, Line2D] = {}
-    for row, run in _points(axes, section, per_round, 1e3):
+    _points(axes, section, per_round, 1e3)
+    for row, run in enumerate(measured(section)):
         if speed := speed_of(report, run):
-            for name, (seconds, look) in _yardsticks(run, speed).items():
-                ends = [row - 0.4, row + 0.4]
-                drawn[name] = axes.plot([seconds * 1e3] * 2, ends, **look, linewidth=2)[0]
+            least = bytes_to_move(run) / spread(bandwidth(speed)).median
+            gathered = run.samples * run.features / spread(gather_rate(speed)).median
+            ends = [row - 0.4, row + 0.4]
+            axes.plot([least * 1e3] * 2, ends, color=COLOURS[1], linewidth=2)
+            axes.plot([gathered * 1e3] * 2, ends, color=COLOURS[2], linewidth=2, linestyle=":")
     axes.set(xlabel="ms per round", title=_title(section))
-    figure.legend(
-        list(drawn.values()), list(drawn), loc="outside lower center", ncols=2, frameon=False
-    )
+    yardsticks = ["a byte an element, at the bandwidth of a copy", "a gather an element"]
+    look = zip(COLOURS[1:3], ("-", ":"), strict=True)
+    lines = [Line2D([], [], color=c, linestyle=style, linewidth=2) for c, style in look]
+    figure.legend(lines, yardsticks, **_BELOW)
     return figure
 
 
-def _yardsticks(run: Run, speed: Speed) -> dict[str, tuple[float, dict[str, str]]]:
-    """Seconds of both yardsticks, and how each is drawn."""
-    least = bytes_to_move(run) / spread(bandwidth(speed)).median
-    gathered = run.samples * run.features / spread(gather_rate(speed)).median
-    return {
-        "a byte an element, at the bandwidth of a copy": (least, {"color": COLOURS[1]}),
-        "a gather an element": (gathered, {"color": COLOURS[2], "linestyle": ":"}),
-    }
-
-
-def _panels(
-    sections: Sequence[Section], columns: int, height: Callable[[Section], float]
-) -> tuple[Figure, Any]:
+def _panels(sections: Sequence[Section], columns: int) -> tuple[Figure, Any]:
     """One row of panels a section."""
-    heights = [height(section) for section in sections]
+    heights = [1.1 + 0.26 * len(measured(section)) for section in sections]
     figure = Figure(figsize=(8, sum(heights)), layout="constrained")
-    grid = figure.subplots(
-        len(sections), columns, squeeze=False, gridspec_kw={"height_ratios": heights}
-    )
-    return figure, grid
+    ratios: Any = {"height_ratios": heights}
+    return figure, figure.subplots(len(sections), columns, squeeze=False, gridspec_kw=ratios)
 
 
-def _height(section: Section) -> float:
-    return 1.1 + 0.26 * len(_measured(section))
-
-
-def _points(
-    axes: Axes, section: Section, of: Callable[[Run], list[float]], scale: float
-) -> list[tuple[int, Run]]:
+def _points(axes: Axes, section: Section, of: Quantity, scale: float) -> None:
     """One line a contender, the first on top; times on a logarithmic axis, from the left."""
-    runs = _measured(section)
+    runs = measured(section)
     for row, run in enumerate(runs):
-        found = spread([value * scale for value in of(run)])
+        median, low, high = spread([value * scale for value in of(run)])
         ours = run.contender.startswith("gpustump")
         axes.errorbar(
-            found.median,
+            median,
             row,
-            xerr=[[found.median - found.low], [found.high - found.median]],
+            xerr=[[median - low], [high - median]],
             fmt=MARKERS[0] if ours else MARKERS[1],
             color=COLOURS[0] if ours else COLOURS[-1],
             markerfacecolor=None if run.exact else "white",
@@ -195,51 +163,38 @@ def _points(
         _plain_ticks(axes.xaxis)
     axes.set_yticks(range(len(runs)), [run.contender for run in runs])
     axes.set_ylim(max(len(runs), 1) - 0.5, -0.5)
-    return list(enumerate(runs))
 
 
-def _lines(axes: Axes, section: Section, of: Callable[[Run], list[float]], linestyle: str) -> None:
-    """One line a contender; the exponent of a round stands in the legend."""
-    for index, (contender, runs) in enumerate(by_contender(section).items()):
-        measured = [run for run in runs if run.reason is None]
-        if not measured:
-            continue
-        sizes = [size(section.name, run) for run in measured]
-        found = [spread([value * 1e3 for value in of(run)]) for run in measured]
-        slopes = exponents(of, sizes, measured)
-        label = contender.removeprefix("gpustump ")
-        if slopes:
-            label += f" {spread(slopes).median:z.2f}"
-        below = [each.median - each.low for each in found]
-        above = [each.high - each.median for each in found]
+def _lines(axes: Axes, section: Section, of: Quantity, linestyle: str) -> None:
+    """One line a contender; the legend tells the exponent of a round."""
+    for index, (contender, runs) in enumerate(by_contender(measured(section)).items()):
+        sizes = [size(section.name, run) for run in runs]
+        found = [spread([value * 1e3 for value in of(run)]) for run in runs]
+        slopes = exponents(of, sizes, runs)
+        exponent = f" {spread(slopes).median:z.2f}" if slopes else ""
         axes.errorbar(
             sizes,
-            [each.median for each in found],
-            yerr=[below, above],
+            [median for median, _, _ in found],
+            yerr=[[m - low for m, low, _ in found], [high - m for m, _, high in found]],
             marker=MARKERS[index % len(MARKERS)],
             markersize=4,
             color=COLOURS[index % len(COLOURS)],
             linestyle=linestyle,
             capsize=2,
-            label=label if of is per_round else None,
+            label=contender.removeprefix("gpustump ") + exponent if of is per_round else None,
         )
 
 
 def _name_sizes(axes: Axes, section: Section) -> None:
     """Log-log, with the sizes that were measured below."""
+    short = EngFormatter(sep="")  # 25k, 1.6M
     names = {size(section.name, run): size_label(section.name, run) for run in section.runs}
     axes.set(xscale="log", yscale="log")
-    axes.set_xticks(list(names), [_short(name) for name in names.values()])
+    axes.set_xticks(
+        list(names), [short(at) if name.isdigit() else name for at, name in names.items()]
+    )
     axes.xaxis.set_minor_locator(NullLocator())
     _plain_ticks(axes.yaxis)
-
-
-def _short(number: str) -> str:
-    """A size on an axis: 25k, 1.6M."""
-    for unit, zeros in (("M", 6), ("k", 3)):
-        if len(number) > zeros and int(number) % 10 ** (zeros - 1) == 0:
-            return f"{int(number) / 10**zeros:g}{unit}"
-    return number
 
 
 def _plain_ticks(axis: Axis) -> None:
@@ -248,10 +203,6 @@ def _plain_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
-
-
-def _measured(section: Section) -> list[Run]:
-    return [run for run in section.runs if run.reason is None]
 
 
 def _title(section: Section) -> str:

@@ -1,7 +1,7 @@
 """Timing that holds on a noisy machine: contenders take turns, and each turn is kept whole.
 
 Turns go A B C, A B C, ..., so a slow spell of the machine meets all of them, and ratios can be
-formed within a turn. Before the first turn everyone runs once untimed (that is, timed apart).
+formed within a turn. Before the first turn everyone warms up.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+from tqdm import tqdm
 
 from bench.records import Turn
 
@@ -22,7 +23,9 @@ class WithdrawnError(Exception):
 
 
 class Player(Protocol):
-    """Whoever takes turns. Each method may raise `WithdrawnError`."""
+    """Someone who takes turns. Each method may raise `WithdrawnError`."""
+
+    name: str
 
     def warm_up(self) -> None:
         """Everything that only a first run pays."""
@@ -44,7 +47,7 @@ def take_turns(
     *,
     patience: float = math.inf,
     before_turn: Callable[[], None] = lambda: None,
-    step: Callable[[Player], AbstractContextManager[None]] = lambda _: nullcontext(),
+    bar: Any = None,
 ) -> list[tuple[list[Turn], str | None]]:
     """Let all players warm up, then take turns.
 
@@ -53,41 +56,35 @@ def take_turns(
     players : sequence of Player
     turns : int
     patience : float
-        Seconds. Whoever's first turn takes longer than this is given no second one.
+        Seconds. A player whose first turn takes longer is given no second one.
     before_turn : callable
         Called before every round of turns, for what else is to be measured in the same run.
-    step : callable
-        Given a player, a context that its warm-up or a turn of it happens in.
+    bar : tqdm, optional
+        Moves on by one for each warm-up and turn.
 
     Returns
     -------
     list
         For each player its turns, and the reason if it withdrew.
     """
+    bar = tqdm(disable=True) if bar is None else bar
     taken: list[list[Turn]] = [[] for _ in players]
     reasons: list[str | None] = [None for _ in players]
     slow: set[int] = set()
-
-    def attempt(index: int, work: Callable[[], None]) -> None:
-        with step(players[index]):
-            if reasons[index] is None:
-                try:
-                    work()
-                except WithdrawnError as withdrawal:
-                    reasons[index] = str(withdrawal)
-
-    def one_turn(index: int) -> None:
-        if index in slow:
-            return
-        seconds, turn = timed(players[index].turn)
-        taken[index].append(turn)
-        if seconds > patience and len(taken[index]) == 1:
-            slow.add(index)
-
-    for index, player in enumerate(players):
-        attempt(index, player.warm_up)
-    for _ in range(turns):
-        before_turn()
-        for index in range(len(players)):
-            attempt(index, lambda index=index: one_turn(index))  # type: ignore[misc]
+    for number in range(turns + 1):
+        if number > 0:
+            before_turn()
+        for index, player in enumerate(players):
+            bar.set_postfix_str(player.name)
+            try:
+                if number == 0:
+                    player.warm_up()
+                elif reasons[index] is None and index not in slow:
+                    seconds, turn = timed(player.turn)
+                    taken[index].append(turn)
+                    if number == 1 and seconds > patience:
+                        slow.add(index)
+            except WithdrawnError as withdrawal:
+                reasons[index] = str(withdrawal)
+            bar.update()
     return list(zip(taken, reasons, strict=True))

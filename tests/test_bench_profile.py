@@ -26,7 +26,7 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     assert "% of the elements were scanned one by one" in said
     for columns in (8, 16, 32):
         for blocks in (1, 2, 3):  # of 4096, 1024 and 256 samples, as far as there are processors
-            assert f"|{columns:>8} |    1024 |{blocks:>7} |" in said
+            assert f"| {columns:>7} |    1024 | {blocks:>6} |" in said
     assert "launch" not in vars(device)  # as it was
     assert device.most_shared == OnCpu().most_shared
 

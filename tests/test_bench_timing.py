@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import time
-from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from made_up import run
+from tqdm import tqdm
 
 from bench.records import Run, Speed, Turn
 from bench.summary import (
@@ -112,16 +113,11 @@ def test_a_slow_spell_later_costs_nobody_a_turn():
 
 def test_who_withdraws_keeps_the_turns_taken_and_stops_nobody():
     heard: list[str] = []
-    steps: list[str] = []
     players = [Quitter("A", heard), Sleeper("B", heard)]
-
-    def step(player: Sleeper) -> AbstractContextManager[None]:
-        steps.append(player.name)
-        return nullcontext()
-
-    taken = take_turns(players, 3, step=step)
+    bar = tqdm(total=8, disable=False, file=io.StringIO())
+    taken = take_turns(players, 3, bar=bar)
     assert [(len(turns), reason) for turns, reason in taken] == [(1, "had enough"), (3, None)]
-    assert steps == ["A", "B"] * 4
+    assert bar.n == 8
 
 
 def test_the_first_fit_is_compared_with_later_ones_of_as_many_rounds():
