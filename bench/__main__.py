@@ -52,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def measure(options: argparse.Namespace) -> int:
     """Run one benchmark: its JSON file, its tables, its figure."""
     plans = planned(options)
-    machine = describe()  # before, since it tells which sources are measured
     started = datetime.datetime.now(datetime.UTC)
     target = _target(options, started)
+    machine = describe()  # before, since it tells which sources are measured
     clock = time.perf_counter()
     memory = []
     if options.benchmark == "limit":
@@ -146,11 +146,9 @@ def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
 
 def _command(given: Sequence[str]) -> str:
     """The command as others may run it: without where its output went."""
-    kept = list(given)
-    for flag in ("-o", "--output"):
-        if flag in kept:
-            del kept[kept.index(flag) : kept.index(flag) + 2]
-    kept = [word for word in kept if not word.startswith(("-o", "--output="))]
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-o", "--output")
+    _, kept = parser.parse_known_args(given)
     return f"python -m bench {shlex.join(kept)}"
 
 

@@ -100,7 +100,11 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     contenders: Sequence[Contender] = BACKENDS
     rounds = (2, 42)
     if name == "growth":
-        contenders, only, rounds = (*BACKENDS, *PEERS), ["gpustump numba", "gpustump numpy"], (5, 25)
+        contenders, only, rounds = (
+            (*BACKENDS, *PEERS),
+            ["gpustump numba", "gpustump numpy"],
+            (5, 25),
+        )
         for flag, least, sizes in (
             ("--samples", 16, [25_000, 100_000, 400_000, 1_600_000]),
             ("--features", 3, [10, 20, 40, 80, 160]),

@@ -8,7 +8,6 @@ to the table. The same JSON gives the same file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
 
-from bench import records
+from bench import records, summary
 from bench.records import Report, Run, Section
-from bench.summary import (
-    AXES,
-    Quantity,
-    bandwidth,
-    by_contender,
-    bytes_to_move,
-    exponents,
-    gather_rate,
-    measured,
-    per_round,
-    preparation,
-    size,
-    size_label,
-    speed_of,
-    spread,
-    whole_fit,
-)
+from bench.summary import Quantity, spread
 from gpustump.files import whole_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -54,7 +37,6 @@ STYLE: Any = {
     "svg.hashsalt": "gpustump",
     "svg.fonttype": "none",
 }
-_BELOW: Any = {"loc": "outside lower center", "ncols": 2, "frameon": False}
 
 
 def draw(file: Path) -> Path:
@@ -69,30 +51,53 @@ def draw(file: Path) -> Path:
 
 def figure_of(report: Report) -> Figure:
     """The figure of a report."""
-    makers = {"backends": _backends, "peers": _peers, "growth": _growth, "limit": _limit}
-    return makers[report.benchmark](report)
+    return _growth(report) if report.benchmark == "growth" else _side_by_side(report)
 
 
-def _backends(report: Report) -> Figure:
-    figure, grid = _panels(report.sections, 1)
-    for section, (axes,) in zip(report.sections, grid, strict=True):
-        _points(axes, section, per_round, 1e3)
-        axes.set(xlabel="ms per round", title=_title(section))
+def _side_by_side(report: Report) -> Figure:
+    """A row of panels for each section, with a line for each contender."""
+    panels: list[tuple[str, Quantity, float]] = [("ms per round", summary.per_round, 1e3)]
+    legend: dict[str, Any] = {}
+    if report.benchmark == "peers":
+        rounds = report.sections[0].runs[0].rounds[1]
+        panels.append((f"whole fit of {rounds} rounds, s", summary.whole_fit, 1.0))
+        look = {"color": COLOURS[-1], "marker": MARKERS[1], "linestyle": ""}
+        legend["looks at every threshold"] = look
+        legend["looks at a histogram's"] = {**look, "markerfacecolor": "white"}
+    elif report.benchmark == "limit":
+        look = {"linewidth": 2}
+        legend["a byte an element, at the bandwidth of a copy"] = {**look, "color": COLOURS[1]}
+        legend["a gather an element"] = {**look, "color": COLOURS[2], "linestyle": ":"}
+    heights = [1.1 + 0.26 * len(summary.measured(section)) for section in report.sections]
+    figure = Figure(figsize=(8, sum(heights)), layout="constrained")
+    grid = figure.subplots(
+        len(heights), len(panels), squeeze=False, gridspec_kw={"height_ratios": heights}
+    )
+    for section, row in zip(report.sections, grid, strict=True):
+        for axes, (label, of, scale) in zip(row, panels, strict=True):
+            _points(axes, section, of, scale)
+            axes.set_xlabel(label)
+            axes.tick_params(labelleft=axes is row[0])
+        run = section.runs[0]
+        row[0].set_title(f"{run.data}, {run.samples} x {run.features}")
+        for line, run in enumerate(summary.measured(section)):
+            yardsticks = zip(_yardsticks(report, run), legend.values(), strict=False)
+            for milliseconds, look in yardsticks:
+                row[0].plot([milliseconds] * 2, [line - 0.4, line + 0.4], **look)
+    if legend:
+        lines = [Line2D([], [], **look) for look in legend.values()]
+        figure.legend(lines, list(legend), loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
-def _peers(report: Report) -> Figure:
-    figure, grid = _panels(report.sections, 2)
-    for section, (left, right) in zip(report.sections, grid, strict=True):
-        _points(left, section, per_round, 1e3)
-        _points(right, section, whole_fit, 1.0)
-        left.set(xlabel="ms per round", title=_title(section))
-        right.set(xlabel=f"whole fit of {section.runs[0].rounds[1]} rounds, s")
-        right.tick_params(labelleft=False)
-    look: Any = {"color": COLOURS[-1], "marker": MARKERS[1], "linestyle": ""}
-    markers = [Line2D([], [], **look), Line2D([], [], **look, markerfacecolor="white")]
-    figure.legend(markers, ["looks at every threshold", "looks at a histogram's"], **_BELOW)
-    return figure
+def _yardsticks(report: Report, run: Run) -> list[float]:
+    """Milliseconds of both, if the memory's speed was measured."""
+    speed = summary.speed_of(report, run)
+    if speed is None:
+        return []
+    copied = summary.bytes_to_move(run) / spread(summary.bandwidth(speed)).median
+    gathered = run.samples * run.features / spread(summary.gather_rate(speed)).median
+    return [copied * 1e3, gathered * 1e3]
 
 
 def _growth(report: Report) -> Figure:
@@ -101,10 +106,10 @@ def _growth(report: Report) -> Figure:
     figure = Figure(figsize=(9, 0.6 + 2.5 * rows), layout="constrained")
     grid = figure.subplots(rows, _GROWTH_COLUMNS, squeeze=False)
     for section, axes in zip(report.sections, grid.flat, strict=False):
-        _lines(axes, section, per_round, "-")
-        _lines(axes, section, preparation, "--")
+        _lines(axes, section, summary.per_round, "-")
+        _lines(axes, section, summary.preparation, "--")
         _name_sizes(axes, section)
-        axes.set_xlabel(AXES[section.name])
+        axes.set_xlabel(summary.AXES[section.name])
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7, title="exponent of a round", title_fontsize=7, edgecolor="none")
     for axes in grid.flat[len(report.sections) :]:
@@ -112,40 +117,15 @@ def _growth(report: Report) -> Figure:
     for axes in grid[:, 0]:
         axes.set_ylabel("ms")
     styles = [Line2D([], [], color="grey", linestyle=style) for style in ("-", "--")]
-    figure.legend(styles, ["a round", "preparation"], **{**_BELOW, "loc": "outside upper left"})
+    figure.legend(
+        styles, ["a round", "preparation"], loc="outside upper left", ncols=2, frameon=False
+    )
     return figure
-
-
-def _limit(report: Report) -> Figure:
-    figure, grid = _panels(report.sections, 1)
-    (section,), ((axes,),) = report.sections, grid
-    _points(axes, section, per_round, 1e3)
-    for row, run in enumerate(measured(section)):
-        if speed := speed_of(report, run):
-            least = bytes_to_move(run) / spread(bandwidth(speed)).median
-            gathered = run.samples * run.features / spread(gather_rate(speed)).median
-            ends = [row - 0.4, row + 0.4]
-            axes.plot([least * 1e3] * 2, ends, color=COLOURS[1], linewidth=2)
-            axes.plot([gathered * 1e3] * 2, ends, color=COLOURS[2], linewidth=2, linestyle=":")
-    axes.set(xlabel="ms per round", title=_title(section))
-    yardsticks = ["a byte an element, at the bandwidth of a copy", "a gather an element"]
-    look = zip(COLOURS[1:3], ("-", ":"), strict=True)
-    lines = [Line2D([], [], color=c, linestyle=style, linewidth=2) for c, style in look]
-    figure.legend(lines, yardsticks, **_BELOW)
-    return figure
-
-
-def _panels(sections: Sequence[Section], columns: int) -> tuple[Figure, Any]:
-    """One row of panels a section."""
-    heights = [1.1 + 0.26 * len(measured(section)) for section in sections]
-    figure = Figure(figsize=(8, sum(heights)), layout="constrained")
-    ratios: Any = {"height_ratios": heights}
-    return figure, figure.subplots(len(sections), columns, squeeze=False, gridspec_kw=ratios)
 
 
 def _points(axes: Axes, section: Section, of: Quantity, scale: float) -> None:
     """One line a contender, the first on top; times on a logarithmic axis, from the left."""
-    runs = measured(section)
+    runs = summary.measured(section)
     for row, run in enumerate(runs):
         median, low, high = spread([value * scale for value in of(run)])
         ours = run.contender.startswith("gpustump")
@@ -167,10 +147,10 @@ def _points(axes: Axes, section: Section, of: Quantity, scale: float) -> None:
 
 def _lines(axes: Axes, section: Section, of: Quantity, linestyle: str) -> None:
     """One line a contender; the legend tells the exponent of a round."""
-    for index, (contender, runs) in enumerate(by_contender(measured(section)).items()):
-        sizes = [size(section.name, run) for run in runs]
+    for index, (contender, runs) in enumerate(summary.by_contender(section).items()):
+        sizes = [summary.size(section.name, run) for run in runs]
         found = [spread([value * 1e3 for value in of(run)]) for run in runs]
-        slopes = exponents(of, sizes, runs)
+        slopes = summary.exponents(of, sizes, runs)
         exponent = f" {spread(slopes).median:z.2f}" if slopes else ""
         axes.errorbar(
             sizes,
@@ -181,14 +161,19 @@ def _lines(axes: Axes, section: Section, of: Quantity, linestyle: str) -> None:
             color=COLOURS[index % len(COLOURS)],
             linestyle=linestyle,
             capsize=2,
-            label=contender.removeprefix("gpustump ") + exponent if of is per_round else None,
+            label=contender.removeprefix("gpustump ") + exponent
+            if of is summary.per_round
+            else None,
         )
 
 
 def _name_sizes(axes: Axes, section: Section) -> None:
     """Log-log, with the sizes that were measured below."""
     short = EngFormatter(sep="")  # 25k, 1.6M
-    names = {size(section.name, run): size_label(section.name, run) for run in section.runs}
+    names = {
+        summary.size(section.name, run): summary.size_label(section.name, run)
+        for run in section.runs
+    }
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(
         list(names), [short(at) if name.isdigit() else name for at, name in names.items()]
@@ -203,8 +188,3 @@ def _plain_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
-
-
-def _title(section: Section) -> str:
-    run = section.runs[0]
-    return f"{run.data}, {run.samples} x {run.features}"

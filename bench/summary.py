@@ -141,10 +141,10 @@ def measured(section: Section) -> list[Run]:
     return [run for run in section.runs if run.reason is None]
 
 
-def by_contender(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs by contender, in order."""
+def by_contender(section: Section) -> dict[str, list[Run]]:
+    """The measured runs of each contender, in order."""
     found: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
+    for run in measured(section):
         found[run.contender].append(run)
     return found
 

@@ -11,28 +11,9 @@ from collections.abc import Callable, Sequence
 
 import tabulate
 
+from bench import summary
 from bench.records import Report, Run, Section
-from bench.summary import (
-    AXES,
-    bandwidth,
-    bandwidth_share,
-    by_contender,
-    bytes_to_move,
-    exponents,
-    first_fit_extra,
-    gather_rate,
-    gather_share,
-    measured,
-    per_round,
-    predicting,
-    preparation,
-    ratios,
-    size,
-    size_label,
-    speed_of,
-    spread,
-    whole_fit,
-)
+from bench.summary import spread
 
 tabulate.MIN_PADDING = 0  # columns no wider than they need
 
@@ -49,7 +30,7 @@ def page(report: Report) -> str:
     parts = [_speeds(report)] if report.speeds else []
     for section in report.sections:
         tables = makers[report.benchmark](report, section)
-        parts += [*(tables if measured(section) else tables[:1]), *_not_measured(section)]
+        parts += [*(tables if summary.measured(section) else tables[:1]), *_not_measured(section)]
     return "\n\n".join([*parts, _origin(report)])
 
 
@@ -84,7 +65,9 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _of_runs(section: Section, columns: Sequence[Column]) -> str:
     """A table with a row for each run that was measured."""
-    rows = [[run.contender, *(cell(run) for _, cell in columns)] for run in measured(section)]
+    rows = [
+        [run.contender, *(cell(run) for _, cell in columns)] for run in summary.measured(section)
+    ]
     return markdown(["", *(title for title, _ in columns)], rows)
 
 
@@ -98,11 +81,11 @@ def _not_measured(section: Section) -> list[str]:
 def _backends(_: Report, section: Section) -> list[str]:
     base = _base(section)
     columns: list[Column] = [
-        ("ms per round", lambda run: ranged(per_round(run), 1e3)),
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
         ("ns per element", _per_element),
-        (f"x {base.contender}", lambda run: middle(ratios(per_round, run, base))),
+        (f"x {base.contender}", lambda run: middle(summary.ratios(summary.per_round, run, base))),
         ("load, s", lambda run: number(run.load)),
-        ("first fit, +s", lambda run: number(first_fit_extra(run))),
+        ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
         ("digest", lambda run: run.digest[:12] if run.digest else NOTHING),
     ]
     return [_title(section), _of_runs(section, columns)]
@@ -113,16 +96,16 @@ def _peers(_: Report, section: Section) -> list[str]:
     times = f"x {base.contender}"
     speed: list[Column] = [
         ("exact", lambda run: "yes" if run.exact else "no"),
-        ("ms per round", lambda run: ranged(per_round(run), 1e3)),
-        (times, lambda run: middle(ratios(per_round, run, base))),
-        ("prepare, s", lambda run: ranged(preparation(run))),
-        (f"{base.rounds[1]} rounds, s", lambda run: ranged(whole_fit(run))),
-        (times, lambda run: middle(ratios(whole_fit, run, base))),
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        (times, lambda run: middle(summary.ratios(summary.per_round, run, base))),
+        ("prepare, s", lambda run: ranged(summary.preparation(run))),
+        (f"{base.rounds[1]} rounds, s", lambda run: ranged(summary.whole_fit(run))),
+        (times, lambda run: middle(summary.ratios(summary.whole_fit, run, base))),
     ]
     worth: list[Column] = [
-        ("predict, ms", lambda run: ranged(predicting(run), 1e3)),
+        ("predict, ms", lambda run: ranged(summary.predicting(run), 1e3)),
         ("load, s", lambda run: number(run.load)),
-        ("first fit, +s", lambda run: number(first_fit_extra(run))),
+        ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
         ("memory, MB", _megabytes),
         ("accuracy", lambda run: f"{run.accuracy:.4f}"),
         ("AUC", lambda run: f"{run.auc:.4f}"),
@@ -133,15 +116,22 @@ def _peers(_: Report, section: Section) -> list[str]:
 def _growth(_: Report, section: Section) -> list[str]:
     columns = ["", section.name, "ms per round", "ns per element", "prepare, ms"]
     rows = []
-    for contender, runs in by_contender(measured(section)).items():
+    for contender, runs in summary.by_contender(section).items():
         for run in runs:
-            cells = (ranged(per_round(run), 1e3), _per_element(run), middle(preparation(run), 1e3))
-            rows.append([contender, size_label(section.name, run), *cells])
+            cells = (
+                ranged(summary.per_round(run), 1e3),
+                _per_element(run),
+                middle(summary.preparation(run), 1e3),
+            )
+            rows.append([contender, summary.size_label(section.name, run), *cells])
         if len(runs) > 1:
-            sizes = [size(section.name, run) for run in runs]
-            a_round, rest = (exponents(of, sizes, runs) for of in (per_round, preparation))
+            sizes = [summary.size(section.name, run) for run in runs]
+            a_round, rest = (
+                summary.exponents(of, sizes, runs)
+                for of in (summary.per_round, summary.preparation)
+            )
             rows.append([contender, "exponent", _exponent(a_round), "", _exponent(rest)])
-    heading = f"**Over {AXES[section.name]}**: {_fixed(section)}"
+    heading = f"**Over {summary.AXES[section.name]}**: {_fixed(section)}"
     return [heading, markdown(columns, rows)]
 
 
@@ -154,15 +144,15 @@ def _exponent(slopes: Sequence[float]) -> str:
 
 def _limit(report: Report, section: Section) -> list[str]:
     def share(run: Run, of: Callable[..., list[float]]) -> str:
-        speed = speed_of(report, run)
+        speed = summary.speed_of(report, run)
         shares = of(run, speed) if speed else []
         return f"{middle(shares, 100)}%" if shares else NOTHING
 
     columns: list[Column] = [
-        ("ms per round", lambda run: ranged(per_round(run), 1e3)),
-        ("MB to move", lambda run: number(bytes_to_move(run) / 1e6)),
-        ("of the bandwidth", lambda run: share(run, bandwidth_share)),
-        ("of the gather rate", lambda run: share(run, gather_share)),
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        ("MB to move", lambda run: number(summary.bytes_to_move(run) / 1e6)),
+        ("of the bandwidth", lambda run: share(run, summary.bandwidth_share)),
+        ("of the gather rate", lambda run: share(run, summary.gather_share)),
     ]
     return [_title(section), _of_runs(section, columns)]
 
@@ -173,8 +163,8 @@ def _speeds(report: Report) -> str:
         [
             speed.device,
             str(speed.threads),
-            ranged(bandwidth(speed), 1e-9),
-            ranged(gather_rate(speed), 1e-6),
+            ranged(summary.bandwidth(speed), 1e-9),
+            ranged(summary.gather_rate(speed), 1e-6),
         ]
         for speed in report.speeds
     ]
@@ -182,7 +172,7 @@ def _speeds(report: Report) -> str:
 
 
 def _per_element(run: Run) -> str:
-    return middle(per_round(run), 1e9 / (run.samples * run.features))
+    return middle(summary.per_round(run), 1e9 / (run.samples * run.features))
 
 
 def _megabytes(run: Run) -> str:
@@ -192,7 +182,7 @@ def _megabytes(run: Run) -> str:
 
 def _base(section: Section) -> Run:
     """The run that ratios compare with: the first that was measured."""
-    return next(iter(measured(section)), section.runs[0])
+    return next(iter(summary.measured(section)), section.runs[0])
 
 
 def _title(section: Section) -> str:

@@ -187,10 +187,9 @@ class Worker:
             how = f"its process was ended by {signal.Signals(-code).name}"
         except (TypeError, ValueError):
             how = f"its process ended with code {code}"
-        printed = self._log.read_text(errors="replace") if self._log.exists() else ""
-        lines = printed.split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f"{how}: {last[:200]}" if last else how
+        printed = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
+        last_words = [line.strip()[:200] for line in printed if line.strip()][-1:]
+        return ": ".join([how, *last_words])
 
 
 def serve(
@@ -208,26 +207,19 @@ def serve(
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     stage = _Stage(contender, data, threads)
-    if not _answer(pipe, stage.load, tried):
-        return
+    order, arguments = "load", (tried,)
     while True:
+        try:
+            answer = True, getattr(stage, order)(*arguments)
+        except Exception as error:
+            text = str(error).strip() or "no message"
+            kind = "" if isinstance(error, WithdrawnError) else f"{type(error).__name__}: "
+            answer = False, kind + text.splitlines()[0][:300]
+        pipe.send(answer)
         try:
             order, arguments = pipe.recv()
         except EOFError:
             return
-        _answer(pipe, getattr(stage, order), *arguments)
-
-
-def _answer(pipe: Connection, work: Callable[..., Any], *arguments: Any) -> bool:
-    """Send what the work gives, or why it failed, in a line; returns whether it went well."""
-    try:
-        pipe.send((True, work(*arguments)))
-    except Exception as error:
-        text = str(error).strip() or "no message"
-        kind = "" if isinstance(error, WithdrawnError) else f"{type(error).__name__}: "
-        pipe.send((False, kind + text.splitlines()[0][:300]))
-        return False
-    return True
 
 
 class _Stage:

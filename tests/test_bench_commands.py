@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,109 +19,144 @@ from typing import Any
 import pytest
 from made_up import absent, report, run
 
-from bench import records
-from bench.__main__ import _missed, main
-from bench.contenders import PEERS
+from bench import machine, records
+from bench.__main__ import _missed, _parser, main
+from bench.benchmarks import planned
+from bench.contenders import BACKENDS, PEERS
+from bench.machine import source_sha256
 from bench.records import Section
-from bench.summary import disagreement
+from bench.summary import disagreement, measured
 from bench.tables import page
 
 ROOT = Path(__file__).resolve().parent.parent
 TINY = ["--turns", "2", "--rounds", "1", "40", "--threads", "1"]
+SMALL = ["--samples", "300", "--features", "4"]
 SUB_COMMANDS = {
-    "backends": ["--samples", "300", "--features", "4"],
-    "peers": ["--data", "breast_cancer"],
-    "limit": [
-        *["--samples", "300", "--features", "4", "--copy-bytes", "65536"],
-        *["--only", "gpustump numpy"],
-    ],
+    "backends": [*SMALL, "--only", "gpustump numba", "gpustump numpy"],
+    "peers": ["--data", "breast_cancer", "--only", "gpustump", "gpustump cuda", "LightGBM"],
+    "limit": [*SMALL, "--copy-bytes", "65536", "--only", "gpustump numpy"],
     "growth": [
-        *["--samples", "200", "400", "--features", "3", "6", "--round-counts", "30", "60"],
-        *["--distinct", "16", "--thread-counts", "1", "--only", "gpustump numpy"],
+        *["--samples", "200", "400", "--features", "3", "--only", "gpustump numpy"],
+        *["--axes", "samples"],
     ],
 }
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of every sub-command, at a tiny size, each run by a process of its own."""
+    """Results of every sub-command, at a tiny size."""
     folder = tmp_path_factory.mktemp("results")
     for name, sizes in SUB_COMMANDS.items():
-        command = [sys.executable, "-m", "bench", name, *sizes, *TINY]
-        done = subprocess.run(
-            [*command, "-o", str(folder / f"{name}.json")], cwd=ROOT, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        (folder / f"{name}.txt").write_text(done.stdout)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert main([name, *sizes, *TINY, "-o", str(folder / f"{name}.json")]) == 0
+        (folder / f"{name}.txt").write_text(printed.getvalue())
     return folder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUB_COMMANDS)
-def test_a_run_leaves_json_that_follows_the_schema_and_figures_and_a_table(folder, name):
-    content = json.loads((folder / f"{name}.json").read_text())
-    assert records.mistake(content) is None
-    assert content["benchmark"] == name
-    assert content["command"] == " ".join(
-        ["python -m bench", name, *SUB_COMMANDS[name], *TINY]
-    ).replace("gpustump numpy", "'gpustump numpy'")
-    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+def test_a_run_leaves_json_a_figure_and_its_tables(folder, name):
+    found = records.read(folder / f"{name}.json")
+    assert found.benchmark == name
+    assert shlex.split(found.command) == ["python", "-m", "bench", name, *SUB_COMMANDS[name], *TINY]
+    assert found.machine.source_sha256 == source_sha256()
     assert (folder / f"{name}.svg").read_text().rstrip().endswith("</svg>")
-    printed = (folder / f"{name}.txt").read_text()
-    assert printed == page(records.read(folder / f"{name}.json")) + "\n"
+    assert (folder / f"{name}.txt").read_text() == page(found) + "\n"
 
 
 @pytest.mark.slow
 def test_every_single_timing_is_kept(folder):
     for name in SUB_COMMANDS:
         for section in records.read(folder / f"{name}.json").sections:
-            measured = [run for run in section.runs if run.reason is None]
-            assert measured
-            assert all(len(run.turns) == 2 for run in measured)
-            assert all(
-                (turn.predict is None) == (name != "peers")
-                for run in measured
-                for turn in run.turns
-            )
+            assert measured(section)
+            for each in measured(section):
+                assert len(each.turns) == 2
+                assert all((turn.predict is None) == (name != "peers") for turn in each.turns)
 
 
 @pytest.mark.slow
 def test_backends_all_train_the_same_model(folder):
     (section,) = records.read(folder / "backends.json").sections
-    digests = {run.digest for run in section.runs if run.reason is None}
-    assert len(digests) == 1
-    assert sum(run.reason is None for run in section.runs) >= 2
+    assert len({each.digest for each in measured(section)}) == 1
+    assert len(measured(section)) == 2
 
 
 @pytest.mark.slow
-def test_every_peer_is_there_measured_or_with_a_reason(folder):
-    found = records.read(folder / "peers.json")
-    (section,) = found.sections
+def test_peers_are_measured_whole(folder):
+    (section,) = records.read(folder / "peers.json").sections
     assert (section.name, section.runs[0].samples) == ("breast_cancer", 427)
-    assert [each.contender for each in section.runs] == [contender.name for contender in PEERS]
     assert all(each.reason or each.turns for each in section.runs)
-    ours = section.runs[0]
+    ours, *_, light = section.runs
     assert (ours.contender, ours.reason, ours.host_memory is None) == ("gpustump", None, False)
+    assert light.reason in (None, "lightgbm is not installed")
 
 
-def test_a_peer_that_is_missing_is_a_row_that_says_so():
-    peers = Section("drawn", (run((1, 2, 3), contender="here"), absent()))
-    lines = page(report("peers", peers)).splitlines()
-    assert "| absent | not installed |" in lines
-    assert page(report("backends", peers)).count("| absent ") == 1
+TRIAL = """\
+import warnings
+import numpy as np
+from bench.contenders import BACKENDS, PEERS, device_used, on_host, rounds_made, synchronise
+from bench.data import synthetic
+
+warnings.simplefilter("ignore")
+data = synthetic(100, 3)
+for contender in (*PEERS, *BACKENDS):
+    if contender.absent() is None:
+        contender.load()
+        if contender.obstacle() is None:
+            X, y, X_test = map(contender.placed, data[:3])
+            model = contender.make(3, 1).fit(X, y)
+            synchronise()
+            assert contender.disqualified(model, 3) is None, contender.name
+            assert rounds_made(model) == 3, contender.name
+            assert np.mean(on_host(model.predict(X_test)) == data.y_test) > 0.5, contender.name
+            print(contender.name, device_used(model), sep=": ")
+"""
 
 
 @pytest.mark.slow
-def test_growth_has_a_section_and_an_exponent_for_each_axis(folder):
+def test_every_contender_that_is_here_trains_as_many_rounds_as_it_is_told():
+    done = subprocess.run([sys.executable, "-c", TRIAL], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    trained = dict(line.split(": ") for line in done.stdout.splitlines())
+    installed = {each.name for each in (*PEERS, *BACKENDS) if each.absent() is None}
+    assert {name for name in installed if "cuda" not in name} <= {*trained, "gpustump cupy"}
+    assert all(
+        device.startswith("cuda") == ("cuda" in name or "cupy" in name)
+        for name, device in trained.items()
+        if device != "None"
+    )
+
+
+def test_a_peer_that_is_missing_is_named_with_the_reason():
+    peers = Section("drawn", (run((1, 2, 3), contender="here"), absent()))
+    for benchmark in ("peers", "backends", "growth"):
+        section = Section("samples", peers.runs) if benchmark == "growth" else peers
+        text = page(report(benchmark, section))
+        assert text.count("absent") == text.count("Not measured: absent (not installed).") == 1
+
+
+def test_growth_has_a_plan_for_each_axis():
+    sizes = "--samples 200 400 800 --features 3 6 --round-counts 30 60 --distinct 16"
+    options = _parser().parse_args(["growth", *sizes.split(), "--thread-counts", "1"])
+    plans = {plan.name: plan.entries for plan in planned(options) if plan.entries}
+    assert list(plans) == ["samples", "features", "rounds", "distinct", "threads"]
+    made = {
+        axis: [entry.data() for entry in entries[: len(entries) // 2]]
+        for axis, entries in plans.items()
+    }
+    assert [data.X.shape for data in made["samples"]] == [(200, 3), (400, 3), (800, 3)]
+    assert [data.X.shape for data in made["features"]] == [(400, 3), (400, 6)]
+    assert [entry.rounds for entry in plans["rounds"]] == [(1, 30), (1, 60)] * 2
+    assert [data.distinct for data in made["distinct"]] == [16, None]
+    assert [entry.threads for entry in plans["threads"]] == [1, 1]
+
+
+@pytest.mark.slow
+def test_growth_ends_with_an_exponent(folder):
     found = records.read(folder / "growth.json")
-    names = ["samples", "features", "rounds", "distinct", "threads"]
-    assert [section.name for section in found.sections] == names
-    by_name = {section.name: section.runs for section in found.sections}
-    assert [(r.samples, r.features) for r in by_name["samples"]] == [(200, 3), (400, 3)]
-    assert [(r.samples, r.features) for r in by_name["features"]] == [(200, 3), (200, 6)]
-    assert [r.rounds for r in by_name["rounds"]] == [(1, 30), (1, 60)]
-    assert [r.distinct for r in by_name["distinct"]] == [16, None]
-    assert page(found).count("exponent") == 4  # there is one thread count only
+    assert [(r.samples, r.features) for r in found.sections[0].runs] == [(200, 3), (400, 3)]
+    assert page(found).count("exponent") == 1
 
 
 @pytest.mark.slow
@@ -143,9 +182,29 @@ def test_report_is_one_page_of_everything_in_the_folder(folder, capsys):
 
 
 @pytest.mark.slow
-def test_show_prints_the_table_of_a_file(folder, capsys):
+def test_show_prints_the_tables_of_a_file(folder, capsys):
     assert main(["show", str(folder / "limit.json")]) == 0
     assert capsys.readouterr().out == (folder / "limit.txt").read_text()
+
+
+def test_the_hash_of_the_sources_covers_every_kind_of_source(tmp_path, monkeypatch):
+    listed = subprocess.run(
+        ["git", "ls-files", "gpustump", "bench", ":!bench/results"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode == 0:  # not a checkout otherwise
+        assert {ROOT / name for name in listed.stdout.splitlines()} <= {*machine.sources()}
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    (tmp_path / "gpustump" / "cuda" / "__pycache__").mkdir(parents=True)
+    seen = {machine.source_sha256()}
+    for name in ("scan.py", "scan.cu", "common.cuh", "scan.hpp", "page.html"):
+        (tmp_path / "gpustump" / "cuda" / name).write_text("same")
+        seen.add(machine.source_sha256())
+    assert len(seen) == 6
+    (tmp_path / "gpustump" / "cuda" / "__pycache__" / "scan.pyc").write_text("compiled")
+    assert machine.source_sha256() in seen
 
 
 def test_different_models_of_the_same_job_are_a_failure():
@@ -158,16 +217,16 @@ def test_different_models_of_the_same_job_are_a_failure():
     assert complaint.endswith("a: 000000000000; b: 000000000000; a: 111111111111")
 
 
-@pytest.mark.slow
-def test_who_is_needed_and_cannot_be_measured_fails_the_run(tmp_path, capsys):
-    names = ["gpustump torch cuda", "gpustump jax cuda"]  # one of them is not here, or both work
+def test_who_is_needed_and_cannot_be_measured_fails_the_run(tmp_path, monkeypatch, capsys):
+    find = importlib.util.find_spec
+    missing = lambda name: None if name == "torch" else find(name)  # noqa: E731
+    monkeypatch.setattr("importlib.util.find_spec", missing)
     sizes = ["--samples", "300", "--features", "3", "--rounds", "1", "20", "--turns", "1"]
-    target = tmp_path / "x.json"
-    status = main(["backends", *sizes, "--only", *names, "--need", *names, "-o", str(target)])
-    reasons = [each.reason for each in records.read(target).sections[0].runs if each.reason]
-    assert status == bool(reasons)
-    complaints = capsys.readouterr().err
-    assert all(f"was not measured on synthetic: {reason}" in complaints for reason in reasons)
+    name = ["gpustump torch"]
+    arguments = [*sizes, "--only", *name, "--need", *name, "-o", str(tmp_path / "x.json")]
+    assert main(["backends", *arguments]) == 1
+    complaint = "gpustump torch was not measured on synthetic: torch is not installed"
+    assert complaint in capsys.readouterr().err
 
 
 def test_who_is_needed_and_does_not_take_part_is_missed():
@@ -231,17 +290,16 @@ def test_a_folder_that_cannot_be_written_to_is_found_out_first(tmp_path, capsys)
 @pytest.mark.parametrize(
     ("change", "where"),
     [
-        ({"benchmark": "other"}, "at $.benchmark"),
-        ({"speeds": [{}]}, "at $.speeds"),
-        ({"sections": []}, "at $.sections"),
-        ({"machine": {}}, "at $.machine"),
-        ({"seconds": 0}, "at $.seconds"),
-        ({"more": 1}, "'more' was unexpected"),
-        ({"schema": 2}, "at $.schema"),
+        ({"benchmark": "other"}, "at `$.benchmark`"),
+        ({"speeds": [{}]}, "at `$.speeds[0]`"),
+        ({"sections": []}, "at `$.sections`"),
+        ({"machine": {}}, "at `$.machine`"),
+        ({"seconds": 0}, "at `$.seconds`"),
+        ({"more": 1}, "unknown field `more`"),
+        ({"schema": 2}, "at `$.schema`"),
     ],
 )
 def test_a_file_that_departs_from_the_schema_is_refused_with_the_place(change, where, tmp_path):
-    pytest.importorskip("jsonschema")
     made = report("backends", Section("drawn", (run((1, 2)),)))
     path = tmp_path / "file.json"
     records.write(made, path)
@@ -252,18 +310,15 @@ def test_a_file_that_departs_from_the_schema_is_refused_with_the_place(change, w
     assert where in str(refusal.value)
 
 
-def test_without_jsonschema_a_wrong_file_is_still_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    path = tmp_path / "file.json"
-    for content in ([], {"schema": 2}, {"schema": 1}, {"schema": 1, "sections": [{"name": "s"}]}):
-        path.write_text(json.dumps(content))
-        with pytest.raises(ValueError, match="is not the JSON of a benchmark"):
-            records.read(path)
+def test_a_run_without_results_and_without_a_reason_is_refused(tmp_path):
+    records.write(report("backends", Section("drawn", (run(),))), tmp_path / "x.json")
+    with pytest.raises(records.FormatError, match="someone on drawn has neither results nor a rea"):
+        records.read(tmp_path / "x.json")
 
 
 def test_what_is_not_json_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("{")
-    with pytest.raises(ValueError, match=r"x\.json is not JSON"):
+    with pytest.raises(ValueError, match=r"x\.json is not the JSON of a benchmark: "):
         records.read(tmp_path / "x.json")
 
 

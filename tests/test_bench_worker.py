@@ -120,7 +120,10 @@ def test_a_fit_that_stops_early_does_not_count(data):
 
 
 def test_a_fit_on_another_device_does_not_count(data):
-    assert played(fake("Traveller", device="cuda:0"), data).reason == "it trained on cpu, not on cuda:0"
+    assert (
+        played(fake("Traveller", device="cuda:0"), data).reason
+        == "it trained on cpu, not on cuda:0"
+    )
 
 
 def test_who_does_not_answer_in_time_is_ended_before_others_are_timed(data):
