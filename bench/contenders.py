@@ -7,7 +7,6 @@ asks for it.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import json
@@ -19,51 +18,34 @@ from typing import Any
 
 import numpy as np
 
-
-def no_obstacle() -> None:
-    """Nothing is against taking part."""
+from bench.machine import gpus
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Something to fit, and how.
-
-    Attributes
-    ----------
-    name : str
-    needs : tuple of str
-        Modules that must be importable; the first holds the estimator.
-    estimator : str
-        Its class.
-    parameters : mapping
-        What it is given beside rounds and threads.
-    exact : bool
-        Whether it looks at every threshold, rather than at a histogram's.
-    rounds : str
-        The parameter for their number.
-    threads : str or None
-        The parameter for theirs; None if it has none (a worker's are limited anyway).
-    arrays : str
-        Whose arrays it is given, and on which device: "numpy", "torch cuda".
-    variables : mapping
-        Environment variables that hold in its process.
-    large : tuple of str
-        Modules that only a large fit imports: they are loaded before memory is measured.
-    obstacle : callable
-        Returns why it cannot take part, None if it can. Called in the worker's process.
-    """
+    """Something to fit, and how."""
 
     name: str
     needs: tuple[str, ...]
+    """Modules that must be importable; the first holds the estimator."""
     estimator: str
+    """Its class."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What it is given beside rounds and threads."""
     exact: bool = True
+    """Whether it looks at every threshold, rather than at a histogram's."""
     rounds: str = "n_estimators"
+    """The parameter for their number."""
     threads: str | None = None
+    """The parameter for theirs; None if it has none (a worker's are limited anyway)."""
     arrays: str = "numpy"
+    """Whose arrays it is given, and on which device: "torch cuda"."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that hold in its process."""
     large: tuple[str, ...] = ()
-    obstacle: Callable[[], str | None] = no_obstacle
+    """Modules that only a large fit imports: they are loaded before memory is measured."""
+    cuda: str = ""
+    """What must find a CUDA GPU, if anything must; see `no_cuda`."""
 
     def absent(self) -> str | None:
         """Which module is not installed, if one is not."""
@@ -71,6 +53,10 @@ class Contender:
             if importlib.util.find_spec(module.partition(".")[0]) is None:
                 return f"{module} is not installed"
         return None
+
+    def obstacle(self) -> str | None:
+        """Why it cannot take part, if it cannot. Imports libraries: for the worker's process."""
+        return no_cuda(self.cuda) if self.cuda else None
 
     def load(self) -> None:
         """Import all that it needs."""
@@ -135,7 +121,12 @@ def device_used(model: Any) -> str | None:
 
 
 def no_cuda(library: str) -> str | None:
-    """Why a library cannot compute on a CUDA GPU here; None if it can."""
+    """Why a library, or gpustump's CUDA kernels, cannot use a CUDA GPU here; None if they can."""
+    if library == "kernels":
+        from gpustump.cuda.device import device_named
+
+        too_old = "the GPU is too old for the kernels"
+        return no_cuda("gpustump") or (None if device_named("cuda") else too_old)
     module = importlib.import_module(library)
     if library == "gpustump":  # with CuPy
         gpu = next(device for device in module.devices() if device.name.startswith("cuda"))
@@ -149,19 +140,9 @@ def no_cuda(library: str) -> str | None:
             return "JAX finds no CUDA GPU"
         return None
     if library == "xgboost":
-        from bench.machine import gpus
-
         built = module.build_info().get("USE_CUDA")
         return None if built and gpus() else "no CUDA GPU here, or XGBoost is built without CUDA"
     return None if module.get_gpu_device_count() else "CatBoost finds no CUDA GPU"
-
-
-def no_kernels() -> str | None:
-    """Why gpustump's CUDA kernels cannot run here; None if they can."""
-    from gpustump.cuda.device import device_named
-
-    too_old = "the GPU is too old for the kernels"
-    return no_cuda("gpustump") or (None if device_named("cuda") else too_old)
 
 
 def synchronise() -> None:
@@ -213,28 +194,19 @@ def _gpustump(
     )
 
 
-def _with_cuda(name: str, library: str, **options: Any) -> Contender:
-    """On a library's CUDA arrays."""
-    needs_no_cuda = functools.partial(no_cuda, "gpustump" if library == "cupy" else library)
-    arrays = library if library == "cupy" else f"{library} cuda"
-    settings = {"reference": True, "obstacle": needs_no_cuda, "arrays": arrays, **options}
-    return _gpustump(name, library, device="cuda", **settings)
-
-
-def _xgboost(name: str, *, exact: bool = False, **parameters: Any) -> Contender:
+def _xgboost(name: str, method: str, **parameters: Any) -> Contender:
     return Contender(
         name,
         ("xgboost",),
         "XGBClassifier",
-        {"max_depth": 1, "tree_method": "exact" if exact else "hist", **parameters},
-        exact=exact,
+        {"max_depth": 1, "tree_method": method, **parameters},
+        exact=method == "exact",
         threads="n_jobs",
-        obstacle=functools.partial(no_cuda, "xgboost") if "device" in parameters else no_obstacle,
+        cuda="xgboost" if "device" in parameters else "",
     )
 
 
 def _catboost(name: str, **parameters: Any) -> Contender:
-    cuda = functools.partial(no_cuda, "catboost.utils")
     return Contender(
         name,
         ("catboost",),
@@ -243,32 +215,32 @@ def _catboost(name: str, **parameters: Any) -> Contender:
         exact=False,
         rounds="iterations",
         threads="thread_count",
-        obstacle=cuda if "task_type" in parameters else no_obstacle,
+        cuda="catboost.utils" if parameters else "",
     )
 
+
+_ON_CUDA: Any = {"device": "cuda", "reference": True}
 
 BACKENDS = (
     _gpustump("gpustump numba", "numba", *_KERNELS),
     _gpustump("gpustump numpy", reference=True),
     _gpustump("gpustump torch", "torch", arrays="torch cpu", reference=True),
     _gpustump("gpustump jax", "jax", arrays="jax cpu"),
-    _with_cuda("gpustump cuda kernels", "cupy", reference=False, obstacle=no_kernels),
-    _with_cuda("gpustump cupy", "cupy"),
-    _with_cuda("gpustump torch cuda", "torch"),
-    _with_cuda("gpustump jax cuda", "jax"),
+    _gpustump("gpustump cuda kernels", "cupy", device="cuda", arrays="cupy", cuda="kernels"),
+    _gpustump("gpustump cupy", "cupy", arrays="cupy", cuda="gpustump", **_ON_CUDA),
+    _gpustump("gpustump torch cuda", "torch", arrays="torch cuda", cuda="torch", **_ON_CUDA),
+    _gpustump("gpustump jax cuda", "jax", arrays="jax cuda", cuda="jax", **_ON_CUDA),
 )
 """gpustump's kernels for CPUs and for CUDA, and its reference on each array library. The data are
 on the library's device before the clock starts."""
 
 PEERS = (
     _gpustump("gpustump"),
-    _gpustump(
-        "gpustump cuda", "cupy", device="cuda:0", obstacle=functools.partial(no_cuda, "gpustump")
-    ),
+    _gpustump("gpustump cuda", "cupy", device="cuda:0", cuda="gpustump"),
     Contender("scikit-learn AdaBoost", ("sklearn.ensemble",), "AdaBoostClassifier"),
-    _xgboost("XGBoost hist"),
-    _xgboost("XGBoost exact", exact=True),
-    _xgboost("XGBoost cuda", device="cuda"),
+    _xgboost("XGBoost hist", "hist"),
+    _xgboost("XGBoost exact", "exact"),
+    _xgboost("XGBoost cuda", "hist", device="cuda"),
     Contender(
         "LightGBM",
         ("lightgbm",),

@@ -16,6 +16,7 @@ import numpy as np
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
 NAMES = ("synthetic", *BUNDLED, "flights")
+_ARRAYS = ("X", "y", "X_test", "y_test")
 
 # Known only once a flight has left or landed, or the answer itself.
 LEAKS = ["dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"]
@@ -26,18 +27,7 @@ class MissingDataError(Exception):
 
 
 class DataSet(NamedTuple):
-    """A table to train on and one held out.
-
-    Attributes
-    ----------
-    X, y : ndarray
-        (n_samples, n_features) float32, and labels 0 and 1, int64.
-    X_test, y_test : ndarray
-        Held out.
-    name : str
-    distinct : int or None
-        Distinct values that each feature was drawn with; None if as many as there are.
-    """
+    """A table to train on and one held out: features as float32, labels 0 and 1 as int64."""
 
     X: np.ndarray
     y: np.ndarray
@@ -45,38 +35,30 @@ class DataSet(NamedTuple):
     y_test: np.ndarray
     name: str = "synthetic"
     distinct: int | None = None
+    """Distinct values that each feature was drawn with; None if as many as there are."""
 
 
 class Stored(NamedTuple):
-    """A data set on disk, for processes to load.
-
-    Attributes
-    ----------
-    folder : Path
-        Holds each array as an NPY file.
-    name, distinct : see DataSet
-    shape : tuple of int
-        (n_samples, n_features) of the table to train on.
-    sha256 : str
-        Of that table and its labels: whether two machines drew the same.
-    """
+    """A data set on disk, for processes to load: each array as an NPY file."""
 
     folder: Path
     name: str
     shape: tuple[int, int]
+    """(n_samples, n_features) of the table to train on."""
     distinct: int | None
     sha256: str
+    """Of that table and its labels: whether two machines drew the same."""
 
     def load(self) -> DataSet:
         """The data set."""
-        parts = (np.load(self.folder / f"{part}.npy") for part in DataSet._fields[:4])
-        return DataSet(*parts, self.name, self.distinct)
+        X, y, X_test, y_test = (np.load(self.folder / f"{part}.npy") for part in _ARRAYS)
+        return DataSet(X, y, X_test, y_test, self.name, self.distinct)
 
 
 def store(data: DataSet, folder: Path) -> Stored:
     """Write a data set into a new folder."""
     folder.mkdir()
-    for part in DataSet._fields[:4]:
+    for part in _ARRAYS:
         np.save(folder / f"{part}.npy", getattr(data, part))
     n_samples, n_features = data.X.shape
     content = hashlib.sha256(np.ascontiguousarray(data.X).data)

@@ -60,7 +60,9 @@ def middle(values: Sequence[float], scale: float = 1.0) -> str:
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A pipe table: words to the left, numbers to the right."""
     sides = ["left" if column in _WORDS else "right" for column in columns]
-    return tabulate.tabulate(rows, columns, tablefmt="pipe", colalign=sides, disable_numparse=True)
+    return str(
+        tabulate.tabulate(rows, columns, tablefmt="pipe", colalign=sides, disable_numparse=True)
+    )
 
 
 def _of_runs(section: Section, columns: Sequence[Column]) -> str:

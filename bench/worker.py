@@ -40,37 +40,23 @@ _SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most 
 
 
 class Entry(NamedTuple):
-    """One contender's part in a benchmark.
-
-    Attributes
-    ----------
-    contender : Contender
-    data : callable
-        Makes the data set; entries that share this share the data.
-    rounds : tuple of int
-        Of the short and the long fit.
-    threads : int
-        Cores that its process may use.
-    whole : bool
-        Whether predicting and memory are measured, too.
-    """
+    """One contender's part in a benchmark."""
 
     contender: Contender
     data: Callable[[], DataSet]
+    """Makes the data set; entries that share this share the data."""
     rounds: tuple[int, int]
+    """Of the short and the long fit."""
     threads: int
+    """Cores that its process may use."""
     whole: bool = False
+    """Whether predicting and memory are measured, too."""
 
 
 class Worker:
     """The near end: a `Player` that hands every order to its process.
 
-    Parameters
-    ----------
-    entry : Entry
-    data : Stored
-    limit : float
-        Seconds that an order may take.
+    An order that takes longer than `limit` seconds ends the process.
     """
 
     def __init__(self, entry: Entry, data: Stored, limit: float = 600.0) -> None:

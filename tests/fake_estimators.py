@@ -90,7 +90,8 @@ class Traveller(Sleeper):
         self.device_ = "cpu"
 
 
-def counted_trial() -> None:
-    """Nothing stands against it; every call leaves a line."""
+def get_gpu_device_count() -> int:
+    """As CatBoost tells it; every call leaves a line."""
     with open(os.environ["TRIALS"], "a") as file:
         file.write("tried\n")
+    return 1

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import fake_estimators
 import numpy as np
 import pytest
 
@@ -154,7 +153,7 @@ def test_whether_it_can_take_part_is_tried_once(whole, data, tmp_path, monkeypat
     contender = Contender(
         *("x", ("fake_estimators",), "Sleeper"),
         {"preparing": 0, "a_round": 0, "predicting": 0},
-        obstacle=fake_estimators.counted_trial,
+        cuda="fake_estimators",
     )
     assert played(contender, data, whole=whole).reason is None
     assert (tmp_path / "trials").read_text() == "tried\n"
