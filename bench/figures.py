@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
 
 from bench import records, summary
-from bench.records import Report, Run, Section
+from bench.records import Report, Section
 from bench.summary import Quantity, spread
 from gpustump.files import whole_file
 
@@ -81,23 +81,14 @@ def _side_by_side(report: Report) -> Figure:
         run = section.runs[0]
         row[0].set_title(f"{run.data}, {run.samples} x {run.features}")
         for line, run in enumerate(summary.measured(section)):
-            yardsticks = zip(_yardsticks(report, run), legend.values(), strict=False)
-            for milliseconds, look in yardsticks:
-                row[0].plot([milliseconds] * 2, [line - 0.4, line + 0.4], **look)
+            yardsticks = zip(summary.yardsticks(report, run), legend.values(), strict=False)
+            for seconds, look in yardsticks:
+                ends = [spread(seconds).median * 1e3] * 2
+                row[0].plot(ends, [line - 0.4, line + 0.4], **look)
     if legend:
         lines = [Line2D([], [], **look) for look in legend.values()]
         figure.legend(lines, list(legend), loc="outside lower center", ncols=2, frameon=False)
     return figure
-
-
-def _yardsticks(report: Report, run: Run) -> list[float]:
-    """Milliseconds of both, if the memory's speed was measured."""
-    speed = summary.speed_of(report, run)
-    if speed is None:
-        return []
-    copied = summary.bytes_to_move(run) / spread(summary.bandwidth(speed)).median
-    gathered = run.samples * run.features / spread(summary.gather_rate(speed)).median
-    return [copied * 1e3, gathered * 1e3]
 
 
 def _growth(report: Report) -> Figure:
@@ -148,7 +139,7 @@ def _points(axes: Axes, section: Section, of: Quantity, scale: float) -> None:
 def _lines(axes: Axes, section: Section, of: Quantity, linestyle: str) -> None:
     """One line a contender; the legend tells the exponent of a round."""
     for index, (contender, runs) in enumerate(summary.by_contender(section).items()):
-        sizes = [summary.size(section.name, run) for run in runs]
+        sizes = [summary.size(section.name, run)[0] for run in runs]
         found = [spread([value * 1e3 for value in of(run)]) for run in runs]
         slopes = summary.exponents(of, sizes, runs)
         exponent = f" {spread(slopes).median:z.2f}" if slopes else ""
@@ -170,10 +161,7 @@ def _lines(axes: Axes, section: Section, of: Quantity, linestyle: str) -> None:
 def _name_sizes(axes: Axes, section: Section) -> None:
     """Log-log, with the sizes that were measured below."""
     short = EngFormatter(sep="")  # 25k, 1.6M
-    names = {
-        summary.size(section.name, run): summary.size_label(section.name, run)
-        for run in section.runs
-    }
+    names = dict(summary.size(section.name, run) for run in section.runs)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(
         list(names), [short(at) if name.isdigit() else name for at, name in names.items()]

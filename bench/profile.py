@@ -13,7 +13,7 @@ import argparse
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Any
 
@@ -75,24 +75,21 @@ def run(options: argparse.Namespace) -> str:
     return "\n\n".join(parts)
 
 
-def stopwatch(device: Device) -> Callable[[], Callable[[], float]]:
-    """Starts now, in the device's order of work; a call stops it, a second call reads it."""
+def now(device: Device) -> Any:
+    """This moment in the device's order of work."""
     if not hasattr(device.xp, "cuda"):  # work is done when it is launched
-        began = time.perf_counter()
-        return lambda: (lambda took: lambda: took)(time.perf_counter() - began)
-    start, end = device.xp.cuda.Event(), device.xp.cuda.Event()
-    start.record()
+        return time.perf_counter()
+    event = device.xp.cuda.Event()
+    event.record()
+    return event
 
-    def stopped() -> Callable[[], float]:
-        end.record()
 
-        def read() -> float:
-            end.synchronize()
-            return float(device.xp.cuda.get_elapsed_time(start, end)) / 1e3
-
-        return read
-
-    return stopped
+def seconds_between(device: Device, start: Any, end: Any) -> float:
+    """Once all is done. Waits for that."""
+    if not hasattr(device.xp, "cuda"):
+        return float(end - start)
+    end.synchronize()
+    return float(device.xp.cuda.get_elapsed_time(start, end)) / 1e3
 
 
 def _device() -> Device:
@@ -121,14 +118,14 @@ def _by_the_clock(columns: DeviceColumns, y: np.ndarray, n_rounds: int) -> list[
 @contextlib.contextmanager
 def _watched(
     device: Device, columns: DeviceColumns
-) -> Iterator[tuple[dict[str, list[Callable[[], float]]], list[int]]]:
-    """Time launches on the device.
+) -> Iterator[tuple[dict[str, list[tuple[Any, Any]]], list[int]]]:
+    """Watch launches on the device.
 
-    Yields, for each kernel, what tells the seconds of each launch once all is done; and the samples
-    in the bins that each search looked into.
+    Yields, for each kernel, the moments before and after each launch; and the samples in the bins
+    that each search looked into.
     """
     launch = device.launch
-    launches: dict[str, list[Callable[[], float]]] = defaultdict(list)
+    launches: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
     n_scanned: list[int] = []
 
     def timed_launch(kernel: str, *rest: Any, **more: Any) -> None:
@@ -137,9 +134,9 @@ def _watched(
             n_listed = int(device.sent(counts)()[1])
             bins = device.sent(listed)()[:n_listed, 0]
             n_scanned.append(int(columns.bins.facts[bins, 1].sum()))
-        done = stopwatch(device)
+        start = now(device)
         launch(kernel, *rest, **more)
-        launches[kernel].append(done())
+        launches[kernel].append((start, now(device)))
 
     device.launch = timed_launch  # type: ignore[method-assign]
     try:
@@ -154,7 +151,10 @@ def _kernels(
     """A table of the kernels, the slowest first, and what is left of a round."""
     with _watched(device, columns) as (launches, n_scanned):
         n_done = sum(1 for _ in Boosting(columns, y, np.ones(len(y)), n_rounds=n_rounds))
-    took = {name: [read() for read in reads] for name, reads in launches.items()}
+    took = {
+        name: [seconds_between(device, *moments) for moments in all_moments]
+        for name, all_moments in launches.items()
+    }
     elements, samples = columns.n_samples * columns.n_features, columns.n_samples
     share = fmean(n_scanned) / elements
     moved = {  # bytes a launch: each array once
@@ -189,9 +189,9 @@ def _alone(device: Device, kernel: str, *arguments: Any, shared: int = 0) -> flo
     took = []
     with device.active():
         for _ in range(_REPEATS):
-            done = stopwatch(device)
+            start = now(device)
             device.launch(kernel, *arguments, shared=shared)
-            took.append(done()())
+            took.append(seconds_between(device, start, now(device)))
     return median(took)
 
 

@@ -107,33 +107,34 @@ def gather_rate(speed: Speed) -> list[float]:
     return [speed.gathered / seconds for seconds in speed.gather]
 
 
-def bandwidth_share(run: Run, speed: Speed) -> list[float]:
-    """What part of a round those bytes would take at the bandwidth of the same turn."""
-    return _shares(bytes_to_move(run), bandwidth(speed), run)
+def yardsticks(report: Report, run: Run) -> list[list[float]]:
+    """Seconds in each turn of moving `bytes_to_move`, and of one gather an element.
+
+    Empty if the memory of the device on which the run computed was not measured.
+    """
+    for speed in report.speeds:
+        if speed.device == (run.device or "cpu"):
+            copied = [bytes_to_move(run) / rate for rate in bandwidth(speed)]
+            gathered = [run.samples * run.features / rate for rate in gather_rate(speed)]
+            return [copied, gathered]
+    return []
 
 
-def gather_share(run: Run, speed: Speed) -> list[float]:
-    """What part of a round one gather an element would take at the rate of the same turn."""
-    return _shares(run.samples * run.features, gather_rate(speed), run)
+def shares(yardstick: Sequence[float], run: Run) -> list[float]:
+    """What part of a round a yardstick is, in each turn."""
+    pairs = zip(yardstick, per_round(run), strict=False)
+    return [seconds / cost for seconds, cost in pairs if cost > 0]
 
 
-def _shares(work: float, rates: list[float], run: Run) -> list[float]:
-    pairs = zip(per_round(run), rates, strict=False)
-    return [work / rate / cost for cost, rate in pairs if cost > 0]
+def size(axis: str, run: Run) -> tuple[float, str]:
+    """Where a run lies on an axis, and how people say that.
 
-
-def size(axis: str, run: Run) -> float:
-    """Where a run lies on an axis. All values distinct count as many as there are samples."""
-    if axis == "distinct":
-        return run.distinct or run.samples
-    if axis == "rounds":
-        return run.rounds[1]
-    return float(getattr(run, axis))
-
-
-def size_label(axis: str, run: Run) -> str:
-    """The same for people."""
-    return "all" if axis == "distinct" and run.distinct is None else f"{size(axis, run):.0f}"
+    If all values are distinct, there are as many as samples.
+    """
+    if axis == "distinct" and run.distinct is None:
+        return run.samples, "all"
+    at = run.rounds[1] if axis == "rounds" else getattr(run, axis)
+    return at, str(at)
 
 
 def measured(section: Section) -> list[Run]:
@@ -147,12 +148,6 @@ def by_contender(section: Section) -> dict[str, list[Run]]:
     for run in measured(section):
         found[run.contender].append(run)
     return found
-
-
-def speed_of(report: Report, run: Run) -> Speed | None:
-    """The memory speed of the device on which a run computed, if it was measured."""
-    device = run.device or "cpu"
-    return next((speed for speed in report.speeds if speed.device == device), None)
 
 
 def disagreement(sections: Sequence[Section]) -> str | None:

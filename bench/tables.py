@@ -117,23 +117,19 @@ def _peers(_: Report, section: Section) -> list[str]:
 
 def _growth(_: Report, section: Section) -> list[str]:
     columns = ["", section.name, "ms per round", "ns per element", "prepare, ms"]
+    quantities = (summary.per_round, summary.preparation)
     rows = []
     for contender, runs in summary.by_contender(section).items():
-        for run in runs:
-            cells = (
-                ranged(summary.per_round(run), 1e3),
-                _per_element(run),
-                middle(summary.preparation(run), 1e3),
-            )
-            rows.append([contender, summary.size_label(section.name, run), *cells])
+        sizes, labels = zip(*(summary.size(section.name, run) for run in runs), strict=True)
+        for run, label in zip(runs, labels, strict=True):
+            a_round, rest = (of(run) for of in quantities)
+            cells = (ranged(a_round, 1e3), _per_element(run), middle(rest, 1e3))
+            rows.append([contender, label, *cells])
         if len(runs) > 1:
-            sizes = [summary.size(section.name, run) for run in runs]
-            a_round, rest = (
-                summary.exponents(of, sizes, runs)
-                for of in (summary.per_round, summary.preparation)
-            )
-            rows.append([contender, "exponent", _exponent(a_round), "", _exponent(rest)])
-    heading = f"**Over {summary.AXES[section.name]}**: {_fixed(section)}"
+            slopes = (_exponent(summary.exponents(of, sizes, runs)) for of in quantities)
+            rows.append([contender, "exponent", next(slopes), "", next(slopes)])
+    held = [axis for axis in ("samples", "features", "rounds", "threads") if axis != section.name]
+    heading = f"**Over {summary.AXES[section.name]}**: {_held(section, *held)}"
     return [heading, markdown(columns, rows)]
 
 
@@ -145,16 +141,16 @@ def _exponent(slopes: Sequence[float]) -> str:
 
 
 def _limit(report: Report, section: Section) -> list[str]:
-    def share(run: Run, of: Callable[..., list[float]]) -> str:
-        speed = summary.speed_of(report, run)
-        shares = of(run, speed) if speed else []
-        return f"{middle(shares, 100)}%" if shares else NOTHING
+    def share(run: Run, which: int) -> str:
+        found = summary.yardsticks(report, run)
+        of_round = summary.shares(found[which], run) if found else []
+        return f"{middle(of_round, 100)}%" if of_round else NOTHING
 
     columns: list[Column] = [
         ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
         ("MB to move", lambda run: number(summary.bytes_to_move(run) / 1e6)),
-        ("of the bandwidth", lambda run: share(run, summary.bandwidth_share)),
-        ("of the gather rate", lambda run: share(run, summary.gather_share)),
+        ("of the bandwidth", lambda run: share(run, 0)),
+        ("of the gather rate", lambda run: share(run, 1)),
     ]
     return [_title(section), _of_runs(section, columns)]
 
@@ -189,15 +185,11 @@ def _base(section: Section) -> Run:
 
 def _title(section: Section) -> str:
     run = section.runs[0]
-    short, long = run.rounds
-    return (
-        f"**{run.data}, {run.samples} x {run.features}**, {short} and {long} rounds, "
-        f"{_plural(run.threads, 'thread')}, {_plural(_most_turns(section), 'turn')}"
-    )
+    return f"**{run.data}, {run.samples} x {run.features}**, " + _held(section, "rounds", "threads")
 
 
-def _fixed(section: Section) -> str:
-    """What an axis held fixed."""
+def _held(section: Section, *names: str) -> str:
+    """What was the same in all runs."""
     run = section.runs[0]
     parts = {
         "samples": f"{run.samples} samples",
@@ -205,12 +197,8 @@ def _fixed(section: Section) -> str:
         "rounds": f"{run.rounds[0]} and {run.rounds[1]} rounds",
         "threads": _plural(run.threads, "thread"),
     }
-    held = [text for axis, text in parts.items() if axis != section.name]
-    return ", ".join([*held, _plural(_most_turns(section), "turn")])
-
-
-def _most_turns(section: Section) -> int:
-    return max(len(run.turns) for run in section.runs)
+    turns = _plural(max(len(run.turns) for run in section.runs), "turn")
+    return ", ".join([*(parts[name] for name in names), turns])
 
 
 def _plural(count: int, noun: str) -> str:

@@ -49,8 +49,8 @@ def test_a_gpus_own_clock_is_read_once_all_is_done(monkeypatch):
     )
     monkeypatch.setattr(FakeEvent, "moments", iter((2.0, 5.0)))
     device = types.SimpleNamespace(xp=types.SimpleNamespace(cuda=cuda))
-    stopped = profile.stopwatch(device)()
-    assert stopped() == 0.003  # of milliseconds
+    start, end = profile.now(device), profile.now(device)
+    assert profile.seconds_between(device, start, end) == 0.003  # of milliseconds
 
 
 def test_without_a_gpu_the_reason_is_told(monkeypatch, capsys):

@@ -6,21 +6,21 @@ import io
 import time
 
 import pytest
-from made_up import run
+from made_up import report, run
 from tqdm import tqdm
 
 from bench.records import Run, Speed, Turn
 from bench.summary import (
-    bandwidth_share,
     bytes_to_move,
     exponents,
     first_fit_extra,
-    gather_share,
     per_round,
     preparation,
     ratios,
+    shares,
     spread,
     whole_fit,
+    yardsticks,
 )
 from bench.timing import WithdrawnError, take_turns, timed
 
@@ -142,8 +142,11 @@ def test_the_yardstick_is_what_the_bytes_take_at_the_speed_of_the_same_turn():
     found = run((0, 10.0), (0, 40.0), rounds=(0, 10))  # 1 s and 4 s a round
     speed = Speed("cpu", 1, copied=24_000, copy=(1.0, 2.0), gathered=4_000, gather=(1.0, 0.5))
     assert bytes_to_move(found) == 1000 * 8 + 16 * 1000
-    assert bandwidth_share(found, speed) == pytest.approx([1.0, 0.5])
-    assert gather_share(found, speed) == pytest.approx([2.0, 0.25])
+    copied, gathered = yardsticks(report("limit", speeds=(speed,)), found)
+    assert shares(copied, found) == pytest.approx([1.0, 0.5])
+    assert shares(gathered, found) == pytest.approx([2.0, 0.25])
+    elsewhere = run((0, 10.0), device="cuda:0")
+    assert yardsticks(report("limit", speeds=(speed,)), elsewhere) == []
 
 
 def test_timed_gives_the_result_with_its_seconds():
