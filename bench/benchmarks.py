@@ -113,9 +113,8 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
             ("--thread-counts", 1, []),
         ):
             shown = " ".join(map(str, sizes)) or "1 2 4 ... and all cores"
-            kind = cores if least == 1 else whole(least)
             about = f"default: {shown}"
-            add(flag, type=kind, nargs="+", default=sizes, metavar="N", help=about)
+            add(flag, type=whole(least), nargs="+", default=sizes, metavar="N", help=about)
         add("--axes", nargs="+", choices=list(AXES), default=list(AXES), help="default: all")
     else:
         if name == "limit":
@@ -132,11 +131,11 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     add("--rounds", type=whole(1), nargs=2, default=rounds, metavar=metavar, help=about)
     add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
     about = "default: every core"
-    add("--threads", type=cores, default=usable_cores(), metavar="N", help=about)
+    add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
     about = "a contender that takes longer for its first turn gets no second one (default: 60)"
-    add("--patience", type=seconds, default=60.0, metavar="SECONDS", help=about)
+    add("--patience", type=whole(0), default=60, metavar="SECONDS", help=about)
     about = "a contender that takes longer for one fit withdraws (default: 600)"
-    add("--limit", type=seconds, default=600.0, metavar="SECONDS", help=about)
+    add("--limit", type=whole(1), default=600, metavar="SECONDS", help=about)
     names = [each.name for each in contenders]
     about = f"who takes part (default: {', '.join(only or ['all'])}), of: {', '.join(names)}"
     add("--only", nargs="+", choices=names, default=only, metavar="NAME", help=about)
@@ -166,25 +165,6 @@ def whole(least: int) -> Callable[[str], int]:
     return parse
 
 
-def cores(text: str) -> int:
-    """A parser of thread counts."""
-    count, most = whole(1)(text), usable_cores()
-    if count > most:
-        raise argparse.ArgumentTypeError(f"{count} threads; there are {most} cores to run them")
-    return count
-
-
-def seconds(text: str) -> float:
-    """A parser of times."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1e6:  # no timer can wait longer
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return number
-
-
 def planned(options: argparse.Namespace) -> list[Plan]:
     """The plans of the benchmark that was chosen.
 
@@ -198,6 +178,9 @@ def planned(options: argparse.Namespace) -> list[Plan]:
     short, long = options.rounds = tuple(options.rounds)
     if short >= long:
         raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
+    most, cores = max(options.threads, *getattr(options, "thread_counts", [])), usable_cores()
+    if most > cores:
+        raise UsageError(f"{most} threads; there are {cores} cores to run them")
     return BENCHMARKS[options.benchmark](options)
 
 

@@ -1,6 +1,7 @@
 """Measures what a benchmark has planned: stores the data, starts the workers, has them take turns.
 
-Plans are carried out here only, so all benchmarks measure alike.
+Turns go A B C, A B C, ..., so a slow spell of the machine meets all contenders, and ratios can be
+formed within a turn. Before the first turn everyone warms up.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tqdm import tqdm
 
 from bench.data import DataSet, Stored, store
-from bench.records import Section
+from bench.records import Section, Turn
 from bench.speed import Probe
-from bench.timing import take_turns
-from bench.worker import Entry, Worker
+from bench.worker import Entry, WithdrawnError, Worker, timed
 
 
 class Plan(NamedTuple):
@@ -83,3 +83,53 @@ def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
         if entry.data not in stored:
             stored[entry.data] = store(entry.data(), folder / str(len(stored)))
     return [Worker(entry, stored[entry.data], limit) for entry in plan.entries]
+
+
+class Player(Protocol):
+    """Someone who takes turns. Each method may raise `WithdrawnError`."""
+
+    name: str
+
+    def warm_up(self) -> None:
+        """Everything that only a first run pays."""
+
+    def turn(self) -> Turn:
+        """One turn."""
+
+
+def take_turns(
+    players: Sequence[Player],
+    turns: int,
+    *,
+    patience: float = math.inf,
+    before_turn: Callable[[], None] = lambda: None,
+    bar: Any = None,
+) -> list[tuple[list[Turn], str | None]]:
+    """Let all players warm up, then take turns; see `play`. The bar moves on after each of both.
+
+    Returns
+    -------
+    list
+        For each player its turns, and the reason if it withdrew.
+    """
+    bar = tqdm(disable=True) if bar is None else bar
+    taken: list[list[Turn]] = [[] for _ in players]
+    reasons: list[str | None] = [None for _ in players]
+    slow: set[int] = set()
+    for number in range(turns + 1):
+        if number > 0:
+            before_turn()
+        for index, player in enumerate(players):
+            bar.set_postfix_str(player.name)
+            try:
+                if number == 0:
+                    player.warm_up()
+                elif reasons[index] is None and index not in slow:
+                    seconds, turn = timed(player.turn)
+                    taken[index].append(turn)
+                    if number == 1 and seconds > patience:
+                        slow.add(index)
+            except WithdrawnError as withdrawal:
+                reasons[index] = str(withdrawal)
+            bar.update()
+    return list(zip(taken, reasons, strict=True))

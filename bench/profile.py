@@ -24,7 +24,7 @@ from bench.data import synthetic
 from bench.machine import describe
 from bench.speed import gpu_probe
 from bench.tables import markdown, number, ranged
-from bench.timing import timed
+from bench.worker import timed
 from gpustump.boosting import Boosting
 from gpustump.cuda import layout
 from gpustump.cuda.codes import ResidentCodes

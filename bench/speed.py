@@ -21,7 +21,7 @@ import numpy as np
 from bench.contenders import release, synchronise
 from bench.machine import gpus
 from bench.records import Speed
-from bench.timing import timed
+from bench.worker import timed
 
 COPY_BYTES = 1 << 30  # of each buffer: beyond the caches of most machines
 _FEWEST_GATHERED = 1 << 24  # in one timing; a shorter one is repeated until it has fetched as many

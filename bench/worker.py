@@ -19,7 +19,7 @@ from dataclasses import asdict
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
 import numpy as np
@@ -28,7 +28,6 @@ from bench.contenders import Contender, device_used, on_host, release, synchroni
 from bench.data import DataSet, Stored
 from bench.memory import peak_memory
 from bench.records import Run, Turn
-from bench.timing import WithdrawnError, timed
 
 _SETTLE = 0.02  # seconds between an order and its start, for most threads that spin to fall asleep
 _PARTING = 5.0  # seconds that a process has to end when it is asked to
@@ -37,6 +36,12 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 _SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of its memory
+
+Result = TypeVar("Result")
+
+
+class WithdrawnError(Exception):
+    """A contender that cannot take part, or not any further; the message says why."""
 
 
 class Entry(NamedTuple):
@@ -206,6 +211,13 @@ def serve(
             order, arguments = pipe.recv()
         except EOFError:
             return
+
+
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """The seconds that some work took, and its result."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
 
 
 class _Stage:

@@ -250,8 +250,8 @@ def test_who_is_needed_and_does_not_take_part_is_missed():
         ("backends --threads 9999", "9999 threads; there are"),
         ("backends --only everyone", "invalid choice: 'everyone'"),
         ("backends --data nonsense", "invalid choice: 'nonsense'"),
-        ("peers --limit inf", "'inf' is not a number of seconds"),
-        ("peers --patience soon", "'soon' is not a number of seconds"),
+        ("peers --limit inf", "'inf' is not a whole number of at least 1"),
+        ("peers --patience soon", "'soon' is not a whole number of at least 0"),
         ("growth --axes sideways", "invalid choice: 'sideways'"),
         ("growth --round-counts 2", "argument --round-counts: '2'"),
         (

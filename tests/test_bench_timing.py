@@ -9,6 +9,7 @@ import pytest
 from made_up import report, run
 from tqdm import tqdm
 
+from bench.play import take_turns
 from bench.records import Run, Speed, Turn
 from bench.summary import (
     bytes_to_move,
@@ -22,7 +23,7 @@ from bench.summary import (
     whole_fit,
     yardsticks,
 )
-from bench.timing import WithdrawnError, take_turns, timed
+from bench.worker import WithdrawnError, timed
 
 ROUNDS = (1, 5)
 

@@ -14,10 +14,9 @@ import pytest
 
 from bench.contenders import BACKENDS, PEERS, Contender
 from bench.data import Stored, store, synthetic
-from bench.play import Plan, play
+from bench.play import Plan, play, take_turns
 from bench.records import Run, Turn
 from bench.summary import per_round, preparation, spread
-from bench.timing import take_turns
 from bench.worker import Entry, Worker
 
 
