@@ -178,7 +178,7 @@ def planned(options: argparse.Namespace) -> list[Plan]:
     short, long = options.rounds = tuple(options.rounds)
     if short >= long:
         raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
-    most, cores = max(options.threads, *getattr(options, "thread_counts", [])), usable_cores()
+    most, cores = max([options.threads, *getattr(options, "thread_counts", [])]), usable_cores()
     if most > cores:
         raise UsageError(f"{most} threads; there are {cores} cores to run them")
     return BENCHMARKS[options.benchmark](options)

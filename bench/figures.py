@@ -65,9 +65,9 @@ def _side_by_side(report: Report) -> Figure:
         legend["looks at every threshold"] = look
         legend["looks at a histogram's"] = {**look, "markerfacecolor": "white"}
     elif report.benchmark == "limit":
-        look = {"linewidth": 2}
-        legend["a byte an element, at the bandwidth of a copy"] = {**look, "color": COLOURS[1]}
-        legend["a gather an element"] = {**look, "color": COLOURS[2], "linestyle": ":"}
+        bandwidth = "a byte an element, at the bandwidth of a copy"
+        legend[bandwidth] = {"linewidth": 2, "color": COLOURS[1]}
+        legend["a gather an element"] = {"linewidth": 2, "color": COLOURS[2], "linestyle": ":"}
     heights = [1.1 + 0.26 * len(summary.measured(section)) for section in report.sections]
     figure = Figure(figsize=(8, sum(heights)), layout="constrained")
     grid = figure.subplots(
