@@ -93,18 +93,20 @@ BENCHMARKS: Mapping[str, Callable[[argparse.Namespace], list[Plan]]] = {
     "limit": limit,
 }
 
+_WHO_AND_ROUNDS: Mapping[str, tuple[Sequence[Contender], list[str] | None, tuple[int, int]]] = {
+    "backends": (BACKENDS, None, (2, 42)),
+    "peers": (PEERS, None, (10, 100)),
+    "growth": ((*BACKENDS, *PEERS), ["gpustump numba", "gpustump numpy"], (5, 25)),
+    "limit": (BACKENDS, None, (2, 42)),
+}
+"""Who can take part, who does if nothing is said, and the rounds of the two fits."""
+
 
 def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     """What can be chosen on the command line of a benchmark."""
-    add, only = parser.add_argument, None
-    contenders: Sequence[Contender] = BACKENDS
-    rounds = (2, 42)
+    add = parser.add_argument
+    contenders, only, rounds = _WHO_AND_ROUNDS[name]
     if name == "growth":
-        contenders, only, rounds = (
-            (*BACKENDS, *PEERS),
-            ["gpustump numba", "gpustump numpy"],
-            (5, 25),
-        )
         for flag, least, sizes in (
             ("--samples", 16, [25_000, 100_000, 400_000, 1_600_000]),
             ("--features", 3, [10, 20, 40, 80, 160]),
@@ -123,8 +125,6 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
             add("--copy-bytes", type=whole(least), default=COPY_BYTES, metavar="N", help=about)
         else:
             add("--data", nargs="+", choices=NAMES, default=["synthetic"], help="data sets")
-        if name == "peers":
-            contenders, rounds = PEERS, (10, 100)
         add_shape(parser, *((1_000_000, 20) if name == "limit" else (200_000, 30)))
     about = f"rounds of the two fits of a turn (default: {rounds[0]} {rounds[1]})"
     metavar = ("SHORT", "LONG")

@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from bench.machine import gpus
-
 
 @dataclass(frozen=True)
 class Contender:
@@ -140,6 +138,8 @@ def no_cuda(library: str) -> str | None:
             return "JAX finds no CUDA GPU"
         return None
     if library == "xgboost":
+        from bench.machine import gpus  # not earlier: what it imports would not count as loading
+
         built = module.build_info().get("USE_CUDA")
         return None if built and gpus() else "no CUDA GPU here, or XGBoost is built without CUDA"
     return None if module.get_gpu_device_count() else "CatBoost finds no CUDA GPU"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from bench.play import Plan, play, take_turns
 from bench.records import Run, Turn
 from bench.summary import per_round, preparation, spread
 from bench.worker import Entry, Worker
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def fake(estimator: str, **parameters: Any) -> Contender:
@@ -156,3 +160,10 @@ def test_whether_it_can_take_part_is_tried_once(whole, data, tmp_path, monkeypat
     )
     assert played(contender, data, whole=whole).reason is None
     assert (tmp_path / "trials").read_text() == "tried\n"
+
+
+def test_a_worker_starts_without_the_libraries_whose_loading_it_times():
+    heavy = ["sklearn", "joblib", "scipy", "numba", "torch", "matplotlib", "gpustump.boosting"]
+    code = f"import sys, bench.worker; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
