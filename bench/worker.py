@@ -121,10 +121,8 @@ class Worker:
     def close(self) -> None:
         """End the process: ask first, then insist."""
         if self._process is not None:
-            self._process.terminate()
-            self._process.join(_PARTING)
-            if self._process.is_alive():
-                self._process.kill()
+            for end in (self._process.terminate, self._process.kill):
+                end()
                 self._process.join(_PARTING)
             self._process = None
         if self._pipe is not None:
