@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import io
 import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,11 +24,12 @@ from bench.__main__ import _missed, _parser, main
 from bench.benchmarks import planned
 from bench.contenders import BACKENDS, PEERS, on_host
 from bench.machine import source_sha256
-from bench.records import Section
+from bench.records import Report, Section
 from bench.summary import disagreement, measured
 from bench.tables import page
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
 TINY = ["--turns", "2", "--rounds", "1", "40", "--threads", "1"]
 SMALL = ["--samples", "300", "--features", "4"]
 SUB_COMMANDS = {
@@ -43,54 +43,54 @@ SUB_COMMANDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of every sub-command, at a tiny size."""
-    folder = tmp_path_factory.mktemp("results")
-    for name, sizes in SUB_COMMANDS.items():
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            assert main([name, *sizes, *TINY, "-o", str(folder / f"{name}.json")]) == 0
-        (folder / f"{name}.txt").write_text(printed.getvalue())
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUB_COMMANDS)
-def test_a_run_leaves_json_a_figure_and_its_tables(folder, name):
-    found = records.read(folder / f"{name}.json")
+def test_a_run_leaves_json_with_every_timing_a_figure_and_its_tables(name, tmp_path, capsys):
+    target = tmp_path / f"{name}.json"
+    assert main([name, *SUB_COMMANDS[name], *TINY, "-o", str(target)]) == 0
+    found = records.read(target)
     assert found.benchmark == name
     assert shlex.split(found.command) == ["python", "-m", "bench", name, *SUB_COMMANDS[name], *TINY]
     assert found.machine.source_sha256 == source_sha256()
-    assert (folder / f"{name}.svg").read_text().rstrip().endswith("</svg>")
-    assert (folder / f"{name}.txt").read_text() == page(found) + "\n"
+    assert target.with_suffix(".svg").read_text().rstrip().endswith("</svg>")
+    assert capsys.readouterr().out == page(found) + "\n"
+    (section,) = found.sections
+    runs = measured(section)
+    assert runs
+    assert all(len(each.turns) == 2 for each in runs)
+    assert {turn.predict is None for each in runs for turn in each.turns} == {name != "peers"}
+    {"backends": one_model, "peers": whole, "growth": exponent, "limit": speeds}[name](found)
 
 
-@pytest.mark.slow
-def test_every_single_timing_is_kept(folder):
-    for name in SUB_COMMANDS:
-        for section in records.read(folder / f"{name}.json").sections:
-            assert measured(section)
-            for each in measured(section):
-                assert len(each.turns) == 2
-                assert all((turn.predict is None) == (name != "peers") for turn in each.turns)
-
-
-@pytest.mark.slow
-def test_backends_all_train_the_same_model(folder):
-    (section,) = records.read(folder / "backends.json").sections
-    assert len({each.digest for each in measured(section)}) == 1
+def one_model(found: Report) -> None:
+    """Both backends train the same."""
+    (section,) = found.sections
     assert len(measured(section)) == 2
+    assert len({each.digest for each in section.runs}) == 1
 
 
-@pytest.mark.slow
-def test_peers_are_measured_whole(folder):
-    (section,) = records.read(folder / "peers.json").sections
+def whole(found: Report) -> None:
+    """Memory is measured, and whoever is not here has a reason."""
+    (section,) = found.sections
     assert (section.name, section.runs[0].samples) == ("breast_cancer", 427)
-    assert all(each.reason or each.turns for each in section.runs)
-    ours, *_, light = section.runs
+    ours, cuda, light = section.runs
     assert (ours.contender, ours.reason, ours.host_memory is None) == ("gpustump", None, False)
+    assert cuda.reason or cuda.device.startswith("cuda")
     assert light.reason in (None, "lightgbm is not installed")
+
+
+def exponent(found: Report) -> None:
+    """The axis has two points and ends with an exponent."""
+    assert [(r.samples, r.features) for r in found.sections[0].runs] == [(200, 3), (400, 3)]
+    assert page(found).count("exponent") == 1
+
+
+def speeds(found: Report) -> None:
+    """The memory is measured in every turn, and rounds are compared with it."""
+    host = found.speeds[0]
+    assert (host.device, host.threads, host.copied) == ("cpu", 1, 2 * 65536)
+    assert len(host.copy) == len(host.gather) == 2
+    assert re.search(r"gpustump numpy .* \d[.\d]*% .* \d[.\d]*% ", page(found))
 
 
 TRIAL = """\
@@ -154,39 +154,24 @@ def test_growth_has_a_plan_for_each_axis():
     assert [entry.threads for entry in plans["threads"]] == [1, 1]
 
 
-@pytest.mark.slow
-def test_growth_ends_with_an_exponent(folder):
-    found = records.read(folder / "growth.json")
-    assert [(r.samples, r.features) for r in found.sections[0].runs] == [(200, 3), (400, 3)]
-    assert page(found).count("exponent") == 1
-
-
-@pytest.mark.slow
-def test_limit_measures_the_memory_in_every_turn(folder):
-    found = records.read(folder / "limit.json")
-    host = found.speeds[0]
-    assert (host.device, host.threads, host.copied) == ("cpu", 1, 2 * 65536)
-    assert len(host.copy) == len(host.gather) == 2
-    assert re.search(r"gpustump numpy .* \d[.\d]*% .* \d[.\d]*% ", page(found))
-
-
-@pytest.mark.slow
-def test_report_is_one_page_of_everything_in_the_folder(folder, capsys):
-    assert main(["report", str(folder)]) == 0
-    target = folder / "report.md"
+def test_report_is_one_page_of_everything_in_the_folder(tmp_path, capsys):
+    for name in SUB_COMMANDS:
+        shutil.copy(RESULTS / f"{name}.json", tmp_path)
+    assert main(["report", str(tmp_path)]) == 0
+    target = tmp_path / "report.md"
     assert capsys.readouterr().out == f"{target}\n"
     text = target.read_text()
     for name in SUB_COMMANDS:
-        assert page(records.read(folder / f"{name}.json")) in text
+        assert page(records.read(tmp_path / f"{name}.json")) in text
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", text)
     assert len(pictures) == 4
-    assert all((folder / picture).exists() for picture in pictures)
+    assert all((tmp_path / picture).exists() for picture in pictures)
 
 
-@pytest.mark.slow
-def test_show_prints_the_tables_of_a_file(folder, capsys):
-    assert main(["show", str(folder / "limit.json")]) == 0
-    assert capsys.readouterr().out == (folder / "limit.txt").read_text()
+def test_show_prints_the_tables_of_files(capsys):
+    files = [RESULTS / "limit.json", RESULTS / "peers.json"]
+    assert main(["show", *map(str, files)]) == 0
+    assert capsys.readouterr().out == "\n\n".join(page(records.read(f)) for f in files) + "\n"
 
 
 def test_the_hash_of_the_sources_covers_every_kind_of_source(tmp_path, monkeypatch):
