@@ -1,16 +1,16 @@
 """scikit-learn's conventions around the model, and nothing else.
 
-What the estimators add to `training` and `StumpEnsemble`: parameters that are checked in `fit`,
-labels of any kind, frames with feature names, attributes under the names that users of
-`sklearn.ensemble.AdaBoostClassifier` know, and arrays of other libraries taken and answered in
-kind without switching on anything in scikit-learn.
+The estimators add to `boosting.training` and `model.StumpEnsemble`: parameters that are checked in
+`fit`, labels of any kind, frames with feature names, attributes with the names that users of
+`sklearn.ensemble.AdaBoostClassifier` know, and arrays of other libraries, answered in the same
+library without switching on anything in scikit-learn.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +82,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        # tags.array_api_support stays False: it would promise that arrays of another library than
+        # tags.array_api_support stays False. It would promise that arrays of another library than
         # in fit are refused, and that arrays on two devices are moved together unasked. Here a
         # model answers in any library, and nothing is moved unasked.
         return tags
@@ -156,7 +156,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.feature_importances()
 
     def explain(self, X: Array) -> Array:
-        """Each sample's contribution per feature: what the score is the sum of.
+        """What each feature contributes to the score of each sample.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.explain(self._table(X))
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
-        """A feature's part in the score as a step function.
+        """What a feature adds to the score, as a step function of its value.
 
         Parameters, result and errors are those of `StumpEnsemble.shape_function`.
         """
@@ -184,7 +184,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.shape_function(feature, label=label)
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
-        """Each feature's share in what makes scores differ, (n_features,).
+        """Each feature's share of the spread of the scores, (n_features,).
 
         Parameters, result and errors are those of `StumpEnsemble.contribution_importances`; X may
         be a frame.
@@ -223,17 +223,10 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             _refuse_text_columns(X)
             raise
 
-    def _fit(self, data: _Data, settings: Settings, **more: Any) -> None:
+    def _fit(self, data: _Data, settings: Settings) -> None:
         """Train, and take over all that was learnt in one assignment.
 
         An error or an interruption leaves the estimator as it was, with its earlier model whole.
-
-        Parameters
-        ----------
-        data : _Data
-        settings : Settings
-        **more
-            Fitted attributes to set beside the model's own.
         """
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         X = learner._table(data.X, reset=data.earlier is None)
@@ -251,36 +244,29 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             earlier=None if data.earlier is None else data.earlier.runs,
         )
         table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
-        names = table.get("feature_names_in_")
-        model = StumpEnsemble(
-            members=tuple(map(member_of, runs)),
-            n_features=table["n_features_in_"],
-            classes=plain_labels(classes),
-            feature_names=None if names is None else tuple(map(str, names)),
-        )
         fitted = {
             "classes_": classes,
             "n_classes_": len(classes),
             "device_": route.place,
             "route_": route,
-            "model_": model,
+            "model_": _model_of(runs, classes, table),
             "_runs": runs,
             "_split": split,
             "_n_rounds": settings.n_rounds,
         }
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
-        self.__dict__ = kept | table | fitted | more  # at once: nothing is ever half new
+        self.__dict__ = kept | table | fitted  # at once: nothing is ever half new
 
 
 class AdaBoostClassifier(_StumpClassifier):
     """AdaBoost with exact decision stumps, for CPUs and GPUs, with the same model on all of them.
 
-    It can stand in for `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its
-    default. For two classes the boosting is the same, but the stump of each round is the one of
-    least weighted error, where scikit-learn's trees look for the purest leaves (Gini). Votes are
-    Freund and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's
-    weight, and the decision function is their plain sum. For more classes this one fits one binary
-    model per class against the rest; scikit-learn's uses SAMME.
+    It can replace `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its default.
+    For two classes the boosting is the same, but the stump of each round is the one of least
+    weighted error; scikit-learn's trees minimise the Gini impurity of the leaves. Votes are Freund
+    and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight,
+    and the decision function is their plain sum. For more classes this one fits one binary model
+    per class against the rest; scikit-learn's uses SAMME.
 
     Parameters
     ----------
@@ -292,16 +278,17 @@ class AdaBoostClassifier(_StumpClassifier):
     learning_rate : float
         Shrinks every vote; above 0.
     weak_learner : str
-        What a round may choose from: "stump", or "interval" for stumps and intervals, which say one
-        thing between two values of a feature and the opposite elsewhere. A warm start may go on
+        What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
+        one way between two values of a feature and the other way elsewhere. A warm start may go on
         with the other one.
     random_state : int, RandomState or None
-        For the split of early stopping, the one thing that is drawn.
+        Draws the samples that early stopping holds out; nothing else is random.
     device : str
-        Where to train: "auto" (where the data lives; host data on a GPU if CuPy works, otherwise
-        on the CPU), "cpu", "cuda", "cuda:1". The model does not depend on it.
+        Where to train: "auto" (where the data lie; a large table on the host goes to a GPU if
+        CuPy works and the kernels there can train on it), "cpu", "cuda", "cuda:1". The model does
+        not depend on it.
     n_iter_no_change : int or None
-        Early stopping: hold out a share of the samples and stop after so many rounds without a
+        Early stopping: hold out a share of the samples and stop after this many rounds without a
         lower error on them. The rounds after the best one are dropped.
     validation_fraction : float
         The share that is held out, stratified, if `n_iter_no_change` is given.
@@ -321,12 +308,12 @@ class AdaBoostClassifier(_StumpClassifier):
         depend on it.
     max_memory : int, str or None
         How many bytes a fit may take beside X, of the host's memory or, where it trains on a GPU,
-        of that: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free. What
-        does not fit is worked out or sent again when it is needed; the model does not depend on
-        it. Arrays on a GPU that its kernels do not train on (for intervals) do not keep to it.
+        of the GPU's: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free.
+        What does not fit is computed or sent again when it is needed; the model does not depend on
+        it. The reference scan keeps to it on the host only.
     block_bytes : int or None
-        How many bytes of temporaries the scan on arrays may take at once, where there are no
-        kernels; by default what suits the device.
+        How many bytes of temporaries the reference scan may take at once; by default what suits
+        the device.
 
     Attributes
     ----------
@@ -338,7 +325,7 @@ class AdaBoostClassifier(_StumpClassifier):
     route_ : Route
         Where and by which engine, and why; `str(route_)` says it in words.
     rounds_ : tuple of tuple of Round
-        For each member what its rounds did: errors, edges, votes, bounds.
+        For each member, the record of each of its rounds: error, edge, vote, bound.
     stop_reasons_ : tuple of str
         For each member why it ended; see `Boosting`, and "early".
     held_out_errors_ : tuple of tuple of float
@@ -564,6 +551,19 @@ class DecisionStumpClassifier(_StumpClassifier):
             raise AttributeError("there is no single stump: see model_.members")
         assert isinstance(stumps[0], Stump)
         return stumps[0]
+
+
+def _model_of(
+    runs: tuple[Run, ...], classes: np.ndarray, table: Mapping[str, Any]
+) -> StumpEnsemble:
+    """The model of some runs, for what was learnt from the table."""
+    names = table.get("feature_names_in_")
+    return StumpEnsemble(
+        members=tuple(map(member_of, runs)),
+        n_features=table["n_features_in_"],
+        classes=plain_labels(classes),
+        feature_names=None if names is None else tuple(map(str, names)),
+    )
 
 
 def _samples_of(X: Array, data: _Data) -> tuple[Samples, np.ndarray]:
