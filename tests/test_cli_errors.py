@@ -256,7 +256,7 @@ def test_a_full_disk_is_one_line(command):
 
 
 TELL_OF_ROUNDS = """
-from gpustump.boosting import Boosting
+from gpustump.boosting.rounds import Boosting
 step = Boosting.__next__
 def told(self):
     open("started", "w").close()
