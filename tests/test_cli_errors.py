@@ -99,7 +99,7 @@ TEXT_REFUSALS = {
     ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
     ("twice.csv", "label"): "two columns named 'label'; rename one of them",
-    ("table.txt", "label"): "the format is told by the ending, one of .csv",
+    ("table.txt", "label"): "the ending of a name tells the format, one of .csv",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
     ("plain.csv.gz", "label"): "plain.csv.gz is not an intact gzip file",
     ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
@@ -109,7 +109,7 @@ TEXT_REFUSALS = {
     ("table.csv", "same"): "the target 'same' is 'k' in every row",
     ("table.csv", "part"): "the target 'part' is empty",
     ("words.csv", "label"): "column 'w' cannot be used: it is text with 99 distinct values, more "
-    "than 64, such as 'w0', 'w1'. Leave out what is no feature with --drop w",
+    "than 64, such as 'w0', 'w1'. Leave it out with --drop w, or turn it into numbers",
     ("mostly.csv", "label"): "all are numbers but '?'",
     ("rare.csv", "label"): "0 occurs only once",
     ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
@@ -296,7 +296,7 @@ def test_out_of_memory_is_one_line(command, monkeypatch):
     def starving(*arguments, **options):
         raise MemoryError("Unable to allocate 3.2 TiB")
 
-    monkeypatch.setattr("gpustump.cli.task.learn", starving)
+    monkeypatch.setattr("gpustump.cli.input.training_data.learn_encoding", starving)
     message = command.refuses("train")
     assert message.startswith("not enough memory. Unable to allocate 3.2 TiB")
 
@@ -305,7 +305,7 @@ def test_a_bug_keeps_its_traceback(command, monkeypatch):
     def broken(*arguments, **options):
         raise ValueError("a mistake of ours")
 
-    monkeypatch.setattr("gpustump.cli.task.learn", broken)
+    monkeypatch.setattr("gpustump.cli.input.training_data.learn_encoding", broken)
     with pytest.raises(ValueError, match="a mistake of ours"):
         main(["train"])
 
@@ -323,13 +323,14 @@ def test_two_columns_of_one_name_are_refused_in_arrays_too(command):
     assert "two columns named 'u'" in command.refuses("train", "twice.npz", "--target", "y")
 
 
-def test_a_damaged_array_is_refused_though_it_is_only_mapped(command):
+def test_a_damaged_array_is_refused(command):
     X = np.random.default_rng(0).normal(size=(60, 2))
     np.savez("damaged.npz", X=X, y=(X[:, 0] > 0).astype(int))
     content = bytearray(Path("damaged.npz").read_bytes())
     content[content.index(X.tobytes()) + 100] ^= 1
     Path("damaged.npz").write_bytes(content)
-    assert "is damaged" in command.refuses("train", "damaged.npz", "--target", "y")
+    message = command.refuses("train", "damaged.npz", "--target", "y")
+    assert message == "damaged.npz is not an intact NumPy file: Bad CRC-32 for file 'X.npy'."
 
 
 def test_integers_of_more_than_64_bits_are_no_labels(command):

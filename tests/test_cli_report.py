@@ -152,7 +152,7 @@ def test_what_is_known_is_printed_though_the_page_cannot_be_written(command, mon
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpustump.cli.train.whole_file", full)
+    monkeypatch.setattr("gpustump.cli.commands.train.whole_file", full)
     outcome = command("train", "--rounds", 3, "--report", "report.html")
     assert outcome.code == 2
     assert "held-out accuracy" in outcome.out
@@ -218,7 +218,7 @@ def test_names_from_the_data_are_text_and_never_markup(command):
 
 
 def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(command, monkeypatch):
-    monkeypatch.setattr("gpustump.cli.report_page.MOST_ROWS", 100)
+    monkeypatch.setattr("gpustump.cli.output.html_report.MOST_ROWS", 100)
     command.succeeds("train", "--rounds", 5, "--report", "report.html", "--quiet")
     assert (
         "the pictures show 100 of those trained on, and of those held out, at most" in page().text
@@ -231,7 +231,7 @@ def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(command,
         (("--report", "report.txt"), "--report: 'report.txt' must end in .html or .htm"),
         (("--report", "no/report.html"), "does not exist"),
         (("--report", "both.html", "-o", "both.html"), "--report and --output both name both.html"),
-        (("--report", "mine.html"), "mine.html is there and not a report of gpustump"),
+        (("--report", "mine.html"), "mine.html exists and is not a report of gpustump"),
         (("--report", ""), "--report: '' must end in .html"),
     ],
 )
@@ -340,7 +340,7 @@ def test_inspect_with_data_says_what_features_contribute_there(command):
         (("--plot", "model.json"), "must end in"),
         (("--plot", "no/page.png"), "does not exist"),
         (("--data", "none.csv"), "No such file"),
-        (("--plot", "table.png"), "table.png is there and not a png picture"),
+        (("--plot", "table.png"), "table.png exists and is not a png picture"),
     ],
 )
 def test_a_picture_that_cannot_be_drawn_is_refused(command, arguments, message):
@@ -358,18 +358,22 @@ def test_a_picture_does_not_say_when_it_was_made(command):
 
 def test_pictures_call_features_what_the_rules_call_them(command):
     polars = pytest.importorskip("polars")
-    from gpustump.cli.applied import loaded, names_in_pictures
+    from gpustump.cli.input.model_input import load_model
 
     X = np.random.default_rng(1).normal(size=(60, 3))
     np.save("first.npy", np.column_stack([X[:, 1] > 0, X]))
     command.succeeds("train", "first.npy", "--target", 0, "--rounds", 3, "--quiet")
-    assert names_in_pictures(*loaded("model.json")) == ("column 1", "column 2", "column 3")
+    assert load_model("model.json").encoding.names_with_units == (
+        "column 1",
+        "column 2",
+        "column 3",
+    )
     assert "column 2 <= " in command.succeeds("inspect", "model.json").out
     days = polars.date_range(polars.date(2020, 1, 1), polars.date(2020, 2, 29), eager=True)
     frame = polars.DataFrame({"day": days, "x": X[:, 0], "y": np.arange(60) > 20})
     frame.write_parquet("days.parquet")
     command.succeeds("train", "days.parquet", "--target", "y", "--quiet")
-    assert names_in_pictures(*loaded("model.json")) == ("day, days since 1970-01-01", "x")
+    assert load_model("model.json").encoding.names_with_units == ("day, days since 1970-01-01", "x")
 
 
 def test_inspect_shows_intervals_as_rules(command):
