@@ -55,7 +55,7 @@ def check_result_file(path: str, *, inputs: tuple[str | None, ...]) -> None:
         return
     if not path.lower().endswith(ENDINGS):
         raise InputError(
-            f"--output: {path} must end in {', '.join(ENDINGS)}, which tells the format; "
+            f"--output: {path} must end in .csv, .parquet or .npz, which tells the format; "
             "- is CSV on standard output."
         )
     check_output(OutputFile("--output", path), inputs=inputs)
