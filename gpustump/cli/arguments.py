@@ -19,14 +19,14 @@ DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
 
 TRAIN_TEXT = """\
 Train boosted decision stumps (AdaBoost) on a table, judge the model on held-out rows, and write it.
-Without DATA, scikit-learn's breast-cancer data is used, so you can try:
+Without DATA, scikit-learn's breast-cancer data is used, so this command works at once:
 
   gpustump train
 """
 
 TABLES_TEXT = """\
 tables:
-  .csv .tsv .parquet  read through polars (pip install 'gpustump[cli]'). In text files, the words
+  .csv .tsv .parquet  read with polars (pip install 'gpustump[cli]'). In text files, the words
                       NA, N/A, NaN, null and None and empty fields are missing values.
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
                       from 0; --target -1 is the last one (several: --drop=-1,-2).
@@ -43,7 +43,7 @@ columns that are not numbers:
   time, duration      seconds
   text, categories    up to {limit} distinct values: one feature for each value, named
                       column=value, 1 in rows with this value, 0 in others. A column with more
-                      values, or of another type, is refused by name: --drop it.
+                      values, or of another type, is refused; leave it out with --drop.
   missing values      NaN. A stump has a vote of its own for them.
 
 the target:
@@ -116,9 +116,13 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     texts = {
         "train": ("train a model on a table", TRAIN_TEXT, TABLES_TEXT + "\n" + COLUMNS_TEXT),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
-        "explain": ("each feature's contribution to each row's score", EXPLAIN_TEXT, TABLES_TEXT),
+        "explain": (
+            "write each feature's contribution to each row's score",
+            EXPLAIN_TEXT,
+            TABLES_TEXT,
+        ),
         "inspect": ("show a model as rules, and as a picture", INSPECT_TEXT, None),
-        "devices": ("devices, libraries and engines, and why some cannot be used", None, None),
+        "devices": ("list devices, libraries and engines, and why some cannot be used", None, None),
     }
     parsers = {
         name: commands.add_parser(
@@ -151,49 +155,61 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="columns to leave out; may be given several times",
     )
     add("--drop-missing-target", action="store_true", help="leave out rows without a target")
-    add("--rounds", metavar="N", type=_whole(1), default=100, help="most rounds to make (100)")
+    add(
+        "--rounds",
+        metavar="N",
+        type=_whole(1),
+        default=100,
+        help="most rounds to make (default: 100)",
+    )
     add(
         "--learning-rate",
         metavar="R",
         type=_positive,
         default=1.0,
-        help="factor of all votes (1.0)",
+        help="factor of all votes (default: 1.0)",
     )
     add(
         "--weak-learner",
         metavar="KIND",
         type=_weak_learner,
         default="stump",
-        help="stump (one threshold), or interval (two thresholds) (stump)",
+        help="stump: one threshold; interval: two (default: stump)",
     )
     add(
         "--test-size",
         metavar="SHARE",
         type=_share,
         default=0.2,
-        help="share of the rows held out to judge the model, stratified; 0 for none (0.2)",
+        help="share of the rows held out to judge the model, stratified; 0 for none (default: 0.2)",
     )
     add(
         "--seed",
         metavar="N",
         type=_whole(0, 2**32 - 1),
         default=0,
-        help="for the choice of held-out rows (0)",
+        help="for the choice of held-out rows (default: 0)",
     )
     add(
         "--device",
         type=_device,
         default="auto",
-        help="auto, cpu, cuda or cuda:N; `gpustump devices` says what auto does (auto)",
+        help="auto, cpu, cuda or cuda:N; `gpustump devices` says what auto does (default: auto)",
     )
     _add_resources(parser)
     how_much = parser.add_mutually_exclusive_group()
     how_much.add_argument("--quiet", action="store_true", help="print errors only")
     how_much.add_argument(
-        "--verbose", action="store_true", help="print which engine trained the model, and why, too"
+        "--verbose", action="store_true", help="also print which engine trained the model, and why"
     )
     add("--force", action="store_true", help="replace OUT and FILE.html even if of another kind")
-    add("-o", "--output", metavar="OUT", default="model.json", help="model file (model.json)")
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        default="model.json",
+        help="model file (default: model.json)",
+    )
     add(
         "--report",
         metavar="FILE.html",
@@ -225,19 +241,21 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_resources(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", metavar="N", type=_whole(1), help="threads on the CPU (all)")
+    parser.add_argument(
+        "--jobs", metavar="N", type=_whole(1), help="threads on the CPU (default: all)"
+    )
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
         type=_size,
-        help="memory for training, without the table, such as 500MB or 2GiB (no limit)",
+        help="memory for training, without the table, such as 500MB or 2GiB (default: no limit)",
     )
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model file")
     parser.add_argument(
-        "--rounds", metavar="N", type=_whole(0), default=20, help="most rules to show (20)"
+        "--rounds", metavar="N", type=_whole(0), default=20, help="most rules to show (default: 20)"
     )
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the model; FILE ends in .png, .svg or .pdf"
