@@ -87,7 +87,7 @@ def test_with_more_classes_columns_are_named_by_class_and_feature(command, wine)
 
 def test_large_tables_are_written_in_blocks_without_a_seam(command, cancer, monkeypatch):
     command.succeeds("explain", "model.json", "table.npy", "-o", "whole.csv")
-    monkeypatch.setattr("gpustump.cli.columns_file.CELLS", 1000)
+    monkeypatch.setattr("gpustump.cli.output.result_file.BLOCK_CELLS", 1000)
     command.succeeds("explain", "model.json", "table.npy", "-o", "parts.csv")
     files = command.files()
     assert files["whole.csv"] == files["parts.csv"]
@@ -105,11 +105,11 @@ def test_names_that_meet_are_told_apart(command):
 
 
 def test_a_name_that_is_taken_is_never_made():
-    from gpustump.cli.explain import _distinct
+    from gpustump.cli.commands.explain import _made_different
 
-    assert _distinct(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
-    assert _distinct(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
-    assert _distinct(["b", "c"]) == ["b", "c"]
+    assert _made_different(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
+    assert _made_different(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
+    assert _made_different(["b", "c"]) == ["b", "c"]
 
 
 def test_what_cannot_be_explained_is_refused(command, cancer):
@@ -117,7 +117,7 @@ def test_what_cannot_be_explained_is_refused(command, cancer):
     for data, output, message in (
         ("table.npy", "x.txt", "must end in .csv"),
         ("table.npy", "no/out.csv", "does not exist"),
-        ("narrow.npy", "out.csv", "has 4 columns, but the model wants its 30"),
+        ("narrow.npy", "out.csv", "has 4 columns, but the model needs its 30"),
         ("none.csv", "out.csv", "No such file"),
     ):
         assert message in command.refuses("explain", "model.json", data, "-o", output)

@@ -10,6 +10,7 @@ import pytest
 from command import command_fixture  # noqa: F401
 
 from gpustump import Member, Stump, StumpEnsemble, devices
+from gpustump.arrays.devices import Device
 
 
 def saved(stumps: list[Stump], **options) -> StumpEnsemble:
@@ -27,41 +28,15 @@ def test_stumps_read_as_rules_in_the_models_own_names(command):
         feature_names=("mean radius", "area", "age"),
     )
     lines = command.succeeds("inspect", "model.json").out.splitlines()
-    assert [line.split() for line in lines[6:10]] == [
-        ["rule", "missing", "vote", "error"],
-        [
-            "1.",
-            "mean",
-            "radius",
-            "<=",
-            "16.8",
-            "->",
-            "malignant,",
-            "else",
-            "benign",
-            "benign",
-            "1.000",
-            "0.077",
-        ],
-        [
-            "2.",
-            "age",
-            "<=",
-            "-0.25",
-            "->",
-            "benign,",
-            "else",
-            "malignant",
-            "malignant",
-            "0.500",
-            "0.300",
-        ],
-        ["3.", "always", "malignant", "malignant", "0.333", "0.400"],
-    ]
-    assert [line.split() for line in lines[11:]] == [
-        ["feature", "votes", "stumps"],
-        ["mean", "radius", "66.7%", "1"],
-        ["age", "33.3%", "1"],
+    assert [" ".join(line.split()) for line in lines[6:]] == [
+        "rule missing vote error",
+        "1. mean radius <= 16.8 -> malignant, else benign benign 1.000 0.077",
+        "2. age <= -0.25 -> benign, else malignant malignant 0.500 0.300",
+        "3. always malignant malignant 0.333 0.400",
+        "",
+        "feature votes stumps",
+        "mean radius 66.7% 1",
+        "age 33.3% 1",
     ]
     assert lines[1].split() == ["classes", "benign,", "malignant"]
     assert lines[4].split() == ["digest", model.digest()]
@@ -123,7 +98,7 @@ def test_encoded_columns_read_as_they_were_written(command):
     }
     for rule, is_b in rules.items():
         labels = ["b" if b else "a" for b in is_b]
-        labels[0] = "a" if labels[0] == "b" else "b"  # or one stump would say it all
+        labels[0] = "a" if labels[0] == "b" else "b"  # or one stump would have no error
         frame.with_columns(label=polars.Series(labels)).write_parquet("table.parquet")
         command.succeeds(
             *("train", "table.parquet", "--target", "label", "--test-size", 0, "--quiet")
@@ -134,10 +109,76 @@ def test_encoded_columns_read_as_they_were_written(command):
     assert days[29] <= day < days[30]
 
 
-def test_devices_are_those_of_the_library(command):
-    header, *lines = command.succeeds("devices").out.splitlines()
+def blocks(command) -> list[list[str]]:
+    """The parts of what `gpustump devices` prints: devices, engines, the automatic choice, more."""
+    return [part.splitlines() for part in command.succeeds("devices").out.split("\n\n")]
+
+
+@pytest.fixture
+def few_devices(monkeypatch):
+    """Two devices in place of this machine's, which take seconds to try."""
+    found = (
+        Device("cpu", "numpy", "2.1", True, "trains host data"),
+        Device("cuda", "cupy", None, False, "CuPy is not installed"),
+    )
+    monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: found)
+    return found
+
+
+def test_devices_are_those_of_the_library(command, monkeypatch):
+    found = devices()
+    monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: found)
+    header, *lines = blocks(command)[0]
     assert header.split() == ["device", "library", "version", "usable"]
-    assert len(lines) == len(devices())
-    for line, device in zip(lines, devices(), strict=True):
+    assert len(lines) == len(found)
+    for line, device in zip(lines, found, strict=True):
         assert line.split()[:2] == [device.name, device.library]
         assert line.split()[3] == ("yes" if device.usable else "no")
+        assert line.endswith(device.detail)
+
+
+@pytest.mark.parametrize("problem", [None, "CuPy is not installed", "no kernels for it"])
+def test_every_engine_is_listed_with_what_keeps_it_from_training(
+    command, few_devices, monkeypatch, problem
+):
+    monkeypatch.setattr("gpustump.engines.route.why_not_on_gpu", lambda task: problem)
+    header, *lines = blocks(command)[1]
+    assert header.split() == ["engine", "device", "usable"]
+    assert [line.split()[0] for line in lines] == ["reference", "direct", "coded", "cuda"]
+    assert lines[0].split()[2] == "yes"
+    cuda = lines[3]
+    assert cuda.split()[1:3] == ["cuda", "yes" if problem is None else "no"]
+    if problem == "CuPy is not installed":  # as the list of devices says already
+        assert cuda.endswith("no usable GPU; the list of devices says why")
+    elif problem is not None:
+        assert cuda.endswith(problem)
+
+
+def test_without_numba_the_engines_that_need_it_say_so(command, few_devices, monkeypatch):
+    monkeypatch.setattr("gpustump.engines.cpu.engine.importlib.util.find_spec", lambda name: None)
+    for line in blocks(command)[1][2:4]:
+        assert line.split()[2] == "no"
+        assert "Numba is not installed: pip install 'gpustump[cpu]'" in line
+
+
+@pytest.mark.parametrize("problem", [None, "CuPy is not installed"])
+def test_devices_says_what_auto_does_with_tables_of_either_size(
+    command, few_devices, monkeypatch, problem
+):
+    monkeypatch.setattr("gpustump.engines.route.why_not_on_gpu", lambda task: problem)
+    text = " ".join(blocks(command)[2])
+    size = "tables of 1 048 576 or more values (rows x columns)"
+    if problem is None:
+        assert text.startswith(f"--device auto: {size} train on a GPU, smaller ones on the CPU.")
+        assert "--weak-learner interval: on the CPU; the CUDA kernels know stumps only" in text
+    else:
+        assert text.startswith("--device auto: all tables train on the CPU here.")
+        assert size in text
+
+
+def test_devices_tells_of_the_variable_that_chooses_the_engine(command, few_devices, monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "direct")
+    assert blocks(command)[3] == ["The environment variable GPUSTUMP_KERNELS asks for 'direct'."]
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "fast")
+    message = command.refuses("devices")
+    assert message.startswith("GPUSTUMP_KERNELS must be one of auto, reference,")

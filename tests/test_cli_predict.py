@@ -186,7 +186,7 @@ def test_arrays_without_names_are_taken_by_position(command):
             assert np.array_equal(arrays["prediction"], model.predict(wanted))
     message = command.refuses("predict", "model.json", "other.npy", "-o", "new.npz")
     assert message.startswith(
-        "other.npy has 3 columns, but the model wants its 2, or all 5 of the training table"
+        "other.npy has 3 columns, but the model needs its 2, or all 5 of the training table"
     )
 
 

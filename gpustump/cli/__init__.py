@@ -1,11 +1,17 @@
 """The command line: `gpustump train | predict | explain | inspect | devices`.
 
-This file turns what happens into an exit code: 0 if all went well; 2 and one line on stderr for
-whatever the user can mend; 130 after Ctrl-C; 141 if whoever read the output has gone away. What is
-left over is a bug in this package, and its traceback is shown.
+This file turns the outcome of a command into an exit code: 0 for success; 2, with one line on
+stderr, for an error that the user can mend; 130 after Ctrl-C; 141 if the reader of the output is
+gone. Any other error is a bug in this package, and its traceback is shown.
 
-Only the parser is imported here; each command fetches what it needs, so that `gpustump --help`
-answers at once and broken or missing optional libraries are met by those alone who use them.
+    arguments   the commands and their options
+    commands/   one file for each command
+    input/      from data files to what a model takes
+    output/     what the commands print and write
+    errors, wording   messages in one line; names, values and counts in words
+
+Only the parser is imported here. Each command imports what it needs, so that `gpustump --help` is
+quick, and a broken or missing optional library only concerns the commands that use it.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ import sys
 from collections.abc import Sequence
 
 from gpustump.cli.arguments import parse
-from gpustump.cli.errors import explained
+from gpustump.cli.errors import message_of
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -30,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the program's name; those of the process if not given.
+        The arguments after the program's name; by default those of the process.
 
     Returns
     -------
@@ -38,10 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed from the start, `>&-`: nobody wants to read
+        if getattr(sys, name) is None:  # closed by the shell, `>&-`
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # a test's own stream may not know how
+        with contextlib.suppress(AttributeError):  # a stream of a test may lack it
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         return _run(sys.argv[1:] if argv is None else argv)
@@ -52,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_output()
         return READER_GONE
     except Exception as error:
-        message = explained(error)
+        message = message_of(error)
         if message is None:
             raise
         print(f"gpustump: error: {message}", file=sys.stderr)
@@ -62,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _abandon_output() -> None:
-    """Let what stdout could not take disappear; Python would try again at exit, and complain."""
+    """Discard what stdout could not take; otherwise Python would try again, and fail, at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -72,11 +78,11 @@ def _abandon_output() -> None:
 def _run(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
-        command = importlib.import_module(f"gpustump.cli.{arguments.command}")
+        command = importlib.import_module(f"gpustump.cli.commands.{arguments.command}")
         command.run(arguments)
-    except SystemExit as leaving:  # argparse, after --help and --version
-        return int(leaving.code or 0)
+    except SystemExit as ending:  # argparse, after --help and --version
+        return int(ending.code or 0)
     finally:
         if sys.exc_info()[0] is not KeyboardInterrupt:
-            sys.stdout.flush()  # here, where a full disk or a closed pipe can still be reported
+            sys.stdout.flush()  # now, as an error can still be reported
     return 0

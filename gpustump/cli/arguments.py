@@ -1,7 +1,7 @@
-"""The commands and their options, as argparse knows them.
+"""The commands and their options.
 
-A wrong option is refused in one line that points to the command's --help. Only numbers that mean
-something come through, so that no hour of training ends in a complaint about --test-size.
+A wrong option is refused in one line that points to the command's --help. Numbers are checked here,
+so that no error about --test-size comes after an hour of training.
 """
 
 from __future__ import annotations
@@ -12,26 +12,28 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from gpustump import __version__
-from gpustump.cli.errors import InputError, quoted, suggestion
+from gpustump.cli.errors import InputError
+from gpustump.cli.wording import quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
 
 TRAIN_TEXT = """\
-Train boosted decision stumps (AdaBoost) on a table, report on held-out rows, and write the model.
-Without DATA, scikit-learn's breast-cancer data is used, so this works at once:
+Train boosted decision stumps (AdaBoost) on a table, judge the model on held-out rows, and write it.
+Without DATA, scikit-learn's breast-cancer data is used, so this command works at once:
 
   gpustump train
 """
 
 TABLES_TEXT = """\
 tables:
-  .csv .tsv .parquet  read through polars (pip install 'gpustump[cli]'). In text files, the words
+  .csv .tsv .parquet  read with polars (pip install 'gpustump[cli]'). In text files, the words
                       NA, N/A, NaN, null and None and empty fields are missing values.
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
                       from 0; --target -1 is the last one (several: --drop=-1,-2).
   .npz                --target is the array that holds the labels. The table is the array X, or
                       the only two-dimensional one; an array 'names' or 'feature_names' gives
-                      column names. Uncompressed arrays are memory-mapped.
+                      column names. All arrays are loaded; save a table that is larger than the
+                      memory as .npy.
 """
 
 COLUMNS_TEXT = """\
@@ -39,10 +41,10 @@ columns that are not numbers:
   boolean             0 and 1
   date, datetime      days, or seconds, since 1970-01-01
   time, duration      seconds
-  text, categories    up to {limit} distinct values: one feature a value, named column=value, 1
-                      where it is equal, 0 elsewhere. With more values, or of any other type,
-                      the column is refused by name: --drop it.
-  missing values      NaN. A stump sends them to a side of their own.
+  text, categories    up to {limit} distinct values: one feature for each value, named
+                      column=value, 1 in rows with this value, 0 in others. A column with more
+                      values, or of another type, is refused; leave it out with --drop.
+  missing values      NaN. A stump has a vote of its own for them.
 
 the target:
   text, booleans, integers, or floats with whole values. Rows without a target are refused, unless
@@ -50,29 +52,29 @@ the target:
 """
 
 PREDICT_TEXT = """\
-Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name,
-or by position where there are no names; others, such as the target, are ignored. The columns of
+Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name, or
+by position if there are no names; other columns, such as the target, are ignored. The columns of
 OUT are `prediction` and, for each class, `P(label)`.
 """
 
 EXPLAIN_TEXT = """\
-Say why a model scores each row of a table as it does: write every feature's contribution. The
-columns of OUT are the features, `(intercept)` and `(score)`, their sum, exactly. It is positive
-where the second class is predicted; with more than two classes there is one set of columns for each
-class, named `label: column`. In .npz, `contributions` holds all but the score.
+Write the contribution of each feature to the model's score of each row of a table. The columns of
+OUT are the features, `(intercept)` and `(score)`, which is exactly their sum. The score is positive
+if the second class is predicted. With more than two classes there is a set of columns for each
+class, named `label: column`. In .npz, the array `contributions` holds all columns but the score.
 """
 
 INSPECT_TEXT = """\
-Show a model's stumps as rules, in the order of boosting, and which features have the votes. With
---plot, draw it on one page: what each feature adds to the score, and what the rounds did.
+Show a model's stumps as rules, in the order of the rounds, and each feature's share of the votes.
+With --plot, draw the model on one page: what each feature adds to the score, and the rounds.
 """
 
 CATEGORY_LIMIT = 64
-"""Most distinct values of a text column that are turned into features."""
+"""A text column with more distinct values is refused."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one line."""
+    """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see {self.prog} --help)")
@@ -86,7 +88,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     InputError
         If they are wrong.
     SystemExit
-        After --help and --version.
+        After --help or --version.
     """
     parser, commands = _parsers()
     if not argv:
@@ -114,9 +116,13 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     texts = {
         "train": ("train a model on a table", TRAIN_TEXT, TABLES_TEXT + "\n" + COLUMNS_TEXT),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
-        "explain": ("each feature's part in each row's score", EXPLAIN_TEXT, TABLES_TEXT),
+        "explain": (
+            "write each feature's contribution to each row's score",
+            EXPLAIN_TEXT,
+            TABLES_TEXT,
+        ),
         "inspect": ("show a model as rules, and as a picture", INSPECT_TEXT, None),
-        "devices": ("what can be used here, and why the rest cannot", None, None),
+        "devices": ("list devices, libraries and engines, and why some cannot be used", None, None),
     }
     parsers = {
         name: commands.add_parser(
@@ -149,32 +155,65 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="columns to leave out; may be given several times",
     )
     add("--drop-missing-target", action="store_true", help="leave out rows without a target")
-    add("--rounds", metavar="N", type=_whole(1), default=100, help="stumps at most (100)")
-    add("--learning-rate", metavar="R", type=_positive, default=1.0, help="shrinks votes (1.0)")
+    add(
+        "--rounds",
+        metavar="N",
+        type=_whole(1),
+        default=100,
+        help="most rounds to make (default: 100)",
+    )
+    add(
+        "--learning-rate",
+        metavar="R",
+        type=_positive,
+        default=1.0,
+        help="factor of all votes (default: 1.0)",
+    )
     add(
         "--weak-learner",
         metavar="KIND",
         type=_weak_learner,
         default="stump",
-        help="stump, or interval, which asks whether a value lies between two (stump)",
+        help="stump: one threshold; interval: two (default: stump)",
     )
     add(
         "--test-size",
         metavar="SHARE",
         type=_share,
         default=0.2,
-        help="share of the rows held out to judge the model, stratified; 0 for none (0.2)",
+        help="share of the rows held out to judge the model, stratified; 0 for none (default: 0.2)",
     )
-    add("--seed", metavar="N", type=_whole(0, 2**32 - 1), default=0, help="of that choice (0)")
-    add("--device", type=_device, default="auto", help="auto, cpu, cuda or cuda:N (auto)")
+    add(
+        "--seed",
+        metavar="N",
+        type=_whole(0, 2**32 - 1),
+        default=0,
+        help="for the choice of held-out rows (default: 0)",
+    )
+    add(
+        "--device",
+        type=_device,
+        default="auto",
+        help="auto, cpu, cuda or cuda:N; `gpustump devices` says what auto does (default: auto)",
+    )
     _add_resources(parser)
-    add("--quiet", action="store_true", help="print nothing, unless something is wrong")
-    add("--force", action="store_true", help="replace OUT and FILE.html whatever they are")
-    add("-o", "--output", metavar="OUT", default="model.json", help="model file (model.json)")
+    how_much = parser.add_mutually_exclusive_group()
+    how_much.add_argument("--quiet", action="store_true", help="print errors only")
+    how_much.add_argument(
+        "--verbose", action="store_true", help="also print which engine trained the model, and why"
+    )
+    add("--force", action="store_true", help="replace OUT and FILE.html even if of another kind")
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        default="model.json",
+        help="model file (default: model.json)",
+    )
     add(
         "--report",
         metavar="FILE.html",
-        help="write a page with the figures of this report, and pictures of the model, too",
+        help="also write a page with the summary, and pictures of the model",
     )
 
 
@@ -203,20 +242,20 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 def _add_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", metavar="N", type=_whole(1), help="threads on the CPU (all that there are)"
+        "--jobs", metavar="N", type=_whole(1), help="threads on the CPU (default: all)"
     )
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
         type=_size,
-        help="what training may take beside the table, such as 500MB or 2GiB (no limit)",
+        help="memory for training, without the table, such as 500MB or 2GiB (default: no limit)",
     )
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model file")
     parser.add_argument(
-        "--rounds", metavar="N", type=_whole(0), default=20, help="rules to show, at most (20)"
+        "--rounds", metavar="N", type=_whole(0), default=20, help="most rules to show (default: 20)"
     )
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the model; FILE ends in .png, .svg or .pdf"
@@ -224,7 +263,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DATA",
-        help="a table: show which features matter there and, with --plot, where its values lie",
+        help="a table: show contributions in it and, with --plot, where its values are",
     )
 
 
@@ -235,9 +274,9 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
         except ValueError:
             value = None
         if value is None or not least <= value <= most:
-            upto = "" if most == math.inf else f" and at most {most}"
+            at_most = "" if most == math.inf else f" and at most {most}"
             raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {least}{upto}; got {quoted(text)}"
+                f"must be a whole number of at least {least}{at_most}; got {quoted(text)}"
             )
         return value
 

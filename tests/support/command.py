@@ -1,4 +1,4 @@
-"""Running the command line: in this process, for speed, or as users run it."""
+"""Run the command line: in this process, which is fast, or as a process of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Outcome:
     err: str
 
     def row(self, name: str) -> str:
-        """What a report says behind a name."""
+        """The value beside a name in the summary."""
         (found,) = (line for line in self.out.splitlines() if line.startswith(f"{name}  "))
         return found.removeprefix(name).strip()
 
@@ -43,7 +43,7 @@ class Command:
         return outcome
 
     def refuses(self, *arguments: object) -> str:
-        """The one line that it says; nothing may have been printed or written."""
+        """The message of a refusal; nothing else may be printed, and no file written."""
         before = self.files()
         outcome = self(*arguments)
         assert self.files() == before
@@ -54,7 +54,7 @@ class Command:
 
 
 def refusal(outcome: Outcome) -> str:
-    """The message of a refusal, which is one line on stderr and nothing else."""
+    """The message of a refusal: one line on stderr, and nothing on stdout."""
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("gpustump: error: ")
     assert outcome.err.count("\n") == 1

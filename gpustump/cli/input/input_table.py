@@ -1,8 +1,8 @@
-"""A data file as named columns, whatever its format.
+"""The table in a data file as named columns, whatever the file's format.
 
-The formats have a file each, `frames` (CSV, Parquet) and `numpy_files` (NPY, NPZ). The stages that
-follow see a `Table`: columns in order, each of some kind, and the whole as one array where the
-file holds it as one, so that a memory-mapped table is never copied without need.
+Each family of formats has a file of its own: `polars_files` (CSV, Parquet) and `numpy_files` (NPY,
+NPZ). All later stages see an `InputTable`: columns in order, each of some kind. Where the file
+holds one array, the table keeps it, so that a memory-mapped array is not copied without need.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
-from gpustump.cli.errors import InputError, counted, listed, quoted, suggestion
+from gpustump.cli.errors import InputError
+from gpustump.cli.wording import counted, listed, quoted, suggestion
 
 NUMERIC = ("number", "boolean")
 TEMPORAL = ("date", "datetime", "time", "duration")
@@ -30,8 +31,8 @@ class Column(Protocol):
     ----------
     name : str
     kind : str
-        One of `USABLE`, where "empty" has no value at all; otherwise the file's own word for a
-        type that is of no use here.
+        One of `USABLE`, where "empty" means without any value; otherwise the file's own word for
+        a type that cannot be used here.
     """
 
     @property
@@ -59,8 +60,8 @@ class Column(Protocol):
     def labels(self) -> np.ndarray:
         """The values as they are (n_rows,): text, bool, int or float; none may be missing."""
 
-    def kept(self, rows: np.ndarray) -> Column:
-        """The column with only those rows where a mask is true."""
+    def with_rows(self, mask: np.ndarray) -> Column:
+        """The column in those rows where a mask is true."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,12 @@ class ArrayColumn:
     def labels(self) -> np.ndarray:
         return self.values
 
-    def kept(self, rows: np.ndarray) -> ArrayColumn:
-        return ArrayColumn(self.name, self.values[rows])
+    def with_rows(self, mask: np.ndarray) -> ArrayColumn:
+        return ArrayColumn(self.name, self.values[mask])
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """What a data file holds.
 
     Attributes
@@ -114,11 +115,11 @@ class Table:
     columns : tuple of Column
     n_rows : int
     named : bool
-        Whether the columns have names of their own; if not, their index serves.
+        Whether the columns have names; if not, they are named by their index.
     matrix : ndarray (n_rows, n_columns), or None
-        The columns side by side, if the file holds them so.
-    beside : mapping of str to ArrayColumn
-        Vectors that the file holds beside the table (.npz).
+        All columns as one array, if the file holds one.
+    vectors : mapping of str to ArrayColumn
+        Vectors that the file holds beside the table (.npz), such as labels.
     """
 
     source: str
@@ -126,7 +127,7 @@ class Table:
     n_rows: int
     named: bool = True
     matrix: np.ndarray | None = None
-    beside: Mapping[str, ArrayColumn] = field(default_factory=dict)
+    vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -138,73 +139,86 @@ class Table:
         Raises
         ------
         InputError
-            If there is none; the message lists those there are.
+            If there is no such column; the message lists the columns.
         """
         names = self.names
         if self.named and name in names:
             return names.index(name)
         if self.matrix is None or not re.fullmatch(r"-?\d+", name):
-            there = f"it has {listed(names)}" if self.named else self._indices()
-            close = suggestion(name, [*names, *self.beside])
+            found = f"it has {listed(names)}" if self.named else self._indices()
+            hint = suggestion(name, [*names, *self.vectors])
             raise InputError(
-                f"{option}: {self.source} has no column {quoted(name)}; {there}.{close}"
+                f"{option}: {self.source} has no column {quoted(name)}; {found}.{hint}"
             )
         index = int(name)
         if not -len(names) <= index < len(names):
             raise InputError(f"{option}: {self.source} has no column {name}; {self._indices()}.")
         return index % len(names)
 
-    def taken(self, name: str, option: str) -> tuple[Column, int | None]:
-        """The column that an option names, and its position in the table, None if beside it."""
-        if name in self.beside:
-            column = self.beside[name]
-            if len(column.values) != self.n_rows:
+    def column_or_vector(self, name: str, option: str) -> tuple[Column, int | None]:
+        """What an option names, and its position among the columns; None for a vector.
+
+        Raises
+        ------
+        InputError
+            If there is nothing of that name, or a vector does not fit the table.
+        """
+        if name in self.vectors:
+            vector = self.vectors[name]
+            if len(vector.values) != self.n_rows:
                 raise InputError(
                     f"{option}: the array {quoted(name)} of {self.source} has "
-                    f"{len(column.values)} values, but the table has {counted(self.n_rows, 'row')}."
+                    f"{len(vector.values)} values, but the table has {counted(self.n_rows, 'row')}."
                 )
-            return column, None
-        if self.beside and not (self.named and name in self.names):
-            close = suggestion(name, list(self.beside))
+            return vector, None
+        if self.vectors and not (self.named and name in self.names):
+            hint = suggestion(name, list(self.vectors))
             raise InputError(
                 f"{option}: {self.source} has no array {quoted(name)} beside its table; it has "
-                f"{listed(self.beside)}.{close}"
+                f"{listed(self.vectors)}.{hint}"
             )
         position = self.position(name, option)
         return self.columns[position], position
 
-    def kept(self, rows: np.ndarray) -> Table:
-        """The table with only those rows where a mask is true."""
-        n_rows = int(np.count_nonzero(rows))
-        beside = {
-            name: column.kept(rows)
-            for name, column in self.beside.items()
-            if len(column.values) == self.n_rows
+    def with_rows(self, mask: np.ndarray) -> InputTable:
+        """The table with those rows where a mask is true."""
+        vectors = {
+            name: vector.with_rows(mask)
+            for name, vector in self.vectors.items()
+            if len(vector.values) == self.n_rows
         }
         if self.matrix is not None:
-            kept = of_matrix(self.source, self.matrix[rows], self.names if self.named else None)
-            return replace(kept, beside=beside)
-        columns = tuple(column.kept(rows) for column in self.columns)
-        return replace(self, columns=columns, n_rows=n_rows, beside=beside)
+            names = self.names if self.named else None
+            return table_of(self.source, self.matrix[mask], names, vectors)
+        columns = tuple(column.with_rows(mask) for column in self.columns)
+        n_rows = int(np.count_nonzero(mask))
+        return replace(self, columns=columns, n_rows=n_rows, vectors=vectors)
 
     def _indices(self) -> str:
         last = len(self.columns) - 1
         return f"its {last + 1} columns are named by their index, 0 to {last} or -1 to -{last + 1}"
 
 
-def check_distinct(path: str, names: Collection[str]) -> None:
-    """Refuse a name given to two columns: which of them is meant?"""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"{path} has two columns named {quoted(twice[0])}; rename one of them.")
+def check_column_names(source: str, names: Collection[str]) -> None:
+    """Refuse two columns of one name: an option could not tell them apart.
+
+    Raises
+    ------
+    InputError
+    """
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{source} has two columns named {quoted(repeated[0])}; rename one of them."
+        )
 
 
-def of_matrix(
+def table_of(
     source: str,
     matrix: np.ndarray,
     names: Collection[str] | None,
-    beside: Mapping[str, ArrayColumn] | None = None,
-) -> Table:
+    vectors: Mapping[str, ArrayColumn] | None = None,
+) -> InputTable:
     """A table from one array (n_rows, n_columns).
 
     Raises
@@ -219,9 +233,9 @@ def of_matrix(
         )
     if working_dtype(str(matrix.dtype)) is None:
         raise InputError(
-            f"{source}: the array's dtype is {matrix.dtype}; booleans, integers and float16, "
-            "float32 or float64 are wanted."
+            f"{source}: the array's dtype is {matrix.dtype}; it must be boolean, integer, float16, "
+            "float32 or float64."
         )
     own = [str(j) for j in range(matrix.shape[1])] if names is None else list(names)
     columns = tuple(ArrayColumn(name, matrix[:, j]) for j, name in enumerate(own))
-    return Table(source, columns, len(matrix), names is not None, matrix, beside or {})
+    return InputTable(source, columns, len(matrix), names is not None, matrix, vectors or {})

@@ -1,4 +1,4 @@
-"""Which reader a data file needs, by the ending of its name, and what no table may lack."""
+"""Read a data file with the reader for its format, which the ending of its name tells."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 from collections.abc import Callable, Collection
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.tables import Table
+from gpustump.cli.input.input_table import InputTable
 
 
-def read_table(path: str, *, text_columns: Collection[str] = ()) -> Table:
-    """Read a data file, by the ending of its name.
+def read_table(path: str, *, text_columns: Collection[str] = ()) -> InputTable:
+    """Read a data file.
 
     Parameters
     ----------
     path : str
     text_columns : collection of str
-        Columns of a text file to take as text even if they look like numbers or dates.
+        Columns of a text file to read as text even if they look like numbers or dates.
 
     Raises
     ------
@@ -25,10 +25,10 @@ def read_table(path: str, *, text_columns: Collection[str] = ()) -> Table:
     OSError
         If it cannot be read.
     """
-    read = _reader(path)
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder; give the name of a file.")
-    with open(path, "rb") as file:  # so that the system's own reason is told, not a library's
+    read = _reader(path)
+    with open(path, "rb") as file:  # first, for the operating system's own reason if this fails
         if not file.read(1):
             raise InputError(f"{path} is empty.")
     table = read(path, text_columns)
@@ -39,21 +39,20 @@ def read_table(path: str, *, text_columns: Collection[str] = ()) -> Table:
     return table
 
 
-def _reader(path: str) -> Callable[[str, Collection[str]], Table]:
+def _reader(path: str) -> Callable[[str, Collection[str]], InputTable]:
     name = path.lower()
     if name.endswith((".npy", ".npz")):
-        from gpustump.cli import numpy_files
+        from gpustump.cli.input import numpy_files
 
         return numpy_files.read_npy if name.endswith(".npy") else numpy_files.read_npz
     if name.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")):
-        from gpustump.cli import frames
+        from gpustump.cli.input import polars_files
 
-        return frames.read_parquet if name.endswith((".parquet", ".pq")) else frames.read_csv
-    if os.path.exists(path) and not os.path.isdir(path):
+        is_parquet = name.endswith((".parquet", ".pq"))
+        return polars_files.read_parquet if is_parquet else polars_files.read_csv
+    if os.path.exists(path):
         raise InputError(
-            f"{path}: the format is told by the ending, one of .csv, .tsv, .parquet, .npy and "
+            f"{path}: the ending of a name tells the format, one of .csv, .tsv, .parquet, .npy and "
             ".npz; rename the file, or convert it."
         )
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a folder; give the name of a file.")
     raise InputError(f"{path}: no such file.")

@@ -1,7 +1,8 @@
-"""CSV and Parquet files, through polars.
+"""Read CSV and Parquet files, with polars.
 
-polars guesses a text column's type from all its values. Two things are mended here: blanks around
-a field, which would turn numbers into text, and a header that names two columns alike.
+polars infers the type of a CSV column from all its values. Two things are done here beside it:
+blanks around fields are removed, as they would turn numbers into text, and a header with two equal
+names is refused.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.cli.errors import InputError, MissingLibraryError, one_line, quoted
-from gpustump.cli.tables import Column, Table, check_distinct
+from gpustump.cli.errors import InputError, MissingLibraryError
+from gpustump.cli.input.input_table import Column, InputTable, check_column_names
+from gpustump.cli.wording import one_line, quoted
 
 MISSING_WORDS = ["NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
-HEAD = 2**16
-"""Bytes looked at to tell text from something else."""
+
+HEAD_BYTES = 2**16
+"""The part of a file that tells whether it is text, and what separates its columns."""
 
 
 @dataclass(frozen=True)
-class FrameColumn:
+class PolarsColumn:
     """A column that is a polars Series."""
 
     series: Any
@@ -106,13 +109,13 @@ class FrameColumn:
             return np.asarray(narrow.to_numpy())
         return np.asarray(self.series.to_numpy())
 
-    def kept(self, rows: np.ndarray) -> Column:
+    def with_rows(self, mask: np.ndarray) -> Column:
         import polars as pl
 
-        return FrameColumn(self.series.filter(pl.Series(rows)))
+        return PolarsColumn(self.series.filter(pl.Series(mask)))
 
 
-def read_parquet(path: str, text_columns: Collection[str] = ()) -> Table:
+def read_parquet(path: str, text_columns: Collection[str] = ()) -> InputTable:
     """Read a Parquet file; see `reading.read_table`."""
     pl = _polars(path)
     with _explained(path, "Parquet"), _silent_stderr():
@@ -120,14 +123,14 @@ def read_parquet(path: str, text_columns: Collection[str] = ()) -> Table:
     return _table(path, frame)
 
 
-def read_csv(path: str, text_columns: Collection[str] = ()) -> Table:
-    """Read a CSV file, or one with semicolons or tabs; see `reading.read_table`."""
+def read_csv(path: str, text_columns: Collection[str] = ()) -> InputTable:
+    """Read a CSV file, separated by commas, semicolons or tabs; see `reading.read_table`."""
     pl = _polars(path)
-    separator = _separator(path)
+    separator = _separator(path, _checked_head(path))
     options = {"separator": separator, "glob": False, "null_values": MISSING_WORDS}
     with _explained(path, "CSV", separator):
         header = pl.read_csv(path, n_rows=0, **options).columns
-        _check_names(path, header)
+        _check_header(path, header)
         frame = pl.read_csv(
             path,
             infer_schema_length=None,
@@ -136,11 +139,11 @@ def read_csv(path: str, text_columns: Collection[str] = ()) -> Table:
             **options,
         )
     frame = frame.rename({name: name.strip() for name in header if name != name.strip()})
-    return _table(path, frame.with_columns(_mended(s, text_columns) for s in frame))
+    return _table(path, frame.with_columns(_without_blanks(s, text_columns) for s in frame))
 
 
-def _table(path: str, frame: Any) -> Table:
-    return Table(path, tuple(FrameColumn(series) for series in frame), frame.height)
+def _table(path: str, frame: Any) -> InputTable:
+    return InputTable(path, tuple(PolarsColumn(series) for series in frame), frame.height)
 
 
 def _polars(path: str) -> Any:
@@ -152,26 +155,28 @@ def _polars(path: str) -> Any:
 
 
 @contextlib.contextmanager
-def _explained(path: str, wanted: str, separator: str = ",") -> Iterator[None]:
-    """Turn polars's complaints about a file into one line."""
+def _explained(path: str, format_name: str, separator: str = ",") -> Iterator[None]:
+    """Turn an error of polars into one line about the file."""
     import polars as pl
 
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        said = str(error)
-        if "invalid utf-8" in said:
+        message = str(error)
+        if "invalid utf-8" in message:
             raise InputError(f"{path} is not UTF-8 text; save it as UTF-8.") from error
-        if "found more fields" in said:
+        if "found more fields" in message:
             line = _first_long_line(path, separator)
-            raise InputError(f"{path} {line}; is a field with a comma quoted?") from error
-        reason = one_line(said.strip().partition("\n")[0])[:200]
-        raise InputError(f"{path} cannot be read as {wanted}: {reason}") from error
+            raise InputError(
+                f"{path} {line}; put quotes around fields that hold the separator."
+            ) from error
+        reason = one_line(message.strip().partition("\n")[0])[:200]
+        raise InputError(f"{path} cannot be read as {format_name}: {reason}") from error
 
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Drop what polars itself prints when it panics over a damaged file: a page of Rust."""
+    """Hide the page of Rust messages that polars prints when a damaged file makes it panic."""
     try:
         saved = os.dup(2)
     except OSError:  # there is no stderr
@@ -190,26 +195,35 @@ def _open(path: str) -> Any:
     return gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb")
 
 
-def _separator(path: str) -> str:
-    """Tab in a .tsv; else the comma, unless the header has none but tabs or semicolons."""
+def _checked_head(path: str) -> bytes:
+    """The first bytes of a file; refuses one that is not UTF-8 text, which polars may accept."""
     try:
         with _open(path) as file:
-            head = file.read(HEAD)
+            head: bytes = file.read(HEAD_BYTES)
     except (gzip.BadGzipFile, EOFError) as error:
         raise InputError(f"{path} is not an intact gzip file: {error}.") from error
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{path} is UTF-16 text; save it as UTF-8.")
     if b"\0" in head:
         raise InputError(f"{path} is not text: it holds zero bytes, as binary files do.")
-    try:  # polars takes any bytes in a header
+    try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text; save it as UTF-8.") from error
-    if re.search(r"\.tsv(\.gz)?$", path.lower()):
+    return head
+
+
+def _separator(path: str, head: bytes) -> str:
+    """Tab in a .tsv; otherwise a comma, or a tab or semicolon if the header has no comma.
+
+    polars does not detect separators. `csv.Sniffer` fails on a file with one column, and its answer
+    depends on the rows; this rule is one sentence, and depends on the header alone.
+    """
+    if path.lower().endswith((".tsv", ".tsv.gz")):
         return "\t"
     header = head.partition(b"\n")[0]
-    others = [mark for mark in ("\t", ";") if mark.encode() in header]
-    return others[0] if others and b"," not in header else ","
+    found = [mark for mark in (",", "\t", ";") if mark.encode() in header]
+    return found[0] if found else ","
 
 
 def _first_long_line(path: str, separator: str) -> str:
@@ -223,13 +237,13 @@ def _first_long_line(path: str, separator: str) -> str:
     return "has lines with more fields than names"
 
 
-def _check_names(path: str, header: list[str]) -> None:
-    """Refuse a name given twice: the copy of a target would be a feature that tells all."""
-    check_distinct(path, [re.sub(r"_duplicated_\d+$", "", name).strip() for name in header])
+def _check_header(path: str, header: list[str]) -> None:
+    """Refuse a repeated name: the copy of a target would be a feature that gives it away."""
+    check_column_names(path, [re.sub(r"_duplicated_\d+$", "", name).strip() for name in header])
 
 
-def _mended(series: Any, text_columns: Collection[str]) -> Any:
-    """A text column without blanks around its fields, as numbers if that is what they are."""
+def _without_blanks(series: Any, text_columns: Collection[str]) -> Any:
+    """A text column without blanks around its fields, as numbers if it then holds only numbers."""
     import polars as pl
 
     if series.dtype != pl.String:

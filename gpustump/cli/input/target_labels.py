@@ -1,17 +1,18 @@
-"""The target column as labels: which values count as classes, and which refuse to."""
+"""The labels in a target column: which values can be classes, and which are refused."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpustump.cli.errors import InputError, quoted
-from gpustump.cli.tables import Column
+from gpustump.cli.errors import InputError
+from gpustump.cli.input.input_table import Column
+from gpustump.cli.wording import quoted
 
-WHOLE_UP_TO = 2**53
-"""Whole numbers beyond this are not all floats, so a float there may not be what was written."""
+LARGEST_WHOLE = 2**53
+"""Beyond it, not every whole number is a float, so a float may not be the number written."""
 
 
-def labels_of(column: Column, source: str) -> np.ndarray:
+def target_labels(column: Column, source: str) -> np.ndarray:
     """The labels (n_rows,) in a column without missing values: text, bool or int64.
 
     Whole floats become integers, so that a model does not depend on how a file writes its labels.
@@ -19,7 +20,7 @@ def labels_of(column: Column, source: str) -> np.ndarray:
     Raises
     ------
     InputError
-        If the values are no labels, or all the same.
+        If the values cannot be labels, or are all the same.
     """
     where = f"{source}: the target {quoted(column.name)}"
     if column.kind not in ("text", "boolean", "number"):
@@ -27,7 +28,7 @@ def labels_of(column: Column, source: str) -> np.ndarray:
         raise InputError(f"{where} holds {kind}; labels are text, booleans or whole numbers.")
     labels = column.labels()
     if column.kind == "number":
-        labels = _whole(labels, where)
+        labels = _whole_numbers(labels, where)
     distinct = np.unique(labels)
     if len(distinct) < 2:
         raise InputError(
@@ -41,13 +42,13 @@ def labels_of(column: Column, source: str) -> np.ndarray:
     return labels
 
 
-def _whole(values: np.ndarray, where: str) -> np.ndarray:
+def _whole_numbers(values: np.ndarray, where: str) -> np.ndarray:
     if values.dtype.kind == "u" and np.max(values) < 2**63:
         return values.astype(np.int64)
     if values.dtype.kind == "i":
         return values.astype(np.int64)
     with np.errstate(invalid="ignore"):
-        whole = (np.abs(values) <= WHOLE_UP_TO) & (np.trunc(values) == values)
+        whole = (np.abs(values) <= LARGEST_WHOLE) & (np.trunc(values) == values)
     if not whole.all():
         example = values[np.argmin(whole)].item()
         raise InputError(

@@ -1,9 +1,8 @@
-"""Pictures for files: drawn alike everywhere, whatever Matplotlib is told on this machine.
+"""Pictures for files: the same on every machine, whatever the user's Matplotlib settings are.
 
-A user's matplotlibrc and backend are for their own figures. Here they could only make a report
-that cannot be read, or fail after an hour of training; so both are left aside. What Matplotlib has
-to say about folders and fonts is not for the command line; that a font lacks characters is said
-once.
+A user's matplotlibrc and backend are meant for their own figures. Here they could make a report
+unreadable, or fail after an hour of training; so neither is used. Warnings of Matplotlib about
+folders and fonts are not shown, except that one line says when a font lacks characters.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-"""So that the same picture is the same bytes tomorrow."""
+"""No date in any file, so that the same picture always has the same bytes."""
 
 
 def check_matplotlib(option: str) -> None:
@@ -39,38 +38,38 @@ def check_matplotlib(option: str) -> None:
 
 
 @contextlib.contextmanager
-def drawing() -> Iterator[None]:
-    """Within it, figures are drawn with Matplotlib's own settings, and in silence."""
+def default_matplotlib() -> Iterator[None]:
+    """Within it, figures are drawn with Matplotlib's default settings and without its log."""
     if "matplotlib" not in sys.modules:
         os.environ["MPLBACKEND"] = "agg"  # an unknown one would be an error on import
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib
 
-    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as heard:
+    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         matplotlib.rcdefaults()
         matplotlib.rcParams["svg.hashsalt"] = "gpustump"
         yield
-    others = [one for one in heard if "Glyph" not in str(one.message)]
-    if len(others) < len(heard):
+    others = [warning for warning in caught if "Glyph" not in str(warning.message)]
+    if len(others) < len(caught):
         print(
             "gpustump: the font of the pictures lacks some characters of the names; boxes stand "
             "for them",
             file=sys.stderr,
         )
-    for one in others:
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches that pyplot does not know of: nobody is to see it but a file."""
+    """A figure (sizes in inches) that pyplot does not keep, as it is for a file only."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def as_bytes(figure: Figure, kind: str, dpi: int) -> bytes:
-    """The figure as a file of a kind: png, svg or pdf."""
-    made = io.BytesIO()
-    figure.savefig(made, format=kind, dpi=dpi, metadata=_METADATA[kind])
-    return made.getvalue()
+    """The content of a picture file: "png", "svg" or "pdf"."""
+    content = io.BytesIO()
+    figure.savefig(content, format=kind, dpi=dpi, metadata=_METADATA[kind])
+    return content.getvalue()

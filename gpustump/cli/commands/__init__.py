@@ -1,0 +1,1 @@
+"""One file for each command; its `run` does what the options say."""

@@ -1,0 +1,111 @@
+"""`gpustump devices`: devices, libraries and engines, and why some cannot be used here."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.arrays.devices import Device, devices
+from gpustump.cli.errors import as_input_error
+from gpustump.cli.output.text_layout import aligned_lines
+from gpustump.cli.wording import thousands
+from gpustump.engines import route
+from gpustump.engines.contract import Task
+from gpustump.engines.cpu.engine import CODED, DIRECT
+from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
+from gpustump.engines.reference.engine import REFERENCE
+
+
+class EngineLine(NamedTuple):
+    """What is shown of an engine.
+
+    Attributes
+    ----------
+    name, summary : str
+    place : str
+        The kind of device that it trains on.
+    tables : str
+        Which tables it trains.
+    problem : str or None
+        Why it cannot be used; None if it can.
+    """
+
+    name: str
+    summary: str
+    place: str
+    tables: str
+    problem: str | None
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print a line for each device and library, one for each engine, and what "auto" does."""
+    found = devices()
+    with as_input_error():  # about GPUSTUMP_KERNELS
+        asked_for = route.asked_for()
+        gpu_problem = route.why_not_on_gpu(_large_table())
+    blocks = [
+        _device_lines(found),
+        _engine_lines(_engines(gpu_problem), found),
+        _automatic_choice(gpu_problem),
+    ]
+    if asked_for != "auto":
+        blocks.append([f"The environment variable GPUSTUMP_KERNELS asks for {asked_for!r}."])
+    print("\n\n".join("\n".join(lines) for lines in blocks))
+
+
+def _device_lines(found: tuple[Device, ...]) -> list[str]:
+    rows = [("device", "library", "version", "usable", "")]
+    for device in found:
+        usable = "yes" if device.usable else "no"
+        rows.append((device.name, device.library, device.version or "-", usable, device.detail))
+    return aligned_lines(rows)
+
+
+def _large_table() -> Task:
+    """A table on the host that is large enough for a GPU. It takes no memory."""
+    return Task(np.broadcast_to(np.float32(0), (route.GPU_ELEMENTS, 1)), route.GPU_ELEMENTS)
+
+
+def _engines(gpu_problem: str | None) -> list[EngineLine]:
+    task = _large_table()
+    small = f"{thousands(route.DIRECT_SAMPLES)} rows or {thousands(route.DIRECT_ELEMENTS)} values"
+    lines = [
+        EngineLine(engine.name, engine.summary, place, tables, engine.refusal(task))
+        for engine, place, tables in (
+            (REFERENCE, "any", "what the others cannot train, and short jobs"),
+            (DIRECT, "cpu", f"tables of up to {small}"),
+            (CODED, "cpu", "larger tables"),
+        )
+    ]
+    tables = "arrays on a GPU, and large tables on the host"
+    return [*lines, EngineLine(CudaEngine.name, CudaEngine.summary, "cuda", tables, gpu_problem)]
+
+
+def _engine_lines(engines: list[EngineLine], found: tuple[Device, ...]) -> list[str]:
+    rows = [("engine", "device", "usable", "")]
+    shown = {device.detail for device in found}
+    for engine in engines:
+        usable = "yes" if engine.problem is None else "no"
+        text = engine.problem or engine.tables
+        if text in shown:
+            text = "no usable GPU; the list of devices says why"
+        rows.append((engine.name, engine.place, usable, f"{engine.summary}: {text}"))
+    return aligned_lines(rows)
+
+
+def _automatic_choice(gpu_problem: str | None) -> list[str]:
+    """What --device auto does with a table on the host, as all tables in files are."""
+    large = f"{thousands(route.GPU_ELEMENTS)} or more values (rows x columns)"
+    if gpu_problem is not None:
+        return [
+            "--device auto: all tables train on the CPU here. If a GPU and its engine were usable,",
+            f"tables of {large} would train there.",
+        ]
+    lines = [f"--device auto: tables of {large} train on a GPU, smaller ones on the CPU."]
+    interval_problem = refusal_of_any(replace(_large_table(), learner="interval"))
+    if interval_problem is not None:
+        lines.append(f"--weak-learner interval: on the CPU; {interval_problem}.")
+    return lines

@@ -1,0 +1,156 @@
+"""`gpustump train`: train a model on a table, judge it on held-out rows, write it to a file.
+
+Everything that can be refused is refused before the training: the output files, the device, the
+columns, the target, the split. The model is written first, then the summary and the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpustump import __version__
+from gpustump.cli.errors import as_input_error, system_errors_at
+from gpustump.cli.input.training_data import Part, TrainingData, read_training_data, split
+from gpustump.cli.output import html_report
+from gpustump.cli.output.output_paths import (
+    FileKind,
+    OutputFile,
+    check_different_files,
+    check_ending,
+    check_output,
+    check_replaced_file,
+)
+from gpustump.cli.output.text_layout import name_value_lines
+from gpustump.cli.output.training_summary import FinishedTraining, summary
+from gpustump.data.readable import readable_bytes
+from gpustump.engines.announcements import listeners
+from gpustump.model.model_file import FORMAT
+from gpustump.model.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from gpustump import AdaBoostClassifier
+
+MODEL = FileKind("gpustump model", FORMAT.encode())
+REPORT = FileKind("report of gpustump", html_report.MARK.encode())
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Train as the options say."""
+    if arguments.quiet:
+        listeners.clear()
+    _check_outputs(arguments)
+    _check_device(arguments.device)
+    training = _trained(arguments)
+    training.model.save(arguments.output)
+    if arguments.quiet and arguments.report is None:
+        return
+    rows = summary(training, with_route=arguments.verbose)
+    shown = [*rows, ("written", _written(arguments.output))]
+    _show(name_value_lines(shown), arguments)
+    if arguments.report is not None:
+        content = html_report.page(training, rows)
+        with system_errors_at(f"--report {arguments.report}"):
+            with whole_file(arguments.report) as file:
+                file.write(content)
+            shown.append(("", _written(arguments.report)))
+        _show(name_value_lines(shown)[-1:], arguments)
+
+
+def _show(lines: list[str], arguments: argparse.Namespace) -> None:
+    """Print what is known by now: the next step may take a while, or fail."""
+    if not arguments.quiet:
+        print("\n".join(lines), flush=True)
+
+
+def _written(path: str) -> str:
+    """A file's name and size."""
+    existing = path if os.path.exists(path) else os.path.realpath(path)  # absent/../model.json
+    return f"{path}, {readable_bytes(os.path.getsize(existing))}"
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, or should not be replaced, before the table is read."""
+    model = OutputFile("--output", arguments.output)
+    check_output(model, inputs=(arguments.data,))
+    if not arguments.force:
+        check_replaced_file(model, MODEL)
+    if arguments.report is None:
+        return
+    report = OutputFile("--report", arguments.report)
+    check_ending(report, (".html", ".htm"))
+    check_output(report, inputs=(arguments.data,))
+    check_different_files(report, model)
+    if not arguments.force:
+        check_replaced_file(report, REPORT)
+    html_report.check_libraries()
+
+
+def _check_device(name: str) -> None:
+    """Refuse a GPU that cannot be used before the table is read."""
+    from gpustump.arrays.devices import DeviceError, check_usable
+
+    try:
+        check_usable(name)
+    except DeviceError as error:
+        raise DeviceError(f"--device {name}: {error}") from error
+
+
+def _trained(arguments: argparse.Namespace) -> FinishedTraining:
+    """Read the table, split it, and train."""
+    data = read_training_data(arguments)
+    trained, held_out = split(data, arguments.test_size, arguments.seed)
+    started = time.perf_counter()
+    classifier = _fitted(data, trained, arguments)
+    seconds = time.perf_counter() - started
+    model = replace(
+        classifier.model_,
+        feature_names=data.encoding.feature_names,
+        details=_details(data, arguments),
+    )
+    return FinishedTraining(classifier, model, data, trained, held_out, seconds)
+
+
+def _fitted(data: TrainingData, part: Part, arguments: argparse.Namespace) -> AdaBoostClassifier:
+    """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
+    from gpustump import AdaBoostClassifier
+
+    weights = part.weights
+    if len(part.rows) < len(data.y):
+        weights = np.zeros(len(data.y))
+        weights[part.rows] = 1.0 if part.weights is None else part.weights
+    has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
+    classifier = AdaBoostClassifier(
+        n_estimators=arguments.rounds,
+        learning_rate=arguments.learning_rate,
+        weak_learner=arguments.weak_learner,
+        random_state=arguments.seed,
+        device=arguments.device,
+        n_jobs=arguments.jobs,
+        max_memory=arguments.max_memory,
+        verbose=int(has_bar),
+    )
+    with as_input_error():
+        return classifier.fit(data.X, data.y, weights)
+
+
+def _details(data: TrainingData, arguments: argparse.Namespace) -> dict[str, object]:
+    """What `predict` needs, and how the model was trained; the same on every machine."""
+    return {
+        "gpustump": __version__,
+        "target": data.target,
+        "encoding": data.encoding.as_details(),
+        "training": {
+            "rounds": arguments.rounds,
+            "learning_rate": arguments.learning_rate,
+            "weak_learner": arguments.weak_learner,
+            "test_size": arguments.test_size,
+            "seed": arguments.seed,
+        },
+    }

@@ -1,0 +1,51 @@
+"""A model file and a table that the model takes: what predict, explain and inspect begin with."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.cli.input.encoding import Encoding, encode, stored_encoding
+from gpustump.cli.input.reading import read_table
+from gpustump.cli.wording import counted, listed
+from gpustump.model.ensemble import StumpEnsemble
+
+
+class LoadedModel(NamedTuple):
+    """A model, and how a table's columns become its features."""
+
+    model: StumpEnsemble
+    encoding: Encoding
+
+
+def load_model(path: str) -> LoadedModel:
+    """Read a model file.
+
+    Raises
+    ------
+    ModelFileError, InputError, OSError
+        If the file is not an intact model.
+    """
+    model = StumpEnsemble.load(path)
+    return LoadedModel(model, stored_encoding(model.details, model.n_features, model.feature_names))
+
+
+def read_features(path: str, encoding: Encoding) -> np.ndarray:
+    """The features (n_rows, n_features) in a data file; stderr tells of unknown categories.
+
+    Raises
+    ------
+    InputError, OSError
+        If the file is not a table with the columns that the model needs.
+    """
+    table = read_table(path, text_columns=encoding.text_columns)
+    X, unseen = encode(encoding, table)
+    for name, n_rows in unseen.items():
+        print(
+            f"gpustump: {listed([name])} has values that were not in training in "
+            f"{counted(n_rows, 'row')}; none of its features is 1 there",
+            file=sys.stderr,
+        )
+    return X

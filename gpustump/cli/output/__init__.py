@@ -1,0 +1,1 @@
+"""What the commands print and write: text, tables of results, pictures, a report."""

@@ -1,0 +1,263 @@
+"""The page of `gpustump train --report`: summary, pictures and how to read them, as one HTML file.
+
+The pictures and styles are part of the page, and there is no script. So it can be mailed, kept
+beside the model, and opened without a network. The text around the pictures is in
+`html_report.html`.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpustump import __version__
+from gpustump.cli.errors import MissingLibraryError
+from gpustump.cli.input.model_input import LoadedModel
+from gpustump.cli.input.training_data import Part
+from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib, new_figure
+from gpustump.cli.output.rules import Limit, rules
+from gpustump.cli.output.training_summary import FinishedTraining
+from gpustump.cli.wording import number_text, shortened, thousands
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gpustump import AdaBoostClassifier, StumpEnsemble
+
+MARK = "<!-- a report of gpustump -->"
+"""Every report begins with it; a file without it is not replaced."""
+
+MOST_ROWS = 100_000
+"""If there are more rows, a random choice of so many is drawn, which shows the same."""
+
+MOST_CLASSES = 3
+"""If there are more classes, only the most frequent ones have pictures of their own."""
+
+_RULES = 10
+_DPI = 144
+
+
+class Picture(NamedTuple):
+    """A picture in the page: its title, and its PNG file in base64."""
+
+    title: str
+    png: str
+
+
+class DrawnRows(NamedTuple):
+    """Rows to draw: a table, labels, and weights if there are any."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+
+
+class DrawnScore(NamedTuple):
+    """A score with pictures of its own: how `plots` names it, and an ending for titles."""
+
+    label: Any
+    title: str
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """What the pictures show.
+
+    Attributes
+    ----------
+    classifier : AdaBoostClassifier
+    model : StumpEnsemble
+        With the features' names as pictures show them.
+    trained : DrawnRows
+    held_out : DrawnRows or None
+        None also if all their weights are zero.
+    scores : list of DrawnScore
+    """
+
+    classifier: AdaBoostClassifier
+    model: StumpEnsemble
+    trained: DrawnRows
+    held_out: DrawnRows | None
+    scores: list[DrawnScore]
+
+
+def check_libraries() -> None:
+    """Refuse --report before the training if a library that it needs is missing.
+
+    Raises
+    ------
+    MissingLibraryError
+    """
+    check_matplotlib("--report")
+    if importlib.util.find_spec("jinja2") is None:
+        raise MissingLibraryError("--report", "Jinja2", extra="plots")
+
+
+def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
+    """The content of the HTML file.
+
+    Parameters
+    ----------
+    training : FinishedTraining
+    rows : sequence of (str, str)
+        The summary: names and values.
+    """
+    import jinja2
+
+    drawing = _drawing(training)
+    with default_matplotlib():
+        pictures = {
+            "errors": list(_errors(drawing)),
+            "shapes": list(_shapes(drawing)),
+            "importances": [_importances(drawing)],
+            "margins": list(_margins(drawing)),
+        }
+    template = resources.files("gpustump.cli.output").joinpath("html_report.html")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    text = environment.from_string(template.read_text("utf-8")).render(
+        **_facts(training, drawing),
+        rows=_with_lines([*rows, ("settings", _settings(training.model))]),
+        rules=_rules(training, drawing),
+        **pictures,
+    )
+    return text.encode()
+
+
+def _drawing(training: FinishedTraining) -> _Drawing:
+    named = replace(training.model, feature_names=training.data.encoding.names_with_units)
+    held_out = None if training.held_out is None else _drawn_rows(training.held_out)
+    if held_out is not None and held_out.weights is not None and not held_out.weights.any():
+        held_out = None
+    return _Drawing(
+        training.classifier,
+        named,
+        _drawn_rows(training.trained),
+        held_out,
+        _drawn_scores(training),
+    )
+
+
+def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
+    """What the text of the page mentions."""
+    model, data = training.model, training.data
+    parts = [part for part in (training.trained, training.held_out) if part is not None]
+    return {
+        "mark": MARK,
+        "version": __version__,
+        "target": shortened(data.target),
+        "source": shortened(data.source),
+        "is_binary": model.is_binary,
+        "has_stumps": model.n_rounds > 0,
+        "has_held_out": drawing.held_out is not None,
+        "positive": shortened(str(model.classes[1])),
+        "n_classes": len(model.classes),
+        "drawn_classes": [shortened(str(score.label)) for score in drawing.scores],
+        "intercept": ", ".join(number_text(value) for value in model.intercepts),
+        "most_rows": thousands(MOST_ROWS),
+        "is_sampled": max(len(part.rows) for part in parts) > MOST_ROWS,
+        "digest": model.digest(),
+    }
+
+
+def _errors(drawing: _Drawing) -> Iterator[Picture]:
+    from gpustump import plots
+
+    rows: dict[str, Any] = {}
+    if drawing.held_out is not None:
+        X, y, weights = drawing.held_out
+        rows = {"X": X, "y": y, "sample_weight": weights}
+        if not drawing.model.is_binary and drawing.model.n_rounds:
+            figure = new_figure(7.0, 3.9)
+            plots.error_curve(drawing.classifier, **rows, ax=figure.add_subplot())
+            yield _picture(figure, "Held-out error of the whole model by round")
+    for label, title in drawing.scores:
+        figure = new_figure(7.0, 4.9)
+        plots.error_curve(drawing.classifier, **rows, label=label, ax=figure.add_subplot())
+        yield _picture(figure, f"Errors by round{title}")
+
+
+def _shapes(drawing: _Drawing) -> Iterator[Picture]:
+    from gpustump import plots
+
+    model, (X, _, weights) = drawing.model, drawing.trained
+    for label, title in drawing.scores:
+        tables = model.members[model.member_index(label)].tables[1]
+        n_panels = min(6, max(1, len(tables)))
+        figure = new_figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
+        plots.shape_functions(model, X=X, sample_weight=weights, label=label, figure=figure)
+        yield _picture(figure, f"What the features add to the score{title}")
+
+
+def _importances(drawing: _Drawing) -> Picture:
+    from gpustump import plots
+
+    X, _, weights = drawing.trained
+    figure = new_figure(7.0, 3.9)
+    plots.importances(drawing.model, X, sample_weight=weights, ax=figure.add_subplot())
+    return _picture(figure, "Shares of the features in the contributions and in the votes")
+
+
+def _margins(drawing: _Drawing) -> Iterator[Picture]:
+    from gpustump import plots
+
+    X, y, weights = drawing.trained
+    for label, title in drawing.scores:
+        figure = new_figure(6.2, 3.9)
+        ax = figure.add_subplot()
+        plots.margin_distribution(drawing.model, X, y, sample_weight=weights, label=label, ax=ax)
+        yield _picture(figure, f"Margins of the rows trained on{title}")
+
+
+def _drawn_scores(training: FinishedTraining) -> list[DrawnScore]:
+    """The only score, or those of the most frequent classes."""
+    model, y = training.model, training.trained.y
+    if model.is_binary:
+        return [DrawnScore(None, "")]
+    counts = [int(np.count_nonzero(y == label)) for label in model.classes]
+    order = sorted(range(len(counts)), key=lambda k: -counts[k])[:MOST_CLASSES]
+    labels = [model.classes[k] for k in sorted(order)]
+    return [DrawnScore(one, f": {shortened(str(one))} against the rest") for one in labels]
+
+
+def _drawn_rows(part: Part) -> DrawnRows:
+    """All rows of a part, or a random choice if there are too many."""
+    chosen = np.arange(len(part.rows))
+    if len(chosen) > MOST_ROWS:
+        chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:MOST_ROWS])
+    weights = None if part.weights is None else part.weights[chosen]
+    return DrawnRows(part.X[part.rows[chosen]], part.y[chosen], weights)
+
+
+def _rules(training: FinishedTraining, drawing: _Drawing) -> list[list[str]]:
+    """The first rules of the scores that are drawn."""
+    loaded = LoadedModel(training.model, training.data.encoding)
+    found = rules(loaded, Limit(_RULES, "gpustump inspect MODEL --rounds"))
+    return [found[training.model.member_index(score.label)] for score in drawing.scores]
+
+
+def _picture(figure: Figure, title: str) -> Picture:
+    return Picture(title, base64.b64encode(as_bytes(figure, "png", _DPI)).decode())
+
+
+def _settings(model: StumpEnsemble) -> str:
+    """The options of the training, from the model's details."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in model.details["training"].items()
+    )
+
+
+def _with_lines(rows: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Names with all lines of their values; an empty name continues the value above."""
+    found: list[tuple[str, list[str]]] = []
+    for name, value in rows:
+        if name:
+            found.append((name, [value]))
+        else:
+            found[-1][1].append(value)
+    return found

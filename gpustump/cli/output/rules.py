@@ -1,0 +1,90 @@
+"""A model's stumps as rules in words, with the names, categories and units of the table."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import NamedTuple
+
+from gpustump.cli.input.encoding import Encoding, InputColumn
+from gpustump.cli.input.model_input import LoadedModel
+from gpustump.cli.output.text_layout import aligned_lines
+from gpustump.cli.wording import counted, label_text, number_text, shortened
+from gpustump.learners.interval import Interval
+from gpustump.learners.stump import Stump
+
+
+class Limit(NamedTuple):
+    """How many rules to show for each member, and the option that shows more."""
+
+    n_rules: int
+    option: str = "--rounds"
+
+
+def rules(loaded: LoadedModel, limit: Limit) -> list[list[str]]:
+    """For each member of the model its first stumps, one in each line."""
+    return [_member_rules(loaded, number, limit) for number in range(len(loaded.model.members))]
+
+
+def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
+    model, encoding = loaded
+    member = model.members[number]
+    if model.is_binary:
+        labels = {-1: label_text(model.classes[0]), 1: label_text(model.classes[1])}
+        title = []
+    else:
+        label = label_text(model.classes[number])
+        labels = {-1: f"not {label}", 1: label}
+        title = [f"{label} against the rest"]
+    if not len(member):
+        return [*title, "no stump is better than chance"]
+    if not limit.n_rules:
+        return []
+    rows = [("", "rule", "missing", "vote", "error")]
+    for k, (stump, vote) in enumerate(
+        zip(member.stumps[: limit.n_rules], member.votes, strict=False)
+    ):
+        rule, missing = _rule(stump, encoding, labels), labels[stump.missing]
+        rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
+    n_more = len(member) - limit.n_rules
+    more = [f"and {counted(n_more, 'rule')} more: {limit.option} {len(member)}"]
+    return [*title, *aligned_lines(rows, right=(0, 3, 4)), *(more if n_more > 0 else [])]
+
+
+def _rule(stump: Stump | Interval, encoding: Encoding, labels: dict[int, str]) -> str:
+    column, value = encoding.origin(stump.feature)
+    name = shortened(column.name if encoding.named else f"column {column.name}")
+    if_true, if_false = labels[stump.polarity], labels[-stump.polarity]
+    if isinstance(stump, Interval):
+        low, high = (_threshold(cut, column.kind) for cut in (stump.low, stump.high))
+        return f"{low} < {name} <= {high} -> {if_true}, else {if_false}"
+    if stump.threshold == math.inf:
+        return f"always {if_true}" if stump.is_constant else f"{name} is there -> {if_true}"
+    return f"{_condition(stump.threshold, column, name, value)} -> {if_true}, else {if_false}"
+
+
+def _condition(threshold: float, column: InputColumn, name: str, value: str | None) -> str:
+    """What is true of the values up to a threshold."""
+    separates_0_from_1 = 0.0 <= threshold < 1.0
+    if value is not None and separates_0_from_1:
+        return f"{name} is not {label_text(value)}"
+    if column.kind == "boolean" and separates_0_from_1:
+        return f"{name} is false"
+    return f"{name} <= {_threshold(threshold, column.kind)}"
+
+
+def _threshold(threshold: float, kind: str) -> str:
+    """A threshold as a value of the column's own kind."""
+    try:
+        start = datetime.datetime(1970, 1, 1)
+        if kind == "date":  # the last day that is not above the threshold
+            return (start + datetime.timedelta(days=math.floor(threshold))).date().isoformat()
+        if kind == "datetime":
+            return (start + datetime.timedelta(seconds=threshold)).isoformat(" ", "seconds")
+        if kind == "time":
+            return (start + datetime.timedelta(seconds=threshold)).time().isoformat("seconds")
+        if kind == "duration":
+            return str(datetime.timedelta(seconds=threshold))
+    except (OverflowError, ValueError):  # a number beyond all dates
+        pass
+    return number_text(threshold)

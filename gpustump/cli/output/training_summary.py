@@ -1,0 +1,229 @@
+"""The summary that `gpustump train` ends with: data, rounds, held-out figures, features, time."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpustump.cli.input.encoding import UNITS, Encoding, InputColumn
+from gpustump.cli.input.training_data import Part, TrainingData
+from gpustump.cli.output.text_layout import aligned_lines
+from gpustump.cli.wording import counted, label_text, percent, shortened, thousands
+
+if TYPE_CHECKING:
+    from gpustump import AdaBoostClassifier, StumpEnsemble
+
+FEATURES_SHOWN = 8
+CLASSES_SHOWN = 6
+
+STOP_REASONS = {
+    "perfect": "a stump without error ended it",
+    "no edge": "no further stump is better than chance",
+    "small vote": "at this learning rate votes round to zero",
+    "large votes": "at this learning rate votes become too large",
+}
+
+
+@dataclass(frozen=True)
+class FinishedTraining:
+    """A trained model and what it was trained on.
+
+    Attributes
+    ----------
+    classifier : AdaBoostClassifier
+        As it was fitted.
+    model : StumpEnsemble
+        Its model, as it is saved: with the features' names.
+    data : TrainingData
+    trained, held_out : Part
+        None if no rows are held out.
+    seconds : float
+        How long the fit took.
+    """
+
+    classifier: AdaBoostClassifier
+    model: StumpEnsemble
+    data: TrainingData
+    trained: Part
+    held_out: Part | None
+    seconds: float
+
+
+def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tuple[str, str]]:
+    """Names and values; an empty name continues the value above.
+
+    `with_route` adds which engine trained, and why.
+    """
+    return [
+        *_about_data(training),
+        *_about_rounds(training),
+        *_about_held_out(training),
+        *_about_features(training),
+        *(_about_route(training) if with_route else []),
+        *_about_time(training),
+        ("digest", training.model.digest()),
+    ]
+
+
+def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Rows, features, classes, and how columns were encoded."""
+    data = training.data
+    n_rows, n_features = data.X.shape
+    classes, counts = np.unique(data.y, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
+    shares = ", ".join(
+        f"{label_text(classes[k].item())} {percent(counts[k] / n_rows)}" for k in order
+    )
+    more = f" and {len(classes) - len(order)} more" if len(classes) > len(order) else ""
+    encoded = [_encoded(column, data.encoding) for column in data.encoding.columns]
+    lines = [line for line in encoded if line is not None]
+    return [
+        ("data", shortened(data.source)),
+        ("rows", f"{thousands(n_rows)}{_split_of_rows(training)}"),
+        ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
+        ("classes", f"{len(classes)}: {shares}{more}"),
+        *(("" if k else "encoded", line) for k, line in enumerate(lines)),
+    ]
+
+
+def _split_of_rows(training: FinishedTraining) -> str:
+    parts = []
+    if training.held_out is not None:
+        parts.append(f"{thousands(len(training.trained.y))} to train on")
+        parts.append(f"{thousands(len(training.held_out.y))} held out")
+    if training.data.n_without_target:
+        parts.append(f"{thousands(training.data.n_without_target)} without target left out")
+    return ": " + ", ".join(parts) if parts else ""
+
+
+def _number_of_columns(encoding: Encoding) -> str:
+    """How many columns the features come from, if that is another number."""
+    return f", from {counted(len(encoding.columns), 'column')}" if encoding.text_columns else ""
+
+
+def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
+    """What became of a column that is not numbers."""
+    if column.kind == "category":
+        values = shortened(", ".join(map(label_text, column.values)), 40)
+        what = f"text, {counted(len(column.values), 'feature')}: {values}"
+    elif column.kind in UNITS:
+        what = f"{column.kind}, in {UNITS[column.kind]}"
+    elif column.kind == "boolean" and encoding.named:
+        what = "boolean, 0 and 1"
+    else:
+        return None
+    return f"{shortened(column.name, 30)}: {what}"
+
+
+def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
+    """The number of rounds, why it is not larger, the training error and its bound."""
+    model, wanted = training.model, training.classifier.n_estimators
+    done = [len(member) for member in model.members]
+    rounds = thousands(sum(done))
+    if not model.is_binary:
+        rounds += f", over {len(done)} classes"
+    reasons = [
+        STOP_REASONS.get(reason, reason)
+        for reason, n_rounds in zip(training.classifier.stop_reasons_, done, strict=True)
+        if n_rounds < wanted
+    ]
+    if reasons:
+        each = "" if model.is_binary else f" for {counted(len(reasons), 'class', 'classes')}"
+        distinct = "; ".join(dict.fromkeys(reasons))
+        rounds += f" of {thousands(wanted * len(done))}{each}: {distinct}"
+    error, bound = _training_error(training)
+    at_most = f", at most {bound:.4f} by AdaBoost's bound" if bound < 1.0 else ""
+    return [("rounds", rounds), ("training error", f"{error:.4f}{at_most}")]
+
+
+def _training_error(training: FinishedTraining) -> tuple[float, float]:
+    """The share of weight that the model gets wrong, and a bound on it.
+
+    With more than two classes a sample is wrong only if one of the binary models is wrong about
+    it, so the sum of their bounds is a bound.
+    """
+    model, part = training.model, training.trained
+    runs = training.classifier.rounds_
+    bound = min(sum(rounds[-1].training_bound if rounds else 1.0 for rounds in runs), 1.0)
+    if model.is_binary and runs[0]:
+        return runs[0][-1].training_error, bound
+    wrong = model.labels_of(part.scores(model)) != part.y
+    weights = None if part.weights is None else part.weights / part.weights.max()
+    return float(np.average(wrong, weights=weights)), bound
+
+
+def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Accuracy and ROC AUC on the rows held out, if there are any."""
+    model, part = training.model, training.held_out
+    if part is None:
+        return []
+    weighted = ", weighted" if part.weights is not None else ""
+    if part.weights is not None:
+        if not part.weights.any():
+            return [("held out", "no figures: all of its weights are zero")]
+        part = replace(part, weights=part.weights / part.weights.max())  # sums stay finite
+    scores = part.scores(model)
+    right = np.average(model.labels_of(scores) == part.y, weights=part.weights)
+    rows = [("held-out accuracy", f"{right:.4f}{weighted}")]
+    area, n_classes = _mean_area(model, scores, part)
+    if n_classes:
+        over = "" if model.is_binary else f", one class against the rest, mean over {n_classes}"
+        rows.append(("held-out ROC AUC", f"{area:.4f}{over}{weighted}"))
+    return rows
+
+
+def _mean_area(model: StumpEnsemble, scores: np.ndarray, part: Part) -> tuple[float, int]:
+    """The area under the ROC curve, its mean over the classes in the rows, and their number."""
+    from sklearn.metrics import roc_auc_score
+
+    if model.is_binary:
+        columns, classes = [scores], model.classes[1:]
+    else:
+        columns, classes = list(model.probabilities_of(scores).T), model.classes
+    weights = np.ones(len(part.y)) if part.weights is None else part.weights
+    areas = []
+    for column, label in zip(columns, classes, strict=True):
+        is_label = part.y == label
+        if weights[is_label].any() and weights[~is_label].any():
+            areas.append(roc_auc_score(is_label, column, sample_weight=part.weights))
+    return float(np.mean(areas)) if areas else float("nan"), len(areas)
+
+
+def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
+    """The features with the largest shares of the votes."""
+    shares = training.model.feature_importances()
+    order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
+    if not order:
+        return [("most votes", "none: no stump is better than chance")]
+    names = training.data.encoding.shown_names
+    lines = aligned_lines(
+        [(shortened(names[j]), percent(shares[j])) for j in order[:FEATURES_SHOWN]], right=(1,)
+    )
+    if len(order) > FEATURES_SHOWN:
+        lines.append(f"and {counted(len(order) - FEATURES_SHOWN, 'feature')} with less")
+    return [("" if k else "most votes", line) for k, line in enumerate(lines)]
+
+
+def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Where and by which engine the model was trained, and why."""
+    route = route_of(training.classifier)
+    return [] if route is None else [("trained by", str(route))]
+
+
+def route_of(classifier: AdaBoostClassifier) -> object | None:
+    """The `Route` that a fit took; None if the classifier did not keep it."""
+    return getattr(classifier, "route_", None)
+
+
+def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
+    """How long the fit took, where, and how much of it will not be needed again."""
+    text = f"{training.seconds:.2f} s to fit, on {training.classifier.device_}"
+    if "gpustump.engines.cpu.compiling" in sys.modules:
+        from gpustump.engines.cpu.compiling import seconds_compiling
+
+        if seconds := seconds_compiling():
+            text += f"; {seconds:.2f} s of it to compile the kernels, once"
+    return [("time", text)]
