@@ -146,12 +146,12 @@ def test_quiet_prints_nothing(command):
     assert command.succeeds("train", "--quiet").out == ""
 
 
-def test_verbose_tells_by_which_engine_and_why_if_the_estimator_knows(command, monkeypatch):
-    monkeypatch.setattr(
-        "gpustump.cli.output.training_summary.route_of", lambda classifier: "cpu, kernels: large"
-    )
+def test_verbose_tells_by_which_engine_and_why(command, monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
     outcome = command.succeeds("train", "--rounds", 3, "--verbose")
-    assert outcome.row("trained by") == "cpu, kernels: large"
+    assert outcome.row("trained by").startswith(
+        "cpu, the reference scan, on arrays: GPUSTUMP_KERNELS asks for it"
+    )
     assert "trained by" not in command.succeeds("train", "--rounds", 3).out
     assert "not allowed with" in command.refuses("train", "--quiet", "--verbose")
 

@@ -209,13 +209,7 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
 
 def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
     """Where and by which engine the model was trained, and why."""
-    route = route_of(training.classifier)
-    return [] if route is None else [("trained by", str(route))]
-
-
-def route_of(classifier: AdaBoostClassifier) -> object | None:
-    """The `Route` that a fit took; None if the classifier did not keep it."""
-    return getattr(classifier, "route_", None)
+    return [("trained by", str(training.classifier.route_))]
 
 
 def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
