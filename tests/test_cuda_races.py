@@ -61,10 +61,10 @@ def watched(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         "GPUSTUMP_KERNEL_LIBRARY": str(library),
         "LD_PRELOAD": str(sanitizer()),
         "TSAN_OPTIONS": f"exitcode=66 halt_on_error=1 suppressions={suppressed}",
-        "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
+        "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE / "support")]),
     }
     return subprocess.run(
-        [sys.executable, str(HERE / "run_kernels.py")],
+        [sys.executable, str(HERE / "support" / "run_kernels.py")],
         capture_output=True,
         text=True,
         env=os.environ | variables,

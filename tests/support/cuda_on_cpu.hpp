@@ -20,7 +20,7 @@
 #define __global__
 #define __device__
 #define __shared__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct Dimension {

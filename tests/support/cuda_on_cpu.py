@@ -192,7 +192,7 @@ class OnCpu:
         assert shared <= self.most_shared
         self.launched.append(kernel)
         values = [_value(argument) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        pointers = (ctypes.c_void_p * len(values))(*map(_address_of, values))
         function = getattr(self._library, f"launch_{kernel}")
         # As much for a thread as all that were asked for would have: fewer threads would hide it.
         n_threads = min(block, self._threads)
@@ -208,7 +208,10 @@ class OnCpu:
 
 
 def _value(argument: Any) -> Any:
-    """An argument as the eight bytes that a kernel takes."""
+    """An argument as the bytes that a kernel takes: eight of them, or a record."""
+    if isinstance(argument, np.ndarray) and argument.dtype.names:
+        assert argument.shape == (1,)
+        return argument
     if isinstance(argument, np.ndarray):
         assert argument.flags.c_contiguous or argument.flags.f_contiguous or argument.ndim == 2
         return ctypes.c_void_p(argument.ctypes.data)
@@ -216,6 +219,11 @@ def _value(argument: Any) -> Any:
         return ctypes.c_double(argument)
     assert isinstance(argument, int), type(argument)
     return ctypes.c_int64(argument)
+
+
+def _address_of(value: Any) -> int:
+    is_record = isinstance(value, np.ndarray)
+    return int(value.ctypes.data) if is_record else ctypes.addressof(value)
 
 
 @functools.cache

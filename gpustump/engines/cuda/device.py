@@ -31,7 +31,8 @@ KERNELS = {
     "sweep": ("mark", "advance", "add_32", "add_16", "add_8"),
     "search": ("weigh", "list_bins", "scan", "finish"),
     "prediction": tuple(
-        f"predict_{dtype}"
+        f"predict_{outputs}{dtype}"
+        for outputs in ("", "outputs_")
         for dtype in (
             "float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32",
             "uint32", "int64", "uint64",
@@ -113,8 +114,9 @@ class CudaDevice(Protocol):
     def launch(self, kernel: str, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
         """Queue a kernel on `grid` blocks of `block` threads with bytes of shared memory.
 
-        Arguments are arrays, which stand for their addresses, Python ints (int64), which may be
-        addresses too, and floats (float64).
+        Arguments are arrays of the device, which stand for their addresses; Python ints (int64),
+        which may be addresses too; floats (float64); and records, structures that are passed by
+        value: NumPy arrays (1,) of a record dtype.
         """
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,28 @@ PIECE, MOST_PIECES = 2048, 32
 BIN, FEATURE, PROFILE, EDGE, COUNTS, LISTED, PIECE_WORDS, EXTREMES = 4, 3, 8, 5, 3, 2, 1, 5
 RESULT, TABLE, BEST, BEST_EDGE, SUMS, GROUP = 14, 5, 4, 3, 4, 5
 """Words of eight bytes in the structures of `search.cu` and `sweep.cu`, which explain them."""
+
+
+def _record(*fields: str | tuple[str, Any]) -> np.dtype:
+    """A record dtype; a field is an integer of eight bytes unless a dtype follows its name."""
+    named = [(field, np.int64) if isinstance(field, str) else field for field in fields]
+    return np.dtype(named)
+
+
+STEP_TABLES = _record(
+    "features", "starts", "thresholds", "values", "constant", "n_tables", "n_outputs"
+)
+ROWS = _record("values", "row_stride", "column_stride", "n_rows")
+
+RECORDS = {"StepTables<int>": STEP_TABLES, "Rows": ROWS}
+"""The structures of the kernels, which explain them. Addresses are integers of eight bytes."""
+
+
+def record(dtype: np.dtype, **values: Any) -> np.ndarray:
+    """One record with these values: a kernel's argument, passed by value."""
+    made = np.zeros(1, dtype=dtype)
+    made[0] = tuple(values[name] for name in dtype.names or ())
+    return made
 
 
 class Group(NamedTuple):
