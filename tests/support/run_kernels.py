@@ -1,9 +1,9 @@
 """Runs all kernels on small data, several threads a block, for the thread sanitizer to watch.
 
-A program of its own, since the sanitizer has to be loaded before anything else. Every launch that
-there is takes part: cuts at edges and inside bins, several pieces of a bin, predictions. Blocks
-have three threads, so that none keeps to columns of its own, and are few, so that each has several
-pieces of work.
+This is a program of its own because the sanitizer has to be loaded before anything else. Cuts at
+edges and inside bins, bins of several pieces, and predictions make it launch every kernel. Blocks
+have three threads, so threads share columns of the histograms' table. There are few blocks, so each
+has several pieces of work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpustump.learners.step_table import StepTable
 
 
 def main() -> None:
-    """Raises where a result is not the reference's."""
+    """Raises AssertionError where a result differs from the reference's."""
     random = np.random.default_rng(0)
     on_cpu = OnCpu(threads=3)
     on_cpu.n_processors = device._BLOCKS_A_PROCESSOR = 1

@@ -1,6 +1,6 @@
-"""The CUDA engine as the route sees it: one device and its kernels.
+"""One of the engines that `engines.route` chooses from: a CUDA device and its kernels.
 
-Importing this file imports no CuPy; asking for a device does.
+Importing this file does not import CuPy; `device_named` does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpustump.engines.cuda import memory
 from gpustump.engines.cuda.device import CudaDevice
 
 MOST_SAMPLES = 2**31 - 1
-"""Samples whose sorted positions the kernels can hold in 31 bits."""
+"""The kernels hold a sample's number in 31 bits."""
 
 
 class CudaEngine:
