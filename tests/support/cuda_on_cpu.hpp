@@ -1,8 +1,8 @@
 // The parts of CUDA that the kernels use, for an ordinary C++ compiler.
 //
-// Blocks run one after another. The threads of a block are threads of the operating system, with real
-// barriers and atomics, so the thread sanitizer can find races between them. Shared memory is filled
-// with noise before each block, and the bytes behind it are checked afterwards.
+// Blocks run one after another. The threads of a block are threads of the operating system, with
+// real barriers and atomics, so the thread sanitizer can find races between them. Shared memory is
+// filled with noise before each block, and the bytes behind it are checked afterwards.
 
 #pragma once
 
@@ -96,8 +96,8 @@ void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<In
   kernel(*static_cast<std::remove_cv_t<Arguments>*>(arguments[Index])...);
 }
 
-// Run a kernel as cuLaunchKernel does: `arguments` point to the values that it takes. Returns whether
-// the kernel wrote only to the shared memory that it was given.
+// Run a kernel as cuLaunchKernel does: `arguments` point to the values that it takes. Returns
+// whether the kernel wrote only to the shared memory that it was given.
 template <class... Arguments>
 bool launch(void (*kernel)(Arguments...), unsigned int grid, unsigned int block,
             std::size_t shared, void** arguments) {

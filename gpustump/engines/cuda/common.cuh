@@ -32,7 +32,7 @@ extern __shared__ __align__(16) unsigned char shared[];
 
 [[maybe_unused]] constexpr int64 TOP = 1ll << 62;  // above all sums: integer_weights.TOP
 [[maybe_unused]] constexpr int MISSING = 255;  // the code of a missing value
-[[maybe_unused]] constexpr int SLOTS = 512;    // sums in a feature's histogram: 256 codes, two labels
+[[maybe_unused]] constexpr int SLOTS = 512;  // of a feature's histogram: 256 codes, two labels
 constexpr int LANE_BITS = 5;
 constexpr int LANES = 1 << LANE_BITS;  // features, or copies of them, that a tile of codes holds
 constexpr int RUN = 16;                // samples of a feature that lie side by side in a tile
@@ -70,8 +70,8 @@ struct Sums {
 
 [[maybe_unused]] constexpr Sums NO_SUMS = {0, 0, 0, TOP};
 
-// Combine all threads' values in the threads' order, through `found` (blockDim.x of them). Its first
-// element is the result, and so is the first thread's own value.
+// Combine all threads' values in the threads' order, through `found` (blockDim.x of them). Its
+// first element is the result, and so is the first thread's own value.
 template <class Value>
 __device__ void combine(Value& mine, Value* found) {
   uint32 t = threadIdx.x;

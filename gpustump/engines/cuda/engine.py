@@ -34,7 +34,7 @@ class CudaEngine:
         return refusal_of_any(task)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
-        """The least of the device's memory with which it can train this."""
+        """How many bytes of the device's memory it needs at least."""
         return memory.least_bytes(task.n_samples, task.n_features)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:

@@ -36,7 +36,7 @@ def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
     return np.dtype([(field, np.int64) if isinstance(field, str) else field for field in fields])
 
 
-# Of `search.cu`.
+# Of `search.cu`; `Sums` is in `common.cuh`.
 BIN = _record("offset", "n_inside", "feature", "has_cuts")
 FEATURE = _record("first", "n_bins", "n_present")
 PROFILE = _record(
@@ -81,7 +81,7 @@ RECORDS = {
     "Prediction": PREDICTION, "Effect": EFFECT, "Group": GROUP, "StepTables<int>": STEP_TABLES,
     "Rows": ROWS,
 }  # fmt: skip
-"""By name the structures of the kernels, which say what the fields mean. An address is an integer
+"""The kernels' structures by name. Their files say what the fields mean. An address is an integer
 of eight bytes."""
 
 

@@ -97,7 +97,8 @@ __device__ void predict(const Rows& rows, const StepTables<Key>& tables, double*
   }
 }
 
-// With bounds for so many blocks, the compiler takes 64 registers if it needs them, and spills none.
+// With bounds for so many blocks, the compiler takes 64 registers if it needs them, and spills
+// none.
 #define KERNEL_OF_MANY_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
 
 // Models of one output have kernels of their own: more sums would take registers from them, and so

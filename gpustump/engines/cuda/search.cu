@@ -1,15 +1,16 @@
 // From histograms to the best cut: edges exactly, bounds for the cuts between them, and a scan of
 // the bins whose bounds do not rule them out.
 //
-// This is the search of `cpu/search.py`, which explains it, in four kernels that do not wait for the
-// host: `weigh` brings the bins' weights and bounds up to date, `list_bins` lists the bins that may
-// hold a better cut than the best edge, `scan` looks into them, `finish` takes the best cut and writes
-// the round's result. If a feature is to be scanned and its sorted order is not on the device, the
-// result says so; the host provides the order and launches the last three kernels again.
+// This is the search of `cpu/search.py`, which explains it, in four kernels that do not wait for
+// the host: `weigh` brings the bins' weights and bounds up to date, `list_bins` lists the bins that
+// may hold a better cut than the best edge, `scan` looks into them, `finish` takes the best cut and
+// writes the round's result. If a feature is to be scanned and its sorted order is not on the
+// device, the result says so; the host provides the order and launches the last three kernels
+// again.
 
 #include "common.cuh"
 
-// What a round does not change of a bin, or of the slot of missing values behind a feature's bins.
+// A bin, or the slot for missing values that follows a feature's bins. Rounds do not change it.
 struct Bin {
   int64 offset;  // sorted position of its first sample
   int64 n_inside;
@@ -49,7 +50,8 @@ struct Best {
   }
 };
 
-// How much there is to scan: pieces of bins, bins, and features whose sorted order is missing here.
+// How much there is to scan: pieces of bins, bins, and features whose sorted order the host has to
+// provide first.
 struct Counts {
   int64 n_pieces, n_listed, n_wanted;
 };

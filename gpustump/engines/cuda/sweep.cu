@@ -92,15 +92,15 @@ struct Group {
 
 // Add the changes of `n` samples from `first` on to the histograms.
 //
-// A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one feature
-// and has a column of the table to itself. The column's number selects the bank of shared memory, so
-// two lanes of a warp never use the same bank, nor the same word, whatever the codes are. All lanes
-// of a wide group hold the same samples, so the whole warp skips a change of zero.
+// A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one
+// feature and has a column of the table to itself. The column's number selects the bank of shared
+// memory, so two lanes of a warp never use the same bank, nor the same word, whatever the codes
+// are. All lanes of a wide group hold the same samples, so the whole warp skips a change of zero.
 //
-// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap (seen in the
-// machine code for compute capability 9.0). So a sum is two words of 32 bits: what `atomicAdd` returns
-// tells whether the lower word carried, and the carry is added to the upper word with the upper half
-// of the change. Changes are added times 2, without the label; the sums fit even so.
+// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap (seen in
+// the machine code for compute capability 9.0). So a sum is two words of 32 bits: what `atomicAdd`
+// returns tells whether the lower word carried, and the carry is added to the upper word with the
+// upper half of the change. Changes are added times 2, without the label; the sums fit even so.
 //
 // COLUMN_BITS  the table has 2**COLUMN_BITS columns, at least as many as the widest group has
 //              features: one for each lane if shared memory allows
