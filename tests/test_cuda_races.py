@@ -1,7 +1,7 @@
-"""The CUDA kernels under the thread sanitizer: no two threads of a block may meet unordered.
+"""The CUDA kernels under the thread sanitizer: the threads of a block must not race.
 
-The threads of an emulated block are threads of the system, so a barrier that is missing shows as a
-race in shared memory.
+On the stand-in device they are threads of the operating system, so a missing barrier is a race in
+shared memory that the sanitizer finds.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ BARRIER = "__syncthreads();"
 N_BARRIERS = {"common": 2, "sweep": 2, "search": 2}
 
 WHERE = {"common": "combine", "sweep": "add", "search": "weigh"}
-"""The functions that hold them."""
+"""The functions that contain them."""
 
 NOT_OURS = "race:_dl_deallocate_tls"
-"""Threads that end give back what the C library keeps for them; it orders that in its own way."""
+"""The C library frees a thread's own memory when it ends, in an order that the sanitizer does not
+see."""
 
 
 @functools.cache
 def sanitizer() -> str | None:
-    """The run-time library, to be loaded first; None if there is none, or it does not work here."""
+    """The run-time library, which has to be loaded first; None if there is none that works here."""
     if cuda_on_cpu.unusable() or not sys.platform.startswith("linux"):
         return None
     done = subprocess.run(
@@ -61,10 +62,10 @@ def watched(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         "GPUSTUMP_KERNEL_LIBRARY": str(library),
         "LD_PRELOAD": str(sanitizer()),
         "TSAN_OPTIONS": f"exitcode=66 halt_on_error=1 suppressions={suppressed}",
-        "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
+        "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE / "support")]),
     }
     return subprocess.run(
-        [sys.executable, str(HERE / "run_kernels.py")],
+        [sys.executable, str(HERE / "support" / "run_kernels.py")],
         capture_output=True,
         text=True,
         env=os.environ | variables,

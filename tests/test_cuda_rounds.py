@@ -86,7 +86,7 @@ def test_the_ways_are_what_they_say():
     assert isinstance(made["streamed"].codes, StreamedCodes)
     assert made["streamed in blocks"].codes._size == 1024
     assert made["streamed"].note is not None
-    assert made["host table"].table.there is None
+    assert made["host table"].source.on_device is None
     assert isinstance(made["one order at a time"].codes, ResidentCodes)
     assert np.count_nonzero(made["one order at a time"].orders.addresses) == 1
     assert np.count_nonzero(made["three threads"].orders.addresses) == 6
@@ -167,35 +167,23 @@ def test_bins_of_several_pieces_are_put_together():
 
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():
-    words = {
-        "Bin": layout.BIN,
-        "Feature": layout.FEATURE,
-        "Profile": layout.PROFILE,
-        "Edge": layout.EDGE,
-        "Counts": layout.COUNTS,
-        "Listed": layout.LISTED,
-        "Piece": layout.PIECE_WORDS,
-        "Extremes": layout.EXTREMES,
-        "Result": layout.RESULT,
-        "Table": layout.TABLE,
-        "Best": layout.BEST,
-        "BestEdge": layout.BEST_EDGE,
-        "Sums": layout.SUMS,
-        "Group": layout.GROUP,
+    sizes = {f"sizeof({name})": dtype.itemsize for name, dtype in layout.RECORDS.items()}
+    places = {
+        f"offsetof({name}, {field})": dtype.fields[field][1]
+        for name, dtype in layout.RECORDS.items()
+        for field in dtype.names
     }
-    assert cuda_on_cpu.numbers() == {f"sizeof({name})": 8 * n for name, n in words.items()} | {
+    assert cuda_on_cpu.numbers() == sizes | places | {
         "PIECE": layout.PIECE,
         "MOST_PIECES": layout.MOST_PIECES,
         "MISSING": sorting.MOST_BINS,
-        "MISSING + 1": sweep._ALL,
+        "MISSING + 1": sweep._ALL_LEFT,
         "SLOTS": layout.table_bytes(0) / 8,
         "LANE_BITS": layout.LANE_BITS,
         "LANES * RUN": layout.TILE_SAMPLES,
         "TOP": weights.TOP,
         "FLOOR": weights.FLOOR,
     }
-    made = columns.prepare(np.eye(3, dtype=np.float32), None, OnCpu())
-    assert made.bins.features.shape[1] == layout.FEATURE
     bounds = re.findall(r"__launch_bounds__\((\d+)\)", device.source("codes"))
     assert list(map(int, bounds)) == [device.THREADS, OnCpu().most_threads]
     widths = {f"add_{1 << bits}" for bits in range(3, layout.LANE_BITS + 1)}
@@ -226,12 +214,13 @@ def test_every_processor_has_one_block_and_no_group_much_more_to_do(n_processors
     for n_features in range(1, 400):
         groups = layout.groups_of(n_features, 2**20)
         table, n_blocks = layout.described(device, groups, 2**20)
-        assert n_blocks == table[-1, 4] == max(n_processors, len(groups))
-        each = np.diff(table[:, 4])
+        assert n_blocks == table["first_block"][-1] == max(n_processors, len(groups))
+        each = np.diff(table["first_block"])
         assert (each >= 1).all()
         if n_processors == 132:
-            share = (1 << table[:-1, 2]) / each
-            lanes = sum(1 << int(bits) for bits in table[:-1, 2])
+            width_bits = table["width_bits"][:-1]
+            share = (1 << width_bits) / each
+            lanes = sum(1 << int(bits) for bits in width_bits)
             assert share.max() <= 1.6 * lanes / n_processors, n_features
 
 

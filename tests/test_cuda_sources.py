@@ -1,7 +1,7 @@
-"""The `.cu` files, compiled by NVRTC for every device that the kernels are made for.
+"""The `.cu` files, compiled by NVRTC for every architecture that the kernels support.
 
-No GPU is needed for that. What is read off the compiled code: registers enough for a full block, no
-spilling, and no floating-point operation but those that the contract allows.
+This needs no GPU. The compiled code must leave registers for a full block, spill none, and contain
+only the floating-point operations that the contract allows.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ TARGETS = [
 ]
 
 CUPYS_OWN = ("-ftz=true", "--device-as-default-execution-space")
-"""What CuPy adds to the options that it is given."""
+"""Options that CuPy adds."""
 
 needs_nvrtc = pytest.mark.skipif(not nvrtc.installed(), reason="NVRTC is not installed")
 
 
 def floating_point_operations(ptx: bytes) -> set[str]:
-    """The instructions of PTX that work on floating-point numbers, by their full names."""
+    """The full names of the PTX instructions on floating-point numbers."""
     found = re.findall(rb"^\s*(?:@\S+\s+)?([a-z][\w.]*\.(?:f16|f32|f64)[\w.]*)", ptx, re.M)
     return {name.decode() for name in found}
 
 
 MOVING = re.compile(r"(ld|st|mov|selp|setp|abs|neg|max)\b.*|cvt\.rpi\.f64\.f64|cvt\.rzi\.s64\.f64")
-"""Of them, those that round nothing, or to a whole number."""
+"""Instructions that round nothing, or round to a whole number."""
 
 
 @needs_nvrtc
@@ -63,7 +63,7 @@ def test_every_file_compiles_for_every_target_without_a_warning(compiler, archit
 @needs_nvrtc
 @pytest.mark.parametrize("compiler", nvrtc.installed(), ids=lambda compiler: compiler.version[0])
 def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
-    """Products and sums, each by itself and rounded to nearest."""
+    """Products and sums only, each rounded to nearest, none contracted."""
     architecture = f"compute_{max(LEAST, min(compiler.architectures))}"
     rounding: dict[str, set[str]] = {}
     for file in device.KERNELS:
@@ -110,5 +110,6 @@ def test_every_kernel_is_listed_with_its_file():
         text = device.source(file)
         defined = re.findall(r"^KERNEL\w* (\w+)\(", text, re.M)
         defined += [f"add_{n}" for n in re.findall(r"^ADD\((\d+),", text, re.M)]
-        defined += [f"predict_{t}" for t in re.findall(r"^PREDICT\((\w+),", text, re.M)]
-        assert sorted(set(defined) - {"add_", "predict_"}) == sorted(names)
+        for dtype in re.findall(r"^PREDICT\((\w+),", text, re.M):
+            defined += [f"predict_{dtype}", f"predict_outputs_{dtype}"]
+        assert sorted(set(defined) - {"add_"}) == sorted(names)

@@ -1,11 +1,13 @@
-"""Training on a device from end to end: where tables lie, what memory there is, what is said.
+"""Training on a device from end to end: wherever the table lies, however small the memory is.
 
-The device is the stand-in of `cuda_on_cpu`; plain arrays count as its memory, memory maps as the
+The device is the stand-in of `cuda_on_cpu`. Plain arrays count as its memory, memory maps as the
 host's.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import cuda_on_cpu
@@ -16,17 +18,17 @@ from rounds import check_level
 
 from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.boosting.rounds import Boosting
-from gpustump.engines import announcements as notices
-from gpustump.engines import route as engine
-from gpustump.engines.contract import Factors
+from gpustump.data.readable import readable_bytes
+from gpustump.engines import announcements, route
+from gpustump.engines.contract import PreparedTable, Resources, Task, discrete_step, hypothesis_at
 from gpustump.engines.cuda import memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.search import Search
-from gpustump.engines.cuda.source_table import Table
+from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.state import CudaState
-from gpustump.learners.stump import Stump
+from gpustump.engines.reference.engine import REFERENCE
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -39,12 +41,16 @@ def problem(n_samples: int = 900, n_classes: int = 2) -> tuple[np.ndarray, np.nd
     return X, np.digitize(score, [0.0, 1.5][: n_classes - 1])
 
 
+def prepared(X: np.ndarray, max_memory: int | None = None) -> PreparedTable:
+    """The table as the engine that is chosen for it prepares it."""
+    return route.prepared(Task(X, len(X)), None, Resources(max_memory=max_memory))[1]
+
+
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> OnCpu:
     """A device by the name of "cuda", and of "cuda:0"."""
     made = OnCpu()
     monkeypatch.setattr("gpustump.engines.cuda.device.device_named", lambda place: made)
-    monkeypatch.setattr("gpustump.boosting.training.places_to_train", lambda X, device: (device,))
     return made
 
 
@@ -81,7 +87,7 @@ def test_columns_of_a_host_table_arrive_whatever_its_layout(monkeypatch, dtype, 
     X = (random.normal(size=(777, 9)) * 5).astype(dtype)
     for layout in (X, np.asfortranarray(X), X[::-1, ::-1]):
         for rows in (None, random.permutation(777)[:500]):
-            given = Table.of(layout.view(np.memmap), rows, OnCpu(), n_jobs)
+            given = SourceTable.of(layout.view(np.memmap), rows, OnCpu(), n_jobs)
             arrived = np.stack(list(given.columns(range(2, 8), 2 * 777 * X.itemsize)), axis=1)
             expected = layout[:, 2:8] if rows is None else layout[rows, 2:8]
             assert (arrived.astype(float) == expected.astype(float)).all()
@@ -108,7 +114,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
     X, y = problem()
     said: list[str] = []
     bars: list[Any] = []
-    monkeypatch.setattr(notices, "listeners", [said.append])
+    monkeypatch.setattr(announcements, "listeners", [said.append])
     monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("tqdm.tqdm.__init__", lambda self, **how: bars.append(how))
@@ -121,7 +127,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
     assert found.model_.digest() == expected.model_.digest()
     note = "5.1 kB of codes streamed from the host's memory in every round"
     assert said == [f"the table's codes do not fit into cuda:0: {note}"]
-    assert bars[0]["desc"] == note
+    assert bars[0]["desc"].endswith(note)
 
 
 def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
@@ -131,12 +137,12 @@ def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
         AdaBoostClassifier(device="cuda", max_memory=least - 1).fit(mapped(X), y)
     assert str(error.value) == (
         "cuda:0 has too little memory: training on 900 samples of 5 features takes at least "
-        f"{notices.readable_bytes(least)} of it beside the table, and "
-        f"{notices.readable_bytes(least - 1)} can be used."
+        f"{readable_bytes(least)} of it beside the table, and "
+        f"{readable_bytes(least - 1)} can be used."
     )
 
 
-def test_what_is_free_is_planned_with(monkeypatch):
+def test_what_is_kept_follows_from_the_free_memory(monkeypatch):
     X, _ = problem(3000)
     monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
     shape = X.shape
@@ -148,26 +154,28 @@ def test_what_is_free_is_planned_with(monkeypatch):
     assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
 
 
-def test_memory_that_others_take_meanwhile_is_done_without(monkeypatch):
-    """The first attempts run out of memory: the next are content with less."""
+def test_memory_that_other_programs_take_meanwhile_is_tried_without(monkeypatch):
+    """The first attempts run out of memory: the next ones use less."""
     X, _ = problem(3000)
     seen: list[int] = []
-    original = memory.plan
+    original = memory.device_budget
 
-    def plan(n_samples: int, n_features: int, budget: int, device: str) -> memory.Plan:
-        seen.append(budget)
+    def noted(
+        n_samples: int, n_features: int, n_available: int, device: str
+    ) -> memory.DeviceBudget:
+        seen.append(n_available)
         if len(seen) < 3:
             monkeypatch.setattr(columns, "sorted_feature", fail)
         else:
             monkeypatch.setattr(columns, "sorted_feature", real)
-        return original(n_samples, n_features, budget, device)
+        return original(n_samples, n_features, n_available, device)
 
     real = columns.sorted_feature
 
     def fail(column: np.ndarray) -> Any:
         raise MemoryError("out")
 
-    monkeypatch.setattr(memory, "plan", plan)
+    monkeypatch.setattr(memory, "device_budget", noted)
     made = columns.prepare(X, None, OnCpu(), budget=10**9)
     assert seen == [10**9, 750_000_000, 562_500_000]
     assert made.n_samples == 3000
@@ -184,17 +192,35 @@ def test_memory_that_runs_out_for_good_is_refused_with_what_is_needed(monkeypatc
         columns.prepare(X, None, OnCpu())
 
 
-def test_other_libraries_arrays_are_left_to_others_where_cupy_has_no_memory(monkeypatch):
+@contextlib.contextmanager
+def as_on_device(monkeypatch: pytest.MonkeyPatch, library: str, device: OnCpu) -> Iterator[None]:
+    """Within it, NumPy's arrays count as another library's on a device."""
+    with cuda_on_cpu.as_cuda(monkeypatch, device), monkeypatch.context() as patch:
+        patch.setattr("gpustump.arrays.on_host", lambda x: False)
+        patch.setattr("gpustump.arrays.device_name", lambda x: "cuda:0")
+        patch.setattr("gpustump.arrays.library_name", lambda x: library)
+        yield
+
+
+def test_arrays_of_other_libraries_train_by_the_reference_where_cupy_has_no_memory(monkeypatch):
     """JAX keeps most of a device's memory for itself."""
     X, _ = problem()
     little = memory.least_bytes(*X.shape) // 2
-    with cuda_on_cpu.as_cuda(monkeypatch, OnCpu(n_bytes=little)):
-        assert type(engine.prepare(X)).__name__ != "CudaTable"
-        with pytest.raises(DeviceError, match="too little memory"):
-            engine.prepare(X, max_memory=little)
-        monkeypatch.setattr("gpustump.arrays.libraries.library_name", lambda x: "cupy")
-        with pytest.raises(DeviceError, match="too little memory"):
-            engine.prepare(X)
+    given = (("jax", None, REFERENCE), ("jax", little, None), ("cupy", None, None))
+    for library, max_memory, fallback in given:
+        resources = Resources(max_memory=max_memory)
+        with as_on_device(monkeypatch, library, OnCpu(n_bytes=little)):
+            chosen = route.choose(Task(X, len(X)), resources)
+            assert (chosen.engine.name, chosen.fallback) == ("cuda", fallback)
+            with pytest.raises(DeviceError, match="too little memory"):
+                chosen.prepare()
+    with as_on_device(monkeypatch, "jax", OnCpu(n_bytes=little)):
+        chosen = route.choose(Task(X, len(X)))
+    monkeypatch.setattr(route, "choose", lambda *given, **how: chosen)
+    taken, table = route.prepared(chosen.task, None, Resources())
+    assert taken.engine is REFERENCE
+    assert "cuda:0 has too little memory" in taken.reason
+    assert type(table) is type(REFERENCE.prepare(chosen.task, None, Resources()))
 
 
 def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch):
@@ -210,7 +236,7 @@ def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch
             raise MemoryError("out")
 
     monkeypatch.setattr(Search, "__init__", failing)
-    ways = [("", made, CudaState)]
+    ways = [("", made)]
     check_level(X, 2.0 * y - 1.0, None, ways, n_rounds=6)
     assert np.count_nonzero(made.orders.addresses) <= 2
 
@@ -296,18 +322,18 @@ def taken_up_again(monkeypatch: pytest.MonkeyPatch, at: int) -> bool:
     return True
 
 
-def test_a_round_whose_result_nobody_read_leaves_nothing_behind():
+def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
     X, y = problem()
     signs = 2.0 * y - 1.0
     one, other = (CudaState(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
     for number in range(6):
         cut = one.best_cut()
-        threshold = one._columns.threshold(cut.feature, cut.position)
-        stump = Stump(cut.feature, threshold, cut.polarity, cut.missing, 0.25)
+        stump = hypothesis_at(one._table, cut, one.totals)
+        step = discrete_step(stump, 0.5, 1.5, 1, cut)
         for _ in range(2):
-            one.advance(stump, cut, 0.5, Factors(1.5, 0.5, 1))
-            assert one.mass
-            other.advance(stump, cut, 0.5, Factors(1.5, 0.5, 1))  # twice, unread
+            one.advance(step)
+            assert one.totals.weight
+            other.advance(step)  # twice, without reading the result
         assert other.best_cut() == one.best_cut(), number
 
 
@@ -336,14 +362,13 @@ def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernel):
 def test_the_reference_can_be_asked_for_on_a_device_too(monkeypatch):
     X, _ = problem()
     with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()):
-        assert type(engine.prepare(X)).__name__ == "CudaTable"
+        assert isinstance(prepared(X), columns.CudaTable)
         monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
-        assert type(engine.prepare(X)).__name__ == "Columns"
-        assert engine.reader_of_host_tables(X, "cuda") is None
+        assert not isinstance(prepared(X), columns.CudaTable)
 
 
 def test_host_arrays_stay_with_the_cpu_unless_a_device_is_named(device):
     X, y = problem(100)
-    assert type(engine.prepare(X)).__name__ != "CudaTable"
+    assert not isinstance(prepared(X), columns.CudaTable)
     AdaBoostClassifier(n_estimators=2, device="cpu").fit(X, y)
     assert device.launched == []

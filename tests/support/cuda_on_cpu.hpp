@@ -1,8 +1,8 @@
-// The few words of CUDA that the kernels use, for an ordinary C++ compiler.
+// The parts of CUDA that the kernels use, for an ordinary C++ compiler.
 //
-// Blocks run one after another; the threads of a block are threads of the operating system, so that
-// barriers and atomics are real ones, and the thread sanitizer can see what lies between them.
-// Shared memory is filled with noise before each block, and what lies behind it is watched.
+// Blocks run one after another. The threads of a block are threads of the operating system, with
+// real barriers and atomics, so the thread sanitizer can find races between them. Shared memory is
+// filled with noise before each block, and the bytes behind it are checked afterwards.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 #define __global__
 #define __device__
 #define __shared__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct Dimension {
@@ -39,7 +39,7 @@ inline thread_local Dimension threadIdx, blockIdx;
 inline Dimension blockDim, gridDim;
 
 constexpr std::size_t MOST_SHARED = 256 * 1024;
-constexpr std::size_t GUARD = 4096;  // bytes behind what a launch asks for, which nobody may touch
+constexpr std::size_t GUARD = 4096;  // bytes behind a block's shared memory, which must not change
 
 namespace emulator {
 
@@ -96,8 +96,8 @@ void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<In
   kernel(*static_cast<std::remove_cv_t<Arguments>*>(arguments[Index])...);
 }
 
-// Run a kernel as cuLaunchKernel does: `arguments` point to the values that it takes.
-// Whether the kernel kept to the shared memory that it was given.
+// Run a kernel as cuLaunchKernel does: `arguments` point to the values that it takes. Returns
+// whether the kernel wrote only to the shared memory that it was given.
 template <class... Arguments>
 bool launch(void (*kernel)(Arguments...), unsigned int grid, unsigned int block,
             std::size_t shared, void** arguments) {

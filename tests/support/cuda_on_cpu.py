@@ -1,7 +1,7 @@
-"""A device that is none: the CUDA kernels built by the C++ compiler, and NumPy's arrays as memory.
+"""A stand-in for a CUDA device: the kernels built by the C++ compiler, NumPy's arrays as memory.
 
-It takes the place of `engines.cuda.device.CupyDevice`, so that all of the engine but CuPy itself is
-run where there is no GPU: the same `.cu` files, block by block, with several threads a block.
+It takes the place of `engines.cuda.device.CupyDevice`. So tests run all of the engine but CuPy
+itself where there is no GPU: the same `.cu` files, block by block, with several threads a block.
 """
 
 from __future__ import annotations
@@ -72,12 +72,13 @@ extern "C" int launch_{name}(unsigned int grid, unsigned int block, std::size_t 
 
 
 NUMBERS = (
-    "sizeof(Bin)", "sizeof(Feature)", "sizeof(Profile)", "sizeof(Edge)", "sizeof(Counts)",
-    "sizeof(Listed)", "sizeof(Piece)", "sizeof(Extremes)", "sizeof(Result)", "sizeof(Table)",
-    "sizeof(Best)", "sizeof(BestEdge)", "sizeof(Sums)", "sizeof(Group)", "PIECE", "MOST_PIECES",
-    "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP", "FLOOR",
+    *(f"sizeof({name})" for name in layout.RECORDS),
+    *(f"offsetof({name}, {field})" for name, dtype in layout.RECORDS.items()
+      for field in dtype.names or ()),
+    "PIECE", "MOST_PIECES", "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP",
+    "FLOOR",
 )  # fmt: skip
-"""What the kernels know and Python has to know too."""
+"""Numbers on which the kernels and Python have to agree."""
 
 NUMBER = """
 extern "C" double number_{at}() {{ return double({expression}); }}
@@ -86,7 +87,7 @@ extern "C" double number_{at}() {{ return double({expression}); }}
 
 @functools.cache
 def unusable() -> str | None:
-    """Why the kernels cannot be built here, if so: it takes the threads of C++20."""
+    """Why the kernels cannot be built here; None if they can. They need the threads of C++20."""
     if COMPILER is None:
         return "there is no C++ compiler"
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +97,7 @@ def unusable() -> str | None:
 
 
 def program(sources: dict[str, str]) -> str:
-    """All kernels, with something to launch each."""
+    """All kernels, a function to launch each of them, and one for each of `NUMBERS`."""
     names = [name for names in device.KERNELS.values() for name in names]
     return MAIN.format(
         includes="\n".join(sources.values()),
@@ -106,7 +107,7 @@ def program(sources: dict[str, str]) -> str:
 
 
 def build(*options: str, change: Callable[[str], str] = str) -> Path:
-    """The kernels as a shared library, made anew if a file has changed."""
+    """The kernels as a shared library, built again if a file has changed."""
     sources = {file: change(device.source(file)) for file in device.KERNELS}
     text = program(sources)
     command = [str(COMPILER), *FLAGS, f"-I{HEADER.parent}", *options, "-x", "c++", "-"]
@@ -127,11 +128,11 @@ class OnCpu:
     Parameters
     ----------
     threads : int
-        Of every block, whatever is asked for.
+        Of every block, whatever the launch asks for; fewer if it asks for fewer.
     n_bytes : int
-        Memory that it pretends to have.
+        The memory that it pretends to have.
     most_shared : int
-        As a device's of that name.
+        As `CudaDevice.most_shared`.
     """
 
     name = "cuda:0"
@@ -147,11 +148,11 @@ class OnCpu:
         self.most_threads = 1024
         self.most_shared = most_shared
         self._shared_of_threads = {
-            "advance": 8 * layout.SUMS,
-            "weigh": 8 * layout.BEST_EDGE,
-            "list_bins": 8 * layout.BEST,
-            "scan": 8 * layout.EXTREMES,
-            "finish": 8 * layout.BEST,
+            "advance": layout.SUMS.itemsize,
+            "weigh": layout.BEST_EDGE.itemsize,
+            "list_bins": layout.BEST.itemsize,
+            "scan": layout.EXTREMES.itemsize,
+            "finish": layout.BEST.itemsize,
         }
         self.launched: list[str] = []
         self.n_transfers = 0
@@ -192,9 +193,10 @@ class OnCpu:
         assert shared <= self.most_shared
         self.launched.append(kernel)
         values = [_value(argument) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        pointers = (ctypes.c_void_p * len(values))(*map(_address_of, values))
         function = getattr(self._library, f"launch_{kernel}")
-        # As much for a thread as all that were asked for would have: fewer threads would hide it.
+        # Shared memory for the threads that run, not for all that the launch asks for: otherwise a
+        # launch with too little of it would go unnoticed.
         n_threads = min(block, self._threads)
         of_threads = self._shared_of_threads.get(kernel, 0)
         given = shared - of_threads * (block - n_threads)
@@ -208,7 +210,10 @@ class OnCpu:
 
 
 def _value(argument: Any) -> Any:
-    """An argument as the eight bytes that a kernel takes."""
+    """An argument as the bytes that a kernel takes: eight of them, or a record."""
+    if isinstance(argument, np.ndarray) and argument.dtype.names:
+        assert argument.shape == (1,)
+        return argument
     if isinstance(argument, np.ndarray):
         assert argument.flags.c_contiguous or argument.flags.f_contiguous or argument.ndim == 2
         return ctypes.c_void_p(argument.ctypes.data)
@@ -216,6 +221,11 @@ def _value(argument: Any) -> Any:
         return ctypes.c_double(argument)
     assert isinstance(argument, int), type(argument)
     return ctypes.c_int64(argument)
+
+
+def _address_of(value: Any) -> int:
+    is_record = isinstance(value, np.ndarray)
+    return int(value.ctypes.data) if is_record else ctypes.addressof(value)
 
 
 @functools.cache

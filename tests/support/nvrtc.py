@@ -1,7 +1,7 @@
 """NVRTC, the compiler that CuPy uses, from its packages on PyPI: it needs no GPU and no driver.
 
-Two versions may be installed side by side, since CUDA 13 no longer compiles for the oldest devices;
-the usual bindings load one.
+Two versions may be installed side by side, because CUDA 13 no longer compiles for the oldest
+devices. The usual bindings load one only, so this file loads the libraries itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class CompileError(Exception):
-    """What the compiler said."""
+    """Source code that does not compile; the message is the compiler's."""
 
 
 class Nvrtc:
@@ -42,7 +42,7 @@ class Nvrtc:
         self.architectures = list(found)
 
     def compiled(self, source: str, architecture: str, *options: str) -> tuple[bytes, str]:
-        """PTX for "compute_70", machine code for "sm_70"; and what the compiler said meanwhile."""
+        """PTX for "compute_70" or machine code for "sm_70", and the compiler's log."""
         program = ctypes.c_void_p()
         self._do(
             "CreateProgram", ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None

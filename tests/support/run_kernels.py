@@ -1,9 +1,9 @@
 """Runs all kernels on small data, several threads a block, for the thread sanitizer to watch.
 
-A program of its own, since the sanitizer has to be loaded before anything else. Every launch that
-there is takes part: cuts at edges and inside bins, several pieces of a bin, predictions. Blocks
-have three threads, so that none keeps to columns of its own, and are few, so that each has several
-pieces of work.
+This is a program of its own because the sanitizer has to be loaded before anything else. Cuts at
+edges and inside bins, bins of several pieces, and predictions make it launch every kernel. Blocks
+have three threads, so threads share columns of the histograms' table. There are few blocks, so each
+has several pieces of work.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from rounds import check_level, signs
 
 from gpustump.engines.cuda import device, prediction, sorting
 from gpustump.engines.cuda import table as columns
-from gpustump.engines.cuda.state import CudaState
 from gpustump.learners.step_table import StepTable
 
 
 def main() -> None:
-    """Raises where a result is not the reference's."""
+    """Raises AssertionError where a result differs from the reference's."""
     random = np.random.default_rng(0)
     on_cpu = OnCpu(threads=3)
     on_cpu.n_processors = device._BLOCKS_A_PROCESSOR = 1
     X = random.normal(size=(3000, 5)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
-    ways = [("", columns.prepare(X, None, on_cpu), CudaState)]
+    ways = [("", columns.prepare(X, None, on_cpu))]
     check_level(X, signs(np.nan_to_num(X[:, 0]), random), None, ways, n_rounds=4)
     sorting.MOST_BINS = 1
-    ways = [("one bin", columns.prepare(X, None, on_cpu), CudaState)]
+    ways = [("one bin", columns.prepare(X, None, on_cpu))]
     check_level(X, signs(np.nan_to_num(X[:, 1]), random), None, ways, n_rounds=3)
-    table = StepTable(2, np.asarray([0.0, np.inf]), np.asarray([-1.0, 2.0]), 0.5)
-    found = prediction.scores(X, 0.25, [table], on_cpu)
-    assert (found == 0.25 + table.look_up(X[:, 2])).all()
-    unused = {"add_16", "add_8", *device.KERNELS["prediction"]} - {"predict_float32"}
+    thresholds, votes = np.asarray([0.0, np.inf]), np.asarray([[-1.0, 9.0], [2.0, 8.0]])
+    for n_outputs in (1, 2):
+        step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
+        found = prediction.scores(X, np.full(n_outputs, 0.25), [step_table], on_cpu)
+        assert (found == 0.25 + step_table.look_up(X[:, 2])).all()
+    used = {"predict_float32", "predict_outputs_float32"}
+    unused = {"add_16", "add_8", *device.KERNELS["prediction"]} - used
     kernels = {name for names in device.KERNELS.values() for name in names}
     assert set(on_cpu.launched) == kernels - unused
 

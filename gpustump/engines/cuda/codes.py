@@ -1,7 +1,7 @@
-"""The codes of a table in memory: all on the device, or streamed to it from the host.
+"""A table's codes, a byte for each element: all on the device, or streamed to it from the host.
 
-Either way a round asks for them part by part and finds them on the device. `layout` says how they
-lie; they are written a group at a time.
+In both cases a round takes them part by part and finds each part on the device. `layout` says how
+they lie in memory. They are written a group at a time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,23 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
-from gpustump.engines.cuda.layout import TILE_SAMPLES, Group, described, n_bytes
+from gpustump.engines.cuda.layout import TILE_SAMPLES, Group, described, n_bytes, on_device
 from gpustump.engines.cuda.sorting import Cuts
 
 
 class Part(NamedTuple):
-    """Codes on the device, ready to be added: some groups, and the samples from `first` on.
+    """Codes on the device, ready for the kernel `add`: some groups, some samples.
 
-    `groups` describes them to the kernel, `grid` is how many blocks they are cut out for.
+    Attributes
+    ----------
+    codes : array of uint8
+    groups : array (n_groups + 1, words) of int64
+        The records `layout.GROUP`.
+    n_groups : int
+    grid : int
+        How many blocks work on them.
+    first, n : int
+        The first sample, and how many there are, padding included.
     """
 
     codes: Array
@@ -47,29 +56,29 @@ class ResidentCodes:
         self._n = n_samples
         self._codes = device.xp.zeros(n_bytes(groups, n_samples), dtype=np.uint8)
         table, grid = described(device, groups, n_samples)
-        self._all = Part(self._codes, device.array(table), len(groups), grid, 0, n_samples)
+        self._all = Part(self._codes, on_device(device, table), len(groups), grid, 0, n_samples)
 
     def group(self, group: Group) -> Array:
-        """Where a group's codes are written."""
+        """The array into which a group's codes are to be written."""
         return self._codes[group.first_byte : group.first_byte + (self._n << group.width_bits)]
 
     def keep(self, group: Group, codes: Array) -> None:
-        """A group has been written."""
+        """Called when a group has been written: it is where it belongs already."""
 
     def parts(self) -> Iterator[Part]:
-        """All of them, to be added before the next is asked for."""
+        """All parts; use each before taking the next."""
         yield self._all
 
     def parts_of(self, group: Group) -> Iterator[Part]:
-        """A group's codes, from its first byte on."""
+        """The parts of one group; its codes begin at the first byte."""
         yield self._all._replace(codes=self.group(group))
 
 
 class StreamedCodes:
     """Codes in the host's memory, which pass through a buffer on the device.
 
-    There is one buffer: copies and kernels follow each other in one stream. A second would hide the
-    kernels behind the copies, which should take far longer than they.
+    There is one buffer, and copies and kernels take turns in one stream. With a second buffer they
+    would overlap, but copies should take far longer than kernels, so little time would be saved.
 
     Parameters
     ----------
@@ -92,20 +101,20 @@ class StreamedCodes:
         self._descriptions: dict[tuple[Group, int], tuple[Array, int]] = {}
 
     def group(self, group: Group) -> Array:
-        """Where a group's codes are written."""
+        """The array into which a group's codes are to be written."""
         return self._device.xp.zeros(self._n << group.width_bits, dtype=np.uint8)
 
     def keep(self, group: Group, codes: Array) -> None:
-        """A group has been written."""
+        """Called when a group has been written: copy it to the host."""
         self._codes[group.first_byte : group.first_byte + codes.size] = arrays.to_host(codes)
 
     def parts(self) -> Iterator[Part]:
-        """All of them, to be added before the next is asked for."""
+        """All parts; use each before taking the next."""
         for group in self._groups:
             yield from self.parts_of(group)
 
     def parts_of(self, group: Group) -> Iterator[Part]:
-        """A group's codes, block by block."""
+        """The parts of one group; its codes begin at the first byte."""
         for first in range(0, self._n, self._size):
             n = min(self._size, self._n - first)
             begin = group.first_byte + (first << group.width_bits)
@@ -117,14 +126,14 @@ class StreamedCodes:
     def _described(self, group: Group, n: int) -> tuple[Array, int]:
         if (group, n) not in self._descriptions:
             table, grid = described(self._device, (group._replace(first_byte=0),), n)
-            self._descriptions[group, n] = self._device.array(table), grid
+            self._descriptions[group, n] = on_device(self._device, table), grid
         return self._descriptions[group, n]
 
 
 def write_feature(
     device: CudaDevice, order: Array, cuts: Cuts, group: Group, place: int, codes: Array
 ) -> None:
-    """Write a feature's codes into its group's."""
+    """Write a feature's codes into those of its group, at its place there."""
     n_bins = len(cuts.low)
     offset = device.array(np.append(0, cuts.ends[:n_bins]).astype(np.int64))
     n_samples = order.shape[0]

@@ -1,11 +1,11 @@
-// What all kernels share: the words for numbers, and reductions over a block.
+// What all kernels share: names of types, loops over a block or a grid, sums over a block.
 //
-// Every kernel is right for any launch shape, one thread included: blocks stride over the grid's
-// work and threads over the block's, and nothing relies on how threads form warps. So an ordinary
-// C++ compiler can build the same files for the CPU, where they are tested.
+// Every kernel gives the same result for any launch shape, one thread included: blocks stride over
+// the grid's work and threads over the block's, and nothing depends on how threads form warps. So
+// an ordinary C++ compiler can build the same files for the CPU, where they are tested.
 //
-// What a block adds up is integers, so no order matters, and no floating-point sum is formed
-// anywhere but `score + vote`, one term at a time.
+// A block adds up integers only, so the order does not matter. The only floating-point sum is
+// `score + vote`, one term at a time.
 
 #ifndef GPUSTUMP_COMMON
 #define GPUSTUMP_COMMON
@@ -16,11 +16,11 @@ using uint32 = unsigned int;
 using int64 = long long;
 using uint64 = unsigned long long;
 
-// A block has 256 threads, or as many as there can be.
+// A block has 256 threads, or as many as a device allows.
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
 #define KERNEL_OF_FULL_BLOCKS extern "C" __global__ void __launch_bounds__(1024)
 
-// Memory of a block; the launch says how much.
+// A block's shared memory; its size is an argument of the launch.
 extern __shared__ __align__(16) unsigned char shared[];
 
 // Threads of this block, or of the whole grid, take turns.
@@ -30,18 +30,18 @@ extern __shared__ __align__(16) unsigned char shared[];
   for (int64 i = (begin) + int64(blockIdx.x) * blockDim.x + threadIdx.x; i < (end); \
        i += int64(gridDim.x) * blockDim.x)
 
-[[maybe_unused]] constexpr int64 TOP = 1ll << 62;  // bound of all sums: weights.TOP
-[[maybe_unused]] constexpr int MISSING = 255;  // the code of a value that is missing
-[[maybe_unused]] constexpr int SLOTS = 512;    // of a feature's histogram: 256 codes of either label
+[[maybe_unused]] constexpr int64 TOP = 1ll << 62;  // above all sums: integer_weights.TOP
+[[maybe_unused]] constexpr int MISSING = 255;  // the code of a missing value
+[[maybe_unused]] constexpr int SLOTS = 512;  // of a feature's histogram: 256 codes, two labels
 constexpr int LANE_BITS = 5;
 constexpr int LANES = 1 << LANE_BITS;  // features, or copies of them, that a tile of codes holds
 constexpr int RUN = 16;                // samples of a feature that lie side by side in a tile
 
-// A sorted position: the sample, and in the sign bit whether the next one has the same value.
+// The sample at a sorted position. The sign bit says whether the next one has the same value.
 __device__ inline int sample_of(int marked) { return marked & 0x7fffffff; }
 
-// Where a sample's code lies among those of its group of 2**width_bits features, from the group's
-// first byte; `feature` is counted within the group.
+// Where a sample's code lies, counted from the first byte of its group of 2**width_bits features;
+// `feature` is counted within the group.
 __device__ inline int64 code_at(int64 sample, int width_bits, int64 feature) {
   int copy_bits = LANE_BITS - width_bits;
   int64 run = sample / RUN, tile = run >> copy_bits, copy = run & ((1 << copy_bits) - 1);
@@ -54,8 +54,24 @@ __device__ inline void add_to(int64* sum, int64 by) {
   atomicAdd(reinterpret_cast<uint64*>(sum), uint64(by));
 }
 
-// Combines all threads' values in the threads' order, through `found` (blockDim.x of them). The first
-// of those is the result, and the first thread's own value.
+// Sums over all samples, in the units of the current integers.
+struct Sums {
+  int64 signed_weight;  // the integer weights, each with the sign of its label
+  int64 weight;
+  int64 misclassified;  // the first round's weight of the samples that the score gets wrong
+  int64 smallest;       // the smallest integer weight
+  __device__ void append(const Sums& other) {
+    signed_weight += other.signed_weight;
+    weight += other.weight;
+    misclassified += other.misclassified;
+    if (other.smallest < smallest) smallest = other.smallest;
+  }
+};
+
+[[maybe_unused]] constexpr Sums NO_SUMS = {0, 0, 0, TOP};
+
+// Combine all threads' values in the threads' order, through `found` (blockDim.x of them). Its
+// first element is the result, and so is the first thread's own value.
 template <class Value>
 __device__ void combine(Value& mine, Value* found) {
   uint32 t = threadIdx.x;

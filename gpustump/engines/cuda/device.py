@@ -1,8 +1,8 @@
-"""A CUDA device as the engine sees it: memory, launches, and what shapes them.
+"""What the engine needs of a CUDA device, and how CuPy provides it: memory, copies, launches.
 
-Everything asked of the device passes through `CudaDevice`, so that tests can put another one in its
-place, which runs the same kernels on the CPU; nothing else in this folder knows CuPy.
-Array operations that are no business of ours, such as sorting, are the array library's (`xp`).
+The engine uses a device only through `CudaDevice`. So tests can replace it by one that runs the
+same kernels on the CPU. No other file of this folder knows CuPy. General array operations, such as
+sorting, come from the device's array library (`xp`).
 
 CuPy compiles the `.cu` files with NVRTC when a kernel is first used, and keeps the result on disk.
 Contraction into fused multiply-adds is switched off: it would round differently from the CPU.
@@ -31,30 +31,31 @@ KERNELS = {
     "sweep": ("mark", "advance", "add_32", "add_16", "add_8"),
     "search": ("weigh", "list_bins", "scan", "finish"),
     "prediction": tuple(
-        f"predict_{dtype}"
+        f"predict_{outputs}{dtype}"
+        for outputs in ("", "outputs_")
         for dtype in (
             "float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32",
             "uint32", "int64", "uint64",
         )
     ),
 }  # fmt: skip
-"""Which file holds which kernels."""
+"""The kernels of each file."""
 
 OPTIONS = ("-std=c++17", "--fmad=false")
-"""What NVRTC is told."""
+"""Options for NVRTC."""
 
 THREADS = 256
-"""Of a block, but for kernels whose blocks are as large as can be."""
+"""Threads of a block, except for kernels whose blocks are as large as the device allows."""
 
 _BLOCKS_A_PROCESSOR = 8
-"""As many of `THREADS` as a processor runs at once."""
+"""How many blocks of `THREADS` a processor runs at once."""
 
 _SHARED_FOR_ALL = 48 * 1024
-"""Bytes of shared memory that a kernel may have without asking."""
+"""Bytes of shared memory that a kernel gets without setting an attribute."""
 
 
 class OutOfDeviceMemoryError(MemoryError):
-    """The device has not so much memory left."""
+    """The device has too little memory left."""
 
 
 class CudaDevice(Protocol):
@@ -67,11 +68,11 @@ class CudaDevice(Protocol):
     xp : module
         The array library whose arrays are the device's memory.
     n_processors : int
-        How many blocks run at once at least.
+        How many streaming multiprocessors it has.
     most_threads : int
-        Of a block.
+        The most threads of a block.
     most_shared : int
-        Bytes of shared memory that a block can have.
+        The most bytes of shared memory of a block.
     """
 
     name: str
@@ -84,21 +85,23 @@ class CudaDevice(Protocol):
         """Within it, the array library computes on this device."""
 
     def free_bytes(self) -> int:
-        """Memory that can still be had."""
+        """How many bytes of memory are free."""
 
     def takes(self, x: Array) -> bool:
-        """Whether an array's memory is this device's, so that it need not be copied."""
+        """Whether an array lies in this device's memory, so that it need not be copied."""
 
     def array(self, x: Array) -> Array:
         """An array in the device's memory: the same one, if `takes` says so."""
 
     def pinned(self, n_bytes: int) -> np.ndarray:
-        """Bytes of the host from which copies to the device are fastest; not initialised.
+        """Page-locked bytes of the host, from which copies to the device are fastest.
+
+        They are not initialised.
 
         Raises
         ------
         DeviceError
-            If the host has not so many.
+            If the host cannot provide so many.
         """
 
     def upload(self, source: np.ndarray, target: Array) -> None:
@@ -108,26 +111,27 @@ class CudaDevice(Protocol):
         """Queue the filling of an array with zeros."""
 
     def address(self, x: Array) -> int:
-        """Where an array's first element lies, in the device's memory."""
+        """The address of an array's first element in the device's memory."""
 
     def launch(self, kernel: str, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
         """Queue a kernel on `grid` blocks of `block` threads with bytes of shared memory.
 
-        Arguments are arrays, which stand for their addresses, Python ints (int64), which may be
-        addresses too, and floats (float64).
+        Arguments are arrays of the device, which stand for their addresses; Python ints (int64),
+        which may be addresses too; floats (float64); and records, structures that are passed by
+        value: NumPy arrays (1,) of a record dtype.
         """
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
-        """Queue a copy of an array to the host; what is returned waits for it."""
+        """Queue a copy of an array to the host; the function returned waits for it."""
 
 
 def blocks_for(n_items: int, device: CudaDevice) -> int:
-    """How many blocks of `THREADS` work on so many items: no more than keep the device busy."""
+    """How many blocks of `THREADS` work on so many items: at most as many as run at once."""
     return max(1, min(-(-n_items // THREADS), _BLOCKS_A_PROCESSOR * device.n_processors))
 
 
 def source(file: str) -> str:
-    """A `.cu` file with what it includes put in its place, for a compiler that sees no folder."""
+    """The text of a `.cu` file, its includes replaced by their text: NVRTC gets no folder."""
     text = (FOLDER / f"{file}.cu").read_text()
     return re.sub(
         r'^#include "(.+)"$', lambda found: (FOLDER / found[1]).read_text(), text, flags=re.M
@@ -141,7 +145,7 @@ def device_of(x: Array) -> CudaDevice | None:
         return None
     try:
         return device_named(name)
-    except DeviceError:  # PyTorch and JAX need no CuPy for their arrays
+    except DeviceError:  # CuPy may not work here: PyTorch and JAX do not need it
         return None
 
 
@@ -171,34 +175,42 @@ def problem_of(place: str) -> str | None:
 
 @functools.cache
 def _device(index: int) -> CudaDevice:
-    check_usable(f"cuda:{index}")  # CuPy may be there and yet lack what it needs to compile
+    check_usable(f"cuda:{index}")  # CuPy may be installed without what it needs to compile
     return CupyDevice(index)
 
 
 class TooOldError(RuntimeError):
-    """A device that the kernels are not made for; the reference can use it."""
+    """The kernels do not run on a device of this compute capability; the reference does."""
+
+
+def _check_capability(name: str, found: tuple[int, int]) -> None:
+    if found < OLDEST:
+        raise TooOldError(
+            f"{name} has compute capability {found[0]}.{found[1]}, and the CUDA kernels need "
+            f"{OLDEST[0]}.{OLDEST[1]} or higher"
+        )
 
 
 class _Arriving:
-    """A copy on its way to the host: calling it waits.
+    """A copy on its way to the host: a call waits for it and returns it.
 
-    If nobody does, its memory must not be given to others before it has arrived.
+    If it is never called, its memory must still not be reused before the copy has arrived.
     """
 
-    def __init__(self, there: np.ndarray, done: Any) -> None:
-        self._there, self._done = there, done
+    def __init__(self, copy: np.ndarray, done: Any) -> None:
+        self._copy, self._done = copy, done
 
     def __call__(self) -> np.ndarray:
         self._done.synchronize()
-        return self._there
+        return self._copy
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the device may be lost, or the process at its end
+        with contextlib.suppress(Exception):  # the device may be lost, or the process may be ending
             self._done.synchronize()
 
 
 class CupyDevice:
-    """A CUDA device by way of CuPy.
+    """A CUDA device that CuPy provides; see `CudaDevice`.
 
     Parameters
     ----------
@@ -207,7 +219,7 @@ class CupyDevice:
     Raises
     ------
     TooOldError
-        If the device is older than the kernels are made for.
+        If the device's compute capability is too low for the kernels.
     """
 
     def __init__(self, index: int) -> None:
@@ -218,8 +230,7 @@ class CupyDevice:
         self._device = cupy.cuda.Device(index)
         self._out_of_memory = cupy.cuda.memory.OutOfMemoryError
         attributes = self._device.attributes
-        if capability_of(self._device) < OLDEST:
-            raise TooOldError(f"{self.name} is older than the kernels are made for")
+        _check_capability(self.name, capability_of(self._device))
         self.n_processors = attributes["MultiProcessorCount"]
         self.most_threads = attributes["MaxThreadsPerBlock"]
         self.most_shared = attributes["MaxSharedMemoryPerBlockOptin"]
@@ -233,7 +244,8 @@ class CupyDevice:
             try:
                 yield
             except MemoryError as error:
-                # CuPy's own, or a plain one of sorting; NumPy's has a class of its own, too.
+                # CuPy raises its own class, sorting on the device a plain MemoryError. NumPy has
+                # a class of its own, which means the host's memory.
                 if type(error) is MemoryError or isinstance(error, self._out_of_memory):
                     raise OutOfDeviceMemoryError(str(error)) from error
                 raise
@@ -252,13 +264,13 @@ class CupyDevice:
         return self.xp.asarray(x if self.takes(x) else arrays.to_host(x))
 
     def pinned(self, n_bytes: int) -> np.ndarray:
-        # Not from CuPy's pool, which takes twice as much at worst, and keeps it.
+        # Not from CuPy's pool, which takes up to twice as much and keeps it.
         try:
             memory = self.xp.cuda.PinnedMemory(n_bytes)
         except self.xp.cuda.runtime.CUDARuntimeError as error:
             raise DeviceError(
-                f"the host has no {readable_bytes(n_bytes)} of page-locked memory to send from to "
-                f"{self.name}: {error}"
+                f"the host cannot provide {readable_bytes(n_bytes)} of page-locked memory for "
+                f"copies to {self.name}: {error}"
             ) from error
         return np.frombuffer(self.xp.cuda.PinnedMemoryPointer(memory, 0), np.uint8, n_bytes)
 
@@ -278,14 +290,14 @@ class CupyDevice:
         function((grid,), (block,), arguments, shared_mem=shared)
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
-        there = np.frombuffer(self.xp.cuda.alloc_pinned_memory(x.nbytes), x.dtype, x.size)
-        x.data.copy_to_host_async(there.ctypes.data, x.nbytes)
+        copy = np.frombuffer(self.xp.cuda.alloc_pinned_memory(x.nbytes), x.dtype, x.size)
+        x.data.copy_to_host_async(copy.ctypes.data, x.nbytes)
         done = self.xp.cuda.Event(disable_timing=True)
         done.record()
-        return _Arriving(there.reshape(x.shape), done)
+        return _Arriving(copy.reshape(x.shape), done)
 
     def _compiled(self, kernel: str) -> Any:
-        """All kernels of the file that holds this one, compiled or from CuPy's cache on disk."""
+        """A kernel. It and the others of its file are compiled, or come from CuPy's disk cache."""
         file = self._file_of[kernel]
         module = self.xp.RawModule(code=source(file), options=OPTIONS)
         for name in KERNELS[file]:

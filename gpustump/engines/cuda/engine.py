@@ -1,6 +1,6 @@
-"""The CUDA engine as the route sees it: one device and its kernels.
+"""One of the engines that `engines.route` chooses from: a CUDA device and its kernels.
 
-Importing this file imports no CuPy; asking for a device does.
+Importing this file does not import CuPy; `device_named` does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpustump.engines.cuda import memory
 from gpustump.engines.cuda.device import CudaDevice
 
 MOST_SAMPLES = 2**31 - 1
-"""Samples whose sorted positions the kernels can hold in 31 bits."""
+"""The kernels hold a sample's number in 31 bits."""
 
 
 class CudaEngine:
@@ -34,7 +34,7 @@ class CudaEngine:
         return refusal_of_any(task)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
-        """The least of the device's memory with which it can train this."""
+        """How many bytes of the device's memory it needs at least."""
         return memory.least_bytes(task.n_samples, task.n_features)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:

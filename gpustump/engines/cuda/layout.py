@@ -1,18 +1,19 @@
-"""How things lie in the device's memory: codes, features side by side, and what the kernels note.
+"""How data lie in the device's memory: groups of features' codes, and the kernels' records.
 
-`codes.cu` says what a group of features looks like, and `add` in `sweep.cu` why.
+`codes.cu` says what a group of features looks like, and `add` in `sweep.cu` says why.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda.device import CudaDevice
 
 TILE_SAMPLES = 512
-"""Samples that codes are padded to: a whole tile of any width."""
+"""Codes are padded to a multiple of so many samples: whole tiles, whatever a group's width."""
 
 LANE_BITS = 5
 """A group has 2**5 features at most."""
@@ -20,22 +21,94 @@ LANE_BITS = 5
 _LEAST_COLUMN_BITS = 3
 
 _COLUMN_BYTES = 4096
-"""Of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
+"""Bytes of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
 
 _SAMPLES_OF_BLOCK = 1024
-"""Fewer are not worth another block, whose table has to be cleared and added up. A guess, so far:
-`python -m bench profile --shapes` tells on a small table."""
+"""A block gets at least so many, because its table has to be cleared and added up. A guess, not
+measured yet: `python -m bench profile --shapes` measures it on a small table."""
 
 PIECE, MOST_PIECES = 2048, 32
-"""The samples of a bin that a block scans, and how many pieces a bin is cut into at most."""
+"""Samples of a bin that a block scans at a time, and the most pieces that a bin is cut into."""
 
-BIN, FEATURE, PROFILE, EDGE, COUNTS, LISTED, PIECE_WORDS, EXTREMES = 4, 3, 8, 5, 3, 2, 1, 5
-RESULT, TABLE, BEST, BEST_EDGE, SUMS, GROUP = 14, 5, 4, 3, 4, 5
-"""Words of eight bytes in the structures of `search.cu` and `sweep.cu`, which explain them."""
+
+def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
+    """A record dtype; a field is an integer of eight bytes unless a dtype follows its name."""
+    return np.dtype([(field, np.int64) if isinstance(field, str) else field for field in fields])
+
+
+# Of `search.cu`; `Sums` is in `common.cuh`.
+BIN = _record("offset", "n_inside", "feature", "has_cuts")
+FEATURE = _record("first", "n_bins", "n_present")
+PROFILE = _record(
+    "positive", "negative", "rise", "fall", "positive_then", "negative_then", "bound", "left"
+)
+EDGE = _record("agreement", "position", "polarity", "present", "missing")
+BEST = _record("agreement", "feature", "position", "polarity")
+BEST_EDGE = _record("agreement", "position", "polarity")
+COUNTS = _record("n_pieces", "n_listed", "n_wanted")
+LISTED = _record("bin", "first_piece")
+PIECE_OF_BIN = _record(("bin", np.int32), ("number", np.int32))
+EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
+SUMS = _record("signed_weight", "weight", "misclassified", "smallest")
+RESULT = _record(
+    ("best", BEST), "missing", "n_wanted", ("sums", SUMS), ("samples", np.int64, 2),
+    ("values", np.uint8, 16),
+)  # fmt: skip
+SOURCE_TABLE = _record("values", "row_stride", "column_stride", "item_size", "rows")
+PREPARED_TABLE = _record("features", "bins", "orders", "source", "n_features", "n_bins")
+ROUND = _record("profiles", "edges", "wanted", "result")
+
+# Of `sweep.cu`.
+SAMPLES = _record(
+    "signed_weights", "scores", "first_weights", "equal_weight", "marks", "change", "sums"
+)
+CUT_CODES = _record("codes", "width_bits", "feature", "first_sample", "n_samples")
+PREDICTION = _record("signs", "cut_bin", "is_inside", "round", "left", "missing")
+EFFECT = _record(("vote", np.float64), ("grown", np.float64), ("kept", np.float64), "anew")
+GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
+
+# Of `prediction.cu`.
+STEP_TABLES = _record(
+    "features", "starts", "thresholds", "values", "constant", "n_tables", "n_outputs"
+)
+ROWS = _record("values", "row_stride", "column_stride", "n_rows")
+
+RECORDS = {
+    "Bin": BIN, "Feature": FEATURE, "Profile": PROFILE, "Edge": EDGE, "Best": BEST,
+    "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED, "Piece": PIECE_OF_BIN,
+    "Extremes": EXTREMES, "Sums": SUMS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
+    "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Samples": SAMPLES, "CutCodes": CUT_CODES,
+    "Prediction": PREDICTION, "Effect": EFFECT, "Group": GROUP, "StepTables<int>": STEP_TABLES,
+    "Rows": ROWS,
+}  # fmt: skip
+"""The kernels' structures by name. Their files say what the fields mean. An address is an integer
+of eight bytes."""
+
+
+def record(dtype: np.dtype, **values: Any) -> np.ndarray:
+    """One record with these values: a kernel's argument, passed by value."""
+    made = np.zeros(1, dtype=dtype)
+    made[0] = tuple(values[name] for name in dtype.names or ())
+    return made
+
+
+def zeros(device: CudaDevice, n_records: int, dtype: np.dtype) -> Array:
+    """Records of zeros on the device, (n_records, words): CuPy has no record dtypes."""
+    return device.xp.zeros((n_records, dtype.itemsize // 8), dtype=np.int64)
+
+
+def on_device(device: CudaDevice, records: np.ndarray) -> Array:
+    """Records (n_records,) copied to the device, (n_records, words)."""
+    return device.array(records.view(np.int64).reshape(len(records), -1))
+
+
+def read(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The records (n_records,) that words (n_records, words) from the device hold."""
+    return words.view(dtype)[:, 0]
 
 
 class Group(NamedTuple):
-    """Features that lie side by side in the codes: 2**width_bits lanes, not all of them in use."""
+    """Features that lie side by side in the codes, in 2**width_bits lanes; some may be unused."""
 
     first: int
     n_features: int
@@ -44,12 +117,12 @@ class Group(NamedTuple):
 
 
 def padded(n_samples: int) -> int:
-    """Samples up to whole tiles."""
+    """The number of samples, rounded up to whole tiles."""
     return -(-n_samples // TILE_SAMPLES) * TILE_SAMPLES
 
 
 def groups_of(n_features: int, n_samples: int, widest: int = LANE_BITS) -> tuple[Group, ...]:
-    """Groups of up to 2**widest features; the last ones leave at most a quarter of the lanes empty.
+    """Groups of up to 2**widest features; in each, at most a quarter of the lanes is unused.
 
     `n_samples` is padded.
     """
@@ -67,12 +140,12 @@ def groups_of(n_features: int, n_samples: int, widest: int = LANE_BITS) -> tuple
 
 
 def n_bytes(groups: tuple[Group, ...], n_samples: int) -> int:
-    """Of the codes of some groups."""
+    """How many bytes the codes of some groups take; `n_samples` is padded."""
     return sum(n_samples << group.width_bits for group in groups)
 
 
 def column_bits(device: CudaDevice) -> int:
-    """How many columns the histograms' table in shared memory has, as a power of two."""
+    """The histograms' table in shared memory has 2**this columns."""
     bits = LANE_BITS
     while bits > _LEAST_COLUMN_BITS and table_bytes(bits) > device.most_shared:
         bits -= 1
@@ -80,7 +153,7 @@ def column_bits(device: CudaDevice) -> int:
 
 
 def table_bytes(column_bits: int) -> int:
-    """The size of that table."""
+    """The size of that table in bytes."""
     return _COLUMN_BYTES << column_bits
 
 
@@ -90,10 +163,10 @@ def described(
     n_samples: int,
     samples_of_block: int = _SAMPLES_OF_BLOCK,
 ) -> tuple[np.ndarray, int]:
-    """Groups as `add` takes them, and how many blocks are to work on them.
+    """Groups as `add` takes them, (n_groups + 1,) of `GROUP`, and how many blocks work on them.
 
-    A processor has room for one block's table. Each group gets a block; the other processors go,
-    one by one, to the group whose blocks have most to do.
+    A processor has room for one block's table. Each group gets one block. Further blocks, up to one
+    for each processor, go one by one to the group whose blocks have the most work.
     """
     most = max(1, -(-n_samples // samples_of_block))
     n_blocks = [1] * len(groups)
@@ -103,8 +176,9 @@ def described(
             for group, n in zip(groups, n_blocks, strict=True)
         ]
         n_blocks[shares.index(max(shares))] += max(shares) > 0
-    table = np.zeros((len(groups) + 1, GROUP), dtype=np.int64)
-    for row, group in zip(table, groups, strict=False):
-        row[:4] = (group.first, group.n_features, group.width_bits, group.first_byte)
-    table[1:, 4] = np.cumsum(n_blocks)
+    table = np.zeros(len(groups) + 1, dtype=GROUP)
+    begins = np.cumsum(n_blocks) - n_blocks
+    for number, (group, begin) in enumerate(zip(groups, begins, strict=True)):
+        table[number] = (*group, begin)
+    table["first_block"][-1] = sum(n_blocks)
     return table, sum(n_blocks)

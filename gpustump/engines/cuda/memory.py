@@ -1,9 +1,9 @@
-"""What stays in the device's memory, and how to make do with less of it.
+"""What stays in the device's memory, and what is done if it is too small.
 
-Beside vectors as long as the samples there are the codes, one byte an element, which every round
-reads, and the sorted orders, four bytes an element, of which a round reads a small part. Orders
-that do not fit are sorted again when they are needed; codes that do not fit stay in the host's
-memory and are streamed through a buffer, block by block, in every round.
+Beside some vectors of one element for each sample, training keeps the codes, one byte an element,
+which every round reads, and the sorted orders, four bytes an element, of which a round reads a
+small part. Orders that do not fit are sorted again when they are needed. Codes that do not fit stay
+in the host's memory and pass through a buffer on the device, block by block, in every round.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.layout import groups_of, n_bytes, padded, table_bytes
 
 _SAMPLE_BYTES = 72
-"""Of vectors: weights, scores, changes, marks, first masses, and what those are made from."""
+"""Per sample: weights, scores, changes, marks, first weights, and what those are made from."""
 
 _SORTING_BYTES = 64
 """Per sample: a column, its keys, their order, and what the array library needs to sort them."""
@@ -24,35 +24,37 @@ _SORTING_BYTES = 64
 _ORDER_BYTES = 4
 
 _SLOTS = 256
-"""Of a feature: its bins, and one for what is missing."""
+"""A feature's bins, and a slot for missing values."""
 
-_FEATURE_BYTES = table_bytes(0) + 8 * _SLOTS * (layout.BIN + layout.PROFILE + layout.LISTED)
-"""Histograms, bins, and what is known of them."""
+_SLOT_BYTES = layout.BIN.itemsize + layout.PROFILE.itemsize + layout.LISTED.itemsize
 
-_PIECE_BYTES = 8 * (layout.PIECE_WORDS + layout.EXTREMES)
-"""Of what is noted of a piece of a bin while it is scanned."""
+_FEATURE_BYTES = table_bytes(0) + _SLOTS * _SLOT_BYTES
+"""Per feature: its histogram, and what is known of its bins."""
+
+_PIECE_BYTES = layout.PIECE_OF_BIN.itemsize + layout.EXTREMES.itemsize
+"""Per piece of a bin that is scanned."""
 
 _FIXED_BYTES = 2**20
 
 _LEAST_BUFFER, _MOST_BUFFER = 2**20, 2**28
-"""Bytes of codes that are streamed at a time: enough for a copy not to be short."""
+"""Bytes of codes that are streamed at a time: enough for copies at full speed."""
 
 _MOST_STAGED = 2**30
 """Bytes of a host table's columns that are on the device at a time, while it is prepared."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to use the device's memory.
+class DeviceBudget:
+    """How the device's memory is used.
 
     Attributes
     ----------
     n_orders : int
-        Features whose sorted orders are kept.
+        How many features' sorted orders are kept.
     buffer_bytes : int or None
         Codes are streamed through a buffer of this size; None if all stay on the device.
     staged_bytes : int
-        For columns of a host table, while it is prepared; one column always finds room.
+        For columns of a host table while it is prepared; there is always room for one column.
     """
 
     n_orders: int
@@ -67,8 +69,8 @@ def least_bytes(n_samples: int, n_features: int) -> int:
     return _without_codes(n_samples, n_features) + min(codes, streamed)
 
 
-def plan(n_samples: int, n_features: int, budget: int, device: str) -> Plan:
-    """What to keep within so many bytes.
+def device_budget(n_samples: int, n_features: int, n_available: int, device: str) -> DeviceBudget:
+    """What to keep in so many bytes of a device's memory.
 
     Raises
     ------
@@ -76,25 +78,25 @@ def plan(n_samples: int, n_features: int, budget: int, device: str) -> Plan:
         If they are too few; the message says how many are needed.
     """
     least = least_bytes(n_samples, n_features)
-    if budget < least:
+    if n_available < least:
         raise DeviceError(
             f"{device} has too little memory: training on {n_samples} samples of {n_features} "
             f"features takes at least {readable_bytes(least)} of it beside the table, and "
-            f"{readable_bytes(budget)} can be used."
+            f"{readable_bytes(n_available)} can be used."
         )
     of_order = _ORDER_BYTES * n_samples
     codes = _of_codes(n_samples, n_features)
-    free = budget - _without_codes(n_samples, n_features)
+    free = n_available - _without_codes(n_samples, n_features)
     if codes <= free:
         return _shared_out(free - codes, n_features, of_order, None)
-    buffer = min(free // 2, _MOST_BUFFER)  # and as much for codes while they are written
+    buffer = min(free // 2, _MOST_BUFFER)  # codes take as much again while they are written
     return _shared_out(free - 2 * buffer, n_features, of_order, buffer)
 
 
-def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -> Plan:
-    """What is left goes to staged columns, a quarter at most, and to orders."""
+def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -> DeviceBudget:
+    """Give a quarter at most of what is left to staged columns, and the rest to orders."""
     staged = min(free // 4, _MOST_STAGED)
-    return Plan(min(n_features, 1 + (free - staged) // of_order), buffer, staged)
+    return DeviceBudget(min(n_features, 1 + (free - staged) // of_order), buffer, staged)
 
 
 def _without_codes(n_samples: int, n_features: int) -> int:

@@ -1,8 +1,8 @@
 """Sorted orders in the device's memory: those of all features, or as many as there is room for.
 
 An order is a feature's samples by increasing value, four bytes each; the sign bit says that the
-next sample has the same value. The kernels find it by its address in a table; a feature that is not
-there has address 0, which makes them ask for it.
+next sample has the same value. An array on the device holds the address of each order. It is 0 if
+the order is not on the device; a kernel that needs it then reports the feature to the host.
 """
 
 from __future__ import annotations
@@ -39,55 +39,55 @@ class Orders:
         self._device = device
         self._capacity = capacity
         self._sort = sort
-        self._held: dict[int, Array] = {}  # what was used last comes last
+        self._held: dict[int, Array] = {}  # the most recently used one comes last
         self._addresses = np.zeros(n_features, dtype=np.uint64)
         self.addresses = device.xp.zeros(n_features, dtype=np.uint64)
 
     def offer(self, feature: int, order: Array) -> None:
-        """Keep an order that has been made anyway, if there is room; `publish` comes later."""
+        """Keep an order if there is room; call `publish` when all have been offered."""
         if len(self._held) < self._capacity:
             self._held[feature] = order
 
     def publish(self) -> None:
-        """Let the kernels know where everything is."""
+        """Write the addresses of all orders to the device."""
         self._addresses[:] = 0
         for feature, order in self._held.items():
             self._addresses[feature] = self._device.address(order)
         self.addresses[...] = self._device.array(self._addresses.copy())
 
     def provide(self, features: Sequence[int]) -> None:
-        """Make sure of as many of these as can be kept at once, at least the first."""
+        """Make the orders of these features, as many as can be kept at once, at least the first."""
         wanted = list(features)[: self._capacity]
-        missed = [feature for feature in wanted if feature not in self._held]
-        for feature in set(wanted) - set(missed):
+        missing = [feature for feature in wanted if feature not in self._held]
+        for feature in set(wanted) - set(missing):
             self._held[feature] = self._held.pop(feature)
-        if not missed:
+        if not missing:
             return
         try:
-            for feature in missed:
+            for feature in missing:
                 while len(self._held) >= self._capacity:
                     self._forget_oldest()
                 self._held[feature] = self.making_room(functools.partial(self._sort, feature))
-        finally:  # whatever happens, what was forgotten must not be found any more
+        finally:  # whatever happens, no address of a forgotten order may stay
             self.publish()
 
     def address(self, feature: int) -> int:
-        """Where a feature's order is; sorted now if it is not there."""
+        """The address of a feature's order, which is made now if it is not on the device."""
         self.provide([feature])
         return int(self._addresses[feature])
 
     def of(self, feature: int) -> Array:
-        """A feature's order."""
+        """A feature's order, an array on the device."""
         self.provide([feature])
         return self._held[feature]
 
     def making_room(self, make: Callable[[], Made]) -> Made:
-        """What `make` returns; where memory is short, orders are given up for it one by one.
+        """What `make` returns. While memory is too small for it, orders are dropped one by one.
 
         Raises
         ------
         DeviceError
-            If it is too short even without any.
+            If it is too small even without any order.
         """
         while True:
             try:

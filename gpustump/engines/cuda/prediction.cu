@@ -1,9 +1,10 @@
-// F(x) on the device: every row looks its features up in the step tables, and adds their values.
+// F(x) on the device: a thread takes a row, looks its features up in the step tables, and adds the
+// values of the steps that it finds, one for each output.
 //
-// Values are compared as integers that sort as they do (`arrays.order_keys`), in the dtype of the
-// table; integers as the floats that `arrays.as_working` makes of them. Votes are added in the order
-// of the tables, as the reference does, so the sum is the same even for a model whose votes are no
-// whole multiples of one unit.
+// A feature's values and thresholds are compared as integers that sort as they do
+// (`arrays.order_keys`), in the dtype of the rows; integers as the floats that `arrays.as_working`
+// makes of them. Values are added table by table, as the reference does. So the sums have the same
+// bits even for a model whose votes are not whole multiples of one unit.
 
 #include "common.cuh"
 
@@ -36,39 +37,79 @@ __device__ inline int64 key_of(unsigned int x) { return key_of(double(x)); }
 __device__ inline int64 key_of(long long x) { return key_of(double(x)); }
 __device__ inline int64 key_of(unsigned long long x) { return key_of(double(x)); }
 
-// Add the tables' values to the scores of all rows.
-//
-// columns     (n_tables) where a feature's values begin, in bytes from the first feature's
-// starts      (n_tables + 1) where each table's thresholds begin
-// thresholds  keys, increasing in each table
-// values      (n_tables more than thresholds) each table's, and behind them that of what is missing
-template <class Value, class Key>
-__device__ void predict(const unsigned char* X, int64 row_stride, const int64* columns,
-                        const int64* starts, const Key* thresholds, const double* values,
-                        int64 n_tables, int64 n_rows, double* scores) {
-  FOR_GRID(i, 0, n_rows) {
-    const unsigned char* row = X + i * row_stride;
-    double score = scores[i];
-    for (int64 t = 0; t < n_tables; t++) {
-      Key key = key_of(*reinterpret_cast<const Value*>(row + columns[t]));
-      int64 begin = starts[t], low = begin, high = starts[t + 1];
-      while (low < high) {  // the number of thresholds below the value
-        int64 middle = (low + high) / 2;
-        if (thresholds[middle] < key) low = middle + 1;
-        else high = middle;
-      }
-      score += values[low + t];
+// A model's step tables, one after the other.
+template <class Key>
+struct StepTables {
+  const int64* features;  // (n_tables)
+  const int64* starts;    // (n_tables + 1) where each table's thresholds begin
+  const Key* thresholds;  // keys, increasing within a table
+  const double* values;   // (n_thresholds + n_tables, n_outputs): each table's steps, then missing
+  const double* constant;  // (n_outputs)
+  int64 n_tables, n_outputs;
+};
+
+// The rows of the caller's table.
+struct Rows {
+  const unsigned char* values;
+  int64 row_stride, column_stride;  // in bytes
+  int64 n_rows;
+};
+
+// Write the scores of one row for `n` outputs from `first` on: MOST of them at most.
+template <class Value, class Key, int MOST>
+__device__ void predict_row(const unsigned char* row, int64 column_stride,
+                            const StepTables<Key>& tables, int64 first, int n, double* scores) {
+  double sums[MOST];
+#pragma unroll
+  for (int k = 0; k < MOST; k++)
+    if (MOST == 1 || k < n) sums[k] = tables.constant[first + k];
+  for (int64 t = 0; t < tables.n_tables; t++) {
+    const unsigned char* at = row + tables.features[t] * column_stride;
+    Key key = key_of(*reinterpret_cast<const Value*>(at));
+    int64 low = tables.starts[t], high = tables.starts[t + 1];
+    while (low < high) {  // find the number of thresholds below the value
+      int64 middle = (low + high) / 2;
+      if (tables.thresholds[middle] < key) low = middle + 1;
+      else high = middle;
     }
-    scores[i] = score;
+    const double* step = tables.values + (low + t) * tables.n_outputs + first;
+#pragma unroll
+    for (int k = 0; k < MOST; k++)
+      if (MOST == 1 || k < n) sums[k] += step[k];
+  }
+#pragma unroll
+  for (int k = 0; k < MOST; k++)
+    if (MOST == 1 || k < n) scores[first + k] = sums[k];
+}
+
+// Write the scores of all rows, (n_rows, n_outputs): those of AT_ONCE outputs, whose sums a thread
+// keeps in registers, then the next ones, for which the rows are looked up again.
+template <class Value, class Key, int AT_ONCE>
+__device__ void predict(const Rows& rows, const StepTables<Key>& tables, double* scores) {
+  FOR_GRID(i, 0, rows.n_rows) {
+    const unsigned char* row = rows.values + i * rows.row_stride;
+    double* own = scores + i * tables.n_outputs;
+    for (int64 first = 0; first < tables.n_outputs; first += AT_ONCE) {
+      int64 left = tables.n_outputs - first;
+      int n = left < AT_ONCE ? int(left) : AT_ONCE;
+      predict_row<Value, Key, AT_ONCE>(row, rows.column_stride, tables, first, n, own);
+    }
   }
 }
 
-#define PREDICT(dtype, Value, Key)                                                               \
-  KERNEL predict_##dtype(const unsigned char* X, int64 row_stride, const int64* columns,         \
-                         const int64* starts, const Key* thresholds, const double* values,       \
-                         int64 n_tables, int64 n_rows, double* scores) {                         \
-    predict<Value, Key>(X, row_stride, columns, starts, thresholds, values, n_tables, n_rows,    \
-                        scores);                                                                 \
+// With bounds for so many blocks, the compiler takes 64 registers if it needs them, and spills
+// none.
+#define KERNEL_OF_MANY_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
+
+// Models of one output have kernels of their own: more sums would take registers from them, and so
+// let fewer threads run at once.
+#define PREDICT(dtype, Value, Key)                                                                \
+  KERNEL predict_##dtype(const Rows rows, const StepTables<Key> tables, double* scores) {         \
+    predict<Value, Key, 1>(rows, tables, scores);                                                 \
+  }                                                                                               \
+  KERNEL_OF_MANY_REGISTERS predict_outputs_##dtype(                                               \
+      const Rows rows, const StepTables<Key> tables, double* scores) {                            \
+    predict<Value, Key, 8>(rows, tables, scores);                                                 \
   }
 
 PREDICT(float16, Half, int)

@@ -1,7 +1,8 @@
 """F(x) on the device: a thread takes a row and looks its features up in the step tables.
 
-Tables and rows are compared as keys in the rows' own dtype, as everywhere. What is made of a
-model's tables for a device and a dtype is kept with the model: predicting again is one launch.
+The kernels compare rows and thresholds as integer keys in the rows' own dtype, as all engines do.
+What is made of a model's tables for a dtype and a device is kept with the model, so predicting
+again is a single launch, whatever the number of outputs.
 """
 
 from __future__ import annotations
@@ -15,29 +16,45 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
+from gpustump.engines.cuda.layout import ROWS, STEP_TABLES, record
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
 
 @dataclass(frozen=True)
-class DevicePlan:
-    """A model's tables in the device's memory, one behind the other.
+class DeviceLayout:
+    """A model's tables in the device's memory, one after the other.
 
     Attributes
     ----------
-    features : ndarray (n_tables,) of int64
-        On the host.
+    features : array (n_tables,) of int64
     starts : array (n_tables + 1,) of int64
+        Where each table's thresholds begin.
     thresholds : array of int32 or int64
-        Keys in the dtype of the rows; of float16 too, widened.
-    values : array of float64
-        Each table's, and behind them that of what is missing.
+        Keys in the dtype of the rows; those of float16 are widened to int32.
+    values : array (n_thresholds + n_tables, n_outputs) of float64
+        For each table the values of its steps, then the one where x is missing.
+    constant : array (n_outputs,) of float64
     """
 
-    features: np.ndarray
+    features: Array
     starts: Array
     thresholds: Array
     values: Array
+    constant: Array
+
+    def record(self, device: CudaDevice) -> np.ndarray:
+        """The `StepTables` of `prediction.cu`."""
+        return record(
+            STEP_TABLES,
+            features=device.address(self.features),
+            starts=device.address(self.starts),
+            thresholds=device.address(self.thresholds),
+            values=device.address(self.values),
+            constant=device.address(self.constant),
+            n_tables=self.features.shape[0],
+            n_outputs=self.constant.shape[0],
+        )
 
 
 def scores(
@@ -47,58 +64,66 @@ def scores(
     device: CudaDevice,
     layouts: dict[str, Any] | None = None,
 ) -> Array:
-    """The scores of each row of X (n_samples, n_features), which is on the device.
+    """The scores of each row of X.
 
-    float64 (n_samples, n_outputs), an array of the device's library. `layouts` keeps the model's
-    tables for each dtype and device from one call to the next.
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        On the device.
+    constant : ndarray (n_outputs,) of float64
+    tables : sequence of StepTable
+        With values (k, n_outputs).
+    device : CudaDevice
+    layouts : dict, optional
+        Keeps the model's tables for each dtype and device from one call to the next.
+
+    Returns
+    -------
+    array (n_samples, n_outputs) of float64
+        An array of the device's library.
     """
     layouts = {} if layouts is None else layouts
-    found = [
-        _scores(X, float(one), [table.output(k) for table in tables], device, layouts, k)
-        for k, one in enumerate(constant)
-    ]
-    with device.active():
-        return device.xp.stack(found, axis=1)
-
-
-def _scores(
-    X: Array,
-    constant: float,
-    tables: Sequence[StepTable],
-    device: CudaDevice,
-    layouts: dict[str, Any],
-    output: int,
-) -> Array:
+    n_samples, n_outputs = X.shape[0], len(constant)
     with device.active():
         X = device.array(X)
-        found = device.xp.full(X.shape[0], constant, dtype=np.float64)
         if not tables:
-            return found
+            return device.xp.tile(device.array(constant), (n_samples, 1))
         dtype = arrays.dtype_name(X)
-        key = f"{dtype} on {device.name}, output {output}"
-        layout = layouts.get(key) or layouts.setdefault(key, _plan(tables, dtype, device))
+        key = f"{dtype} on {device.name}"
+        layout = layouts.get(key)
+        if layout is None:
+            layout = layouts.setdefault(key, _layout(constant, tables, dtype, device))
         row_stride, column_stride = X.strides
-        device.launch(
-            f"predict_{dtype}", blocks_for(X.shape[0], device), THREADS, X, row_stride,
-            device.array(layout.features * column_stride), layout.starts, layout.thresholds,
-            layout.values, len(tables), X.shape[0], found,
-        )  # fmt: skip
+        rows = record(
+            ROWS,
+            values=device.address(X),
+            row_stride=row_stride,
+            column_stride=column_stride,
+            n_rows=n_samples,
+        )
+        found = device.xp.empty((n_samples, n_outputs), dtype=np.float64)
+        kernel = f"predict_{dtype}" if n_outputs == 1 else f"predict_outputs_{dtype}"
+        n_blocks = blocks_for(n_samples, device)
+        device.launch(kernel, n_blocks, THREADS, rows, layout.record(device), found)
     return found
 
 
-def _plan(tables: Sequence[StepTable], dtype: str, device: CudaDevice) -> DevicePlan:
+def _layout(
+    constant: np.ndarray, tables: Sequence[StepTable], dtype: str, device: CudaDevice
+) -> DeviceLayout:
     working = arrays.working_dtype(dtype)
     assert working is not None
     keys = [arrays.order_keys(rounded_down(table.thresholds, working)) for table in tables]
-    widened = np.concatenate(keys)
-    widened = widened.astype(np.int32) if widened.dtype == np.int16 else widened
-    plan = DevicePlan(
-        features=np.asarray([table.feature for table in tables], dtype=np.int64),
+    thresholds = np.concatenate(keys)
+    if thresholds.dtype == np.int16:
+        thresholds = thresholds.astype(np.int32)
+    layout = DeviceLayout(
+        features=device.array(np.asarray([table.feature for table in tables], dtype=np.int64)),
         starts=device.array(np.cumsum([0] + [len(own) for own in keys])),
-        thresholds=device.array(widened),
-        values=device.array(
-            np.concatenate([np.append(table.values, table.missing) for table in tables])
-        ),
+        thresholds=device.array(thresholds),
+        values=device.array(np.concatenate([table.outcomes for table in tables])),
+        constant=device.array(np.asarray(constant, dtype=np.float64)),
     )
-    device.sent(plan.values)()  # all is there: the next call may come from another stream
-    return plan
+    # The next call may come from another stream: wait until everything is on the device.
+    device.sent(layout.values)()
+    return layout

@@ -1,7 +1,7 @@
-"""From histograms to the best cut, as `search.cu` does it, and what of it comes to the host.
+"""The search for the best cut, as `search.cu` does it, and the result that the host reads.
 
-The search is queued behind the sweep, and its result behind the search. Only where a sorted order
-is asked for that is not on the device does the host have a part in it.
+A search is queued behind the sweep, and the copy of its result behind the search. The host takes
+part only where a sorted order is needed that is not on the device.
 """
 
 from __future__ import annotations
@@ -11,42 +11,54 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.sweep import Change, Sweep
 from gpustump.engines.cuda.table import CudaTable
 
 _RUNNING_BYTES = 2 * 256 * 8
-"""Of shared memory, for the running sums of `weigh`."""
+"""Bytes of shared memory for the running sums of `weigh`."""
 
 _MOST_HALVINGS = 63
-"""More leave no more of an integer, and a shift by 64 is not defined."""
+"""After more halvings nothing is left of an integer, and a shift by 64 bits is not defined."""
 
 
-class Found(NamedTuple):
-    """What a round sends: the `Result` of `search.cu`.
-
-    `samples` and `values`, two words each, belong to a cut inside a bin.
-    """
+class Best(NamedTuple):
+    """The `Best` of `search.cu`: a cut; its agreement is -1 if there is none."""
 
     agreement: int
     feature: int
     position: int
     polarity: int
+
+
+class Sums(NamedTuple):
+    """The `Sums` of `common.cuh`."""
+
+    signed_weight: int
+    weight: int
+    misclassified: int
+    smallest: int
+
+
+class Found(NamedTuple):
+    """The `Result` of `search.cu`: what a round sends to the host.
+
+    `samples` (2,) and `values` (16,) of uint8 belong to a cut inside a bin.
+    """
+
+    best: Best
     missing: int
     n_wanted: int
-    total: int
-    mass: int
-    mistaken: int
-    least: int
+    sums: Sums
     samples: np.ndarray
     values: np.ndarray
 
     @classmethod
     def read(cls, words: np.ndarray) -> Found:
-        """From words of eight bytes."""
-        return cls._make([*words[:10].tolist(), words[10:12], words[12:14]])
+        """From the record's words, (1, words) of int64."""
+        best, missing, n_wanted, sums, samples, values = layout.read(words, layout.RESULT)[0].item()
+        return cls(Best(*best), missing, n_wanted, Sums(*sums), samples, values)
 
 
 class Search:
@@ -54,50 +66,46 @@ class Search:
 
     Parameters
     ----------
-    columns : CudaTable
+    table : CudaTable
     """
 
-    def __init__(self, columns: CudaTable) -> None:
-        device = columns.device
-        n_slots, n_features = len(columns.bins), columns.n_features
-        n_pieces = _n_pieces(columns.bins.facts)
-
-        def words(*shape: int) -> Array:
-            return device.xp.zeros(shape, dtype=np.int64)
-
-        self._columns, self._device = columns, device
-        self._profile, self._edges = words(n_slots, layout.PROFILE), words(n_features, layout.EDGE)
-        self._counts, self._listed = words(layout.COUNTS), words(n_slots, layout.LISTED)
-        self._pieces = words(n_pieces, layout.PIECE_WORDS)
-        self._extremes = words(n_pieces, layout.EXTREMES)
-        self._wanted = device.xp.zeros(n_features, dtype=np.uint32)
-        self._result = words(layout.RESULT)
-        self._table = device.array(columns.table.description())
+    def __init__(self, table: CudaTable) -> None:
+        device, n_slots = table.device, len(table.bins)
+        n_pieces = _n_pieces(table.bins.records)
+        self._table, self._device = table, device
+        self._profiles = layout.zeros(device, n_slots, layout.PROFILE)
+        self._edges = layout.zeros(device, table.n_features, layout.EDGE)
+        self._counts = layout.zeros(device, 1, layout.COUNTS)
+        self._listed = layout.zeros(device, n_slots, layout.LISTED)
+        self._pieces = layout.zeros(device, n_pieces, layout.PIECE_OF_BIN)
+        self._extremes = layout.zeros(device, n_pieces, layout.EXTREMES)
+        self._wanted = device.xp.zeros(table.n_features, dtype=np.uint32)
+        self._result = layout.zeros(device, 1, layout.RESULT)
+        self._source = layout.on_device(device, table.source.record())
+        self._prepared, self._round = self._records()
         self._pending: Callable[[], np.ndarray] | None = None
         self._found: Found
 
     def queue(self, sweep: Sweep, change: Change) -> None:
         """Queue a search behind a sweep that made this change."""
-        columns = self._columns
         discrete = change.discrete
         is_known = change.halvings >= 0 and discrete.grown >= discrete.kept
         halvings = min(change.halvings, _MOST_HALVINGS) if is_known else -1
         self._device.launch(
-            "weigh", columns.n_features, THREADS, sweep.histograms, columns.features_there,
-            columns.bins_there, columns.n_features, halvings, self._profile, self._edges,
-            self._counts, self._wanted, sweep.sums, self._result,
-            shared=_RUNNING_BYTES + 8 * layout.BEST_EDGE * THREADS,
+            "weigh", self._table.n_features, THREADS, sweep.histograms, self._prepared, self._round,
+            halvings, self._counts, sweep.sums,
+            shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
         self._queue_looking(sweep)
 
     def found(self, sweep: Sweep) -> Found:
-        """The last round's result, once it is there and nothing is wanted any more."""
+        """The last round's result. Waits for it, and provides the sorted orders that it needs."""
         if self._pending is not None:
             with self._device.active():
                 found = Found.read(self._pending())
                 while found.n_wanted:
                     wanted = np.flatnonzero(self._device.sent(self._wanted)())
-                    self._columns.orders.provide(wanted.tolist())
+                    self._table.orders.provide(wanted.tolist())
                     self._device.clear(self._wanted)
                     self._device.clear(self._counts)  # of a search that was interrupted
                     self._queue_looking(sweep)
@@ -107,43 +115,61 @@ class Search:
         return self._found
 
     def _queue_looking(self, sweep: Sweep) -> None:
-        """Queue a look into the bins that may hold a better cut, and the sending of the result."""
-        launch, columns = self._device.launch, self._columns
-        n_features, n_bins = columns.n_features, len(columns.bins)
-        addresses, full = columns.orders.addresses, self._device.most_threads
-        n_blocks = blocks_for(len(self._pieces) * THREADS, self._device)  # a block to a piece
-        launch(
-            "list_bins", blocks_for(n_bins, self._device), THREADS, columns.bins_there, n_bins,
-            self._edges, n_features, addresses, self._profile, self._result, self._counts,
-            self._listed, self._pieces, self._wanted, shared=8 * layout.BEST * THREADS,
+        """Queue a scan of the bins that may hold a better cut, and the copy of the result."""
+        device, table = self._device, self._table
+        full = device.most_threads
+        n_blocks = blocks_for(len(self._pieces) * THREADS, device)  # a block for each piece
+        device.launch(
+            "list_bins", blocks_for(len(table.bins), device), THREADS, self._prepared, self._round,
+            self._counts, self._listed, self._pieces, shared=layout.BEST.itemsize * THREADS,
         )  # fmt: skip
-        launch(
-            "scan", n_blocks, THREADS, self._pieces, self._counts, columns.bins_there, addresses,
-            sweep.signed, self._extremes, shared=8 * layout.EXTREMES * THREADS,
+        device.launch(
+            "scan", n_blocks, THREADS, self._pieces, self._counts, self._prepared, sweep.signed,
+            self._extremes, shared=layout.EXTREMES.itemsize * THREADS,
         )  # fmt: skip
-        launch(
-            "finish", 1, full, self._listed, self._counts, self._extremes, columns.bins_there,
-            self._edges, n_features, addresses, self._table, self._profile, self._result,
-            shared=8 * layout.BEST * full,
+        device.launch(
+            "finish", 1, full, self._listed, self._counts, self._extremes, self._prepared,
+            self._round, shared=layout.BEST.itemsize * full,
         )  # fmt: skip
-        self._pending = self._device.sent(self._result)
+        self._pending = device.sent(self._result)
+
+    def _records(self) -> tuple[np.ndarray, np.ndarray]:
+        """The `PreparedTable` and the `Round` of `search.cu`; their arrays stay where they are."""
+        table, address = self._table, self._device.address
+        prepared = layout.record(
+            layout.PREPARED_TABLE,
+            features=address(table.features_on_device),
+            bins=address(table.bins_on_device),
+            orders=address(table.orders.addresses),
+            source=address(self._source),
+            n_features=table.n_features,
+            n_bins=len(table.bins),
+        )
+        of_round = layout.record(
+            layout.ROUND,
+            profiles=address(self._profiles),
+            edges=address(self._edges),
+            wanted=address(self._wanted),
+            result=address(self._result),
+        )
+        return prepared, of_round
 
     def _note_values(self, found: Found) -> None:
-        """Tell the columns the values on both sides of a cut inside a bin."""
-        columns, table = self._columns, self._columns.table
-        if found.agreement < 0 or found.samples[0] < 0:
+        """Tell the table the values on both sides of a cut inside a bin."""
+        best, source = found.best, self._table.source
+        if best.agreement < 0 or found.samples[0] < 0:
             return
-        if table.there is None:
-            values = table.host_values(found.feature, found.samples)
+        if source.on_device is None:
+            values = source.host_values(best.feature, found.samples)
         else:
-            dtype = np.dtype(table.dtype)
-            both = found.values.view(np.uint8).reshape(2, 8)
+            dtype = np.dtype(source.dtype)
+            both = found.values.reshape(2, 8)
             values = both[:, : dtype.itemsize].copy().view(dtype)[:, 0]
-        columns.note_values(found.feature, found.position, values)
+        self._table.note_values(best.feature, best.position, values)
 
 
-def _n_pieces(facts: np.ndarray) -> int:
+def _n_pieces(bins: np.ndarray) -> int:
     """How many pieces all bins are cut into if all of them are scanned; at least one."""
-    n_inside = facts[facts[:, 3] > 0, 1]
+    n_inside = bins["n_inside"][bins["has_cuts"] > 0]
     size = np.maximum(layout.PIECE, -(-n_inside // layout.MOST_PIECES))
     return max(1, int(np.sum(-(-(n_inside - 1) // size))))

@@ -1,7 +1,7 @@
 """A feature sorted and cut into bins, on the device, with the array library's own operations.
 
-Bins hold about equally many samples and end between two values; a value that fills a bin of its own
-gets one. Wherever they end, the search returns the same integers.
+Bins hold about equally many samples and end between two values. A value with enough samples to fill
+a bin gets one of its own. The search returns the same integers wherever the bins end.
 """
 
 from __future__ import annotations
@@ -14,16 +14,23 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 
 MOST_BINS = 255
-"""Of a feature; one more code is left for what is missing."""
+"""The most bins of a feature; one more code stands for missing values."""
 
 MARK = -(2**31)
 """The sign bit of a sorted position: the next sample has the same value."""
 
 
 class Cuts(NamedTuple):
-    """A feature's bins: where they end, whether they hold two values, their extreme values.
+    """A feature's bins.
 
-    `ends` of a feature without a present value is [0].
+    Attributes
+    ----------
+    ends : ndarray (n_bins,) of int64
+        The sorted position after each bin's last sample; [0] if all values are missing.
+    has_cuts : ndarray (n_bins,) of bool
+        Whether a bin holds two values or more.
+    low, high : ndarray (n_bins,) of float64
+        The smallest and the largest value of each bin.
     """
 
     ends: np.ndarray
@@ -33,7 +40,7 @@ class Cuts(NamedTuple):
 
 
 def sorted_feature(column: Array) -> tuple[Array, Array]:
-    """A feature's sorted order, as `Orders` keeps it, and its sorted keys.
+    """A feature's sorted order, as `Orders` holds it, and its sorted keys.
 
     `column` (n_samples,) holds floats; the order is int32, the keys are `arrays.order_keys`.
     """
@@ -70,9 +77,9 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
 
 
 def _spread(keys: Array) -> np.ndarray:
-    """At most so many places at which sorted keys may be cut, the samples spread between them.
+    """Where to cut sorted keys into at most `MOST_BINS` bins of about equally many samples.
 
-    A value that fills a bin alone is cut off from those below it too, as far as there are bins.
+    A value that fills a bin is also cut off from the values below it, while there are bins left.
     """
     xp, n_keys = arrays.namespace_of(keys), keys.shape[0]
     fair = n_keys / MOST_BINS

@@ -1,7 +1,7 @@
-"""The caller's table as a device sees it: on the device, or in the host's memory or a file.
+"""The caller's table: on the device, in the host's memory, or in a file.
 
-It is never copied whole. On the device it is read where it lies; from the host, some columns at a
-time are brought over, so it may be larger than the device's memory.
+It is never copied as a whole. On the device it is read where it lies. From the host, some columns
+at a time are copied to the device, so the table may be larger than the device's memory.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda.device import CudaDevice
-from gpustump.engines.cuda.layout import TABLE
+from gpustump.engines.cuda.layout import SOURCE_TABLE, record
 from gpustump.engines.threads import Team, ranges, threads_of
 
 _STAGED_BYTES = 2**26
-"""Of page-locked memory, through which a host table's columns go."""
+"""Bytes of page-locked memory through which a host table's columns are copied."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,12 @@ class SourceTable:
     ----------
     device : CudaDevice
     X : array (n_samples_given, n_features)
-        The caller's own.
+        As the caller gave it.
     rows : array (n_samples,) of int, or None
         None if all take part.
-    there : array or None
+    on_device : array or None
         X as an array of the device's library, in the same memory; None if X is on the host.
-    rows_there : array (n_samples,) of int64, or None
-        The rows on the device.
+    rows_on_device : array (n_samples,) of int64, or None
     team : Team
         Threads that gather columns on the host.
     """
@@ -43,18 +42,18 @@ class SourceTable:
     device: CudaDevice
     X: Array
     rows: Array | None
-    there: Array | None
-    rows_there: Array | None
+    on_device: Array | None
+    rows_on_device: Array | None
     team: Team
 
     @classmethod
     def of(
         cls, X: Array, rows: Array | None, device: CudaDevice, n_jobs: int | None = None
     ) -> SourceTable:
-        """The table for a device; `rows` are brought there."""
-        there = device.array(X) if device.takes(X) else None
-        rows_there = None if rows is None else device.array(rows).astype(np.int64)
-        return cls(device, X, rows, there, rows_there, Team(threads_of(n_jobs)))
+        """The table for a device; `rows` are copied to it."""
+        on_device = device.array(X) if device.takes(X) else None
+        rows_on_device = None if rows is None else device.array(rows).astype(np.int64)
+        return cls(device, X, rows, on_device, rows_on_device, Team(threads_of(n_jobs)))
 
     @property
     def n_samples(self) -> int:
@@ -70,30 +69,32 @@ class SourceTable:
         return arrays.dtype_name(self.X)
 
     def values(self, feature: int) -> Array:
-        """One feature's values (n_samples,), in X's library, as they are compared."""
+        """One feature's values (n_samples,) in X's library, as floats that can be compared."""
         return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
 
     def columns(self, features: Sequence[int], staged_bytes: int = 0) -> Iterator[Array]:
-        """Neighbouring features' values on the device, in turn, as they are compared.
+        """The values of neighbouring features on the device, one feature after the other.
 
-        From the host, as many columns come at a time as there are bytes for, but one at least.
+        They have the dtype in which they are compared. From the host, as many columns are copied at
+        a time as fit into `staged_bytes`, but at least one.
         """
-        if self.there is not None:
+        if self.on_device is not None:
             for feature in features:
-                yield arrays.as_working(arrays.picked(self.there[:, feature], self.rows_there))
+                column = arrays.picked(self.on_device[:, feature], self.rows_on_device)
+                yield arrays.as_working(column)
             return
         at_once = max(1, staged_bytes // (self.n_samples * self.X.dtype.itemsize))
         for start in range(0, len(features), at_once):
             some = features[start : start + at_once]
-            block = self._brought(some[0], some[-1] + 1)
+            block = self._copied(some[0], some[-1] + 1)
             for place in range(len(some)):
                 yield arrays.as_working(block[:, place])
 
-    def _brought(self, low: int, high: int) -> Array:
+    def _copied(self, low: int, high: int) -> Array:
         """Some columns of a host table on the device, (n_samples, high - low).
 
-        Rows are gathered into page-locked memory by several threads, and sent from there, so that
-        nothing is turned around on the host.
+        Several threads gather rows in page-locked memory, and the device copies them from there.
+        They stay rows: the host transposes nothing.
         """
         dtype = self.X.dtype.newbyteorder("=")
         width = high - low
@@ -111,7 +112,7 @@ class SourceTable:
 
             self.team.each(gather, ranges(end - start, -(-(end - start) // self.team.size)))
             self.device.upload(here, block[start:end])
-            self.device.sent(block[:1, :1])()  # it is there: the page-locked memory is free again
+            self.device.sent(block[:1, :1])()  # waits: then the page-locked memory is free again
         return block
 
     def host_values(self, feature: int, samples: np.ndarray) -> np.ndarray:
@@ -119,10 +120,16 @@ class SourceTable:
         rows = [int(s) if self.rows is None else int(self.rows[int(s)]) for s in samples]
         return np.concatenate([arrays.to_host(self.X[row : row + 1, feature]) for row in rows])
 
-    def description(self) -> np.ndarray:
-        """The `Table` of `search.cu`."""
-        if self.there is None:
-            return np.zeros(TABLE, dtype=np.int64)
-        rows = 0 if self.rows_there is None else self.device.address(self.rows_there)
-        address, size = self.device.address(self.there), self.there.dtype.itemsize
-        return np.asarray([address, *self.there.strides, size, rows])
+    def record(self) -> np.ndarray:
+        """The `SourceTable` of `search.cu`."""
+        if self.on_device is None:
+            return np.zeros(1, dtype=SOURCE_TABLE)
+        rows, (row_stride, column_stride) = self.rows_on_device, self.on_device.strides
+        return record(
+            SOURCE_TABLE,
+            values=self.device.address(self.on_device),
+            row_stride=row_stride,
+            column_stride=column_stride,
+            item_size=self.on_device.dtype.itemsize,
+            rows=0 if rows is None else self.device.address(rows),
+        )

@@ -1,9 +1,9 @@
-"""D_t on the device: the samples' state and the search for the next stump, advanced together.
+"""A run of boosting on the device: the samples' weights and scores, and the best cut.
 
-This is `gpustump.engines.contract.State` for a device's columns: the same integers as the
-reference in every round. Those integers, and the two values beside the cut, come to the host in
-one copy a round, unless a sorted order has to be asked for. `advance` queues all that follows from
-a stump, the search for the next one included, and returns; whoever asks for a result waits.
+This is `engines.contract.State` on a device: it has the same integers as the reference in every
+round. These integers, and the two values beside the cut, come to the host in one copy a round,
+unless a sorted order has to be made. `advance` queues everything that follows from a step, the
+search for the next cut included, and returns at once; the methods that need a result wait for it.
 """
 
 from __future__ import annotations
@@ -24,27 +24,33 @@ class CudaState:
 
     Parameters
     ----------
-    columns : CudaTable
-    y : array (n_samples,) of float64
+    table : CudaTable
+    labels : array (n_samples,) of float64
         -1.0 or 1.0.
     sample_weight : array (n_samples,) of float64
         Positive.
     """
 
-    def __init__(self, columns: CudaTable, y: Array, sample_weight: Array) -> None:
-        self._columns, self._device = columns, columns.device
+    def __init__(self, table: CudaTable, labels: Array, sample_weight: Array) -> None:
+        self._table, self._device = table, table.device
         with self._device.active():
-            self._sweep, self._search = columns.orders.making_room(
-                lambda: (Sweep(columns, y, sample_weight), Search(columns))
+            self._sweep, self._search = table.orders.making_room(
+                lambda: (Sweep(table, labels, sample_weight), Search(table))
             )
             self._queue(FIRST)
-            self._first_weight = self._found().mass
+            self._first_weight = self._found().sums.weight
 
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        found, n_samples = self._found(), self._columns.n_samples
-        return Totals(found.total, found.mass, found.mistaken, self._first_weight, n_samples)
+        sums = self._found().sums
+        return Totals(
+            signed=sums.signed_weight,
+            weight=sums.weight,
+            misclassified=sums.misclassified,
+            first_weight=self._first_weight,
+            n_samples=self._table.n_samples,
+        )
 
     @property
     def weights(self) -> Array:
@@ -54,22 +60,23 @@ class CudaState:
 
     def smallest_weight(self) -> int:
         """The smallest integer weight."""
-        return self._found().least
+        return self._found().sums.smallest
 
     def best_cut(self) -> Cut:
-        """The largest cut."""
+        """The largest cut, in the order of `Cut`, under the integer weights."""
         found = self._found()
-        constant = constant_cut(found.total)
-        if found.agreement < 0:
+        best, total = found.best, found.sums.signed_weight
+        constant = constant_cut(total)
+        if best.agreement < 0:
             return constant
-        missing = sign_of(found.missing or found.total)
-        cut = Cut(found.feature, found.position, found.polarity, missing, found.agreement)
+        missing = sign_of(found.missing or total)
+        cut = Cut(best.feature, best.position, best.polarity, missing, best.agreement)
         return max(cut, constant)
 
     def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
         """For each region the weight of its samples labelled -1, and of those labelled +1."""
         with self._device.active():
-            values, signed = self._columns.values(hypothesis.feature), self._sweep.signed
+            values, signed = self._table.values(hypothesis.feature), self._sweep.signed
             xp = self._device.xp
             region = self._device.array(by_region(hypothesis, values, range(N_REGIONS)))
             units = xp.ceil(xp.abs(signed)).astype(np.int64)
@@ -82,14 +89,14 @@ class CudaState:
         return list(zip(found[::2], found[1::2], strict=True))
 
     def advance(self, step: Step) -> None:
-        """Queue all that a step changes, and the search for the next cut."""
+        """Queue everything that a step changes, and the search for the next cut."""
         with self._device.active():
-            votes = None
+            predicted = None
             if step.cut is None:
                 hypothesis = step.hypothesis
-                values = self._columns.values(hypothesis.feature)
-                votes = self._device.array(predicted_signs(hypothesis, values)).astype(np.int8)
-            self._queue(Change(step.cut, votes, step.discrete, step.halvings))
+                values = self._table.values(hypothesis.feature)
+                predicted = self._device.array(predicted_signs(hypothesis, values)).astype(np.int8)
+            self._queue(Change(step.cut, predicted, step.discrete, step.halvings))
 
     def _queue(self, change: Change) -> None:
         self._sweep.queue(change)

@@ -1,97 +1,112 @@
-// A round's pass over the samples: votes, weights, scores, and the change in every histogram.
+// A round's pass over the samples: scores, weights, and the changes of all histograms.
 //
-// As on the CPU, a stump multiplies the weights of the samples that it gets wrong, and only their
-// change is added to the histograms, exactly. `advance` works out the changes; `add` adds them.
+// As on the CPU, a stump multiplies the weights of the samples that it gets wrong, and only the
+// change of each integer weight is added to the histograms, which is exact. `advance` computes the
+// changes; `add` adds them.
 
 #include "common.cuh"
 
-constexpr double FLOOR = 0x1p-900;  // weights.FLOOR
+constexpr double FLOOR = 0x1p-900;  // integer_weights.FLOOR
 
-// The cut parts a bin: note which of its samples are on the left, by the round's number.
+// Where a cut lies inside a bin: mark the bin's samples on the left with the round's number.
 KERNEL mark(const int* order, int64 begin, int64 end, int64 round, uint32* marks) {
   FOR_GRID(k, begin, end) marks[sample_of(order[k])] = uint32(round);
 }
 
-struct Sums {
-  int64 total, mass, mistaken, least;
-  __device__ void append(const Sums& other) {
-    total += other.total;
-    mass += other.mass;
-    mistaken += other.mistaken;
-    if (other.least < least) least = other.least;
-  }
+// The vectors of a run, one element for each sample, and their sums.
+struct Samples {
+  double* signed_weights;  // weights, each with the sign of its label
+  double* scores;
+  const int64* first_weights;  // the first round's integers; null if all are `equal_weight`
+  int64 equal_weight;
+  const uint32* marks;
+  int64* change;  // what is added to the histograms, times 2, plus 1 for a positive label
+  Sums* sums;     // `advance` adds the sums over its samples to it
 };
 
-// The next weight, score and change of `n` samples from `first` on.
-//
-// codes     tiles of the stump's group of 2**width_bits features, from the sample `first` on
-// votes     a stump's votes, if cut_bin is -1; otherwise they follow from the codes: `polarity` up
-//           to the cut's bin, and in it for the marked samples if it is parted. Bin 256: all.
-// grow, keep what wrong and right samples' weights are multiplied by
-// anew      `change` is the whole new integer, rather than by how much it grew
-// masses    the first round's integers; null if all are `equal_mass`
-// change    what is added to the histograms, times 2, plus 1 for a positive label
-// sums      total, mass, mistaken, least: grow by those of the new integers
-KERNEL advance(const uint8* codes, int64 width_bits, int64 feature, const int8* votes, int64 cut_bin,
-               int64 is_parted, int64 polarity, int64 missing, const uint32* marks, int64 round,
-               double vote, double grow, double keep, int64 anew, int64 first, int64 n,
-               double* signed_weights, double* scores, const int64* masses, int64 equal_mass,
-               int64* change, int64* sums) {
-  Sums mine = {0, 0, 0, TOP};
-#pragma unroll 1  // unrolled, it takes more registers than there are
-  FOR_GRID(i, first, first + n) {
-    bool left = true, says = polarity > 0;
-    if (cut_bin < 0) {
-      says = votes[i] > 0;
-    } else if (cut_bin <= MISSING) {
-      int code = codes[code_at(i - first, int(width_bits), feature)];
-      left = code < cut_bin || (code == cut_bin && (!is_parted || marks[i] == uint32(round)));
-      says = code == MISSING ? missing > 0 : left == (polarity > 0);
+// Codes of the cut's group of features, for `n_samples` samples from `first_sample` on.
+struct CutCodes {
+  const uint8* codes;  // the tiles
+  int64 width_bits;    // the group has 2**width_bits features
+  int64 feature;       // the cut's, counted within the group
+  int64 first_sample, n_samples;
+};
+
+// What a stump predicts.
+struct Prediction {
+  const int8* signs;  // given for each sample if cut_bin is -1; null otherwise
+  int64 cut_bin;      // the bin that holds the cut, or that ends with it; 256: all samples are left
+  int64 is_inside;    // whether the cut lies inside the bin: its marked samples are on the left
+  int64 round;        // the number that marks them
+  int64 left, missing;  // the signs of the left side and of missing values
+};
+
+// What is done to the samples.
+struct Effect {
+  double vote;
+  double grown, kept;  // what the weights of wrong and of right samples are multiplied by
+  int64 anew;          // whether the histograms get the whole new integers instead of the changes
+};
+
+// Compute the next weight, score and change of some samples.
+KERNEL advance(const CutCodes part, const Prediction stump, const Effect effect,
+               const Samples samples) {
+  Sums mine = NO_SUMS;
+#pragma unroll 1  // unrolled, the loop needs more registers than there are
+  FOR_GRID(i, part.first_sample, part.first_sample + part.n_samples) {
+    bool predicted = stump.left > 0;
+    if (stump.cut_bin < 0) {
+      predicted = stump.signs[i] > 0;
+    } else if (stump.cut_bin <= MISSING) {
+      int code = part.codes[code_at(i - part.first_sample, int(part.width_bits), part.feature)];
+      bool is_marked = !stump.is_inside || samples.marks[i] == uint32(stump.round);
+      bool is_left = code < stump.cut_bin || (code == stump.cut_bin && is_marked);
+      predicted = code == MISSING ? stump.missing > 0 : is_left == (stump.left > 0);
     }
-    double before = signed_weights[i], weight = fabs(before);
-    bool positive = before > 0.0, wrong = says != positive;
-    double after = weight * (wrong ? grow : keep);
+    double before = samples.signed_weights[i], weight = fabs(before);
+    bool positive = before > 0.0, wrong = predicted != positive;
+    double after = weight * (wrong ? effect.grown : effect.kept);
     after = after > FLOOR ? after : FLOOR;
-    double score = says ? scores[i] + vote : scores[i] - vote;
-    int64 units = units_of(after), by = units - (anew ? 0 : units_of(weight));
-    signed_weights[i] = positive ? after : -after;
-    scores[i] = score;
-    change[i] = by * 2 + positive;
-    int64 first_mass = masses ? masses[i] : equal_mass;
-    mine.append({positive ? units : -units, units, (score > 0.0) != positive ? first_mass : 0,
-                 units});
+    double score = predicted ? samples.scores[i] + effect.vote : samples.scores[i] - effect.vote;
+    int64 units = units_of(after), by = units - (effect.anew ? 0 : units_of(weight));
+    samples.signed_weights[i] = positive ? after : -after;
+    samples.scores[i] = score;
+    samples.change[i] = by * 2 + positive;
+    int64 first_weight = samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
+    bool is_misclassified = (score > 0.0) != positive;
+    mine.append({positive ? units : -units, units, is_misclassified ? first_weight : 0, units});
   }
   combine(mine, reinterpret_cast<Sums*>(shared));
   if (threadIdx.x == 0) {
-    add_to(&sums[0], mine.total);
-    add_to(&sums[1], mine.mass);
-    add_to(&sums[2], mine.mistaken);
-    atomicMin(&sums[3], mine.least);
+    add_to(&samples.sums->signed_weight, mine.signed_weight);
+    add_to(&samples.sums->weight, mine.weight);
+    add_to(&samples.sums->misclassified, mine.misclassified);
+    atomicMin(&samples.sums->smallest, mine.smallest);
   }
 }
 
-// One group of features: where its codes begin, and which blocks work on it.
+// A group of features: where its codes begin, and which blocks work on it.
 struct Group {
   int64 first_feature, n_features, width_bits, first_byte, first_block;
 };
 
 // Add the changes of `n` samples from `first` on to the histograms.
 //
-// Each lane of a tile belongs to one feature and has a column of the table to itself: it is the
-// column's number that picks the bank of shared memory, so no two lanes of a warp ever meet in a
-// bank, let alone in a word, whatever the codes. And all lanes of a wide group hold the same
-// samples, so a change of zero is passed over by the whole warp.
+// A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one
+// feature and has a column of the table to itself. The column's number selects the bank of shared
+// memory, so two lanes of a warp never use the same bank, nor the same word, whatever the codes
+// are. All lanes of a wide group hold the same samples, so the whole warp skips a change of zero.
 //
-// Adding 64-bit integers in shared memory would be a loop of compare-and-swap (so says the machine
-// code for compute capability 9.0), so a sum is two words: the lower one's carry is seen in what
-// `atomicAdd` returns, and goes into the upper one with the upper half. The
-// changes are added as they are, times 2 but without the label; the sums fit even so.
+// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap (seen in
+// the machine code for compute capability 9.0). So a sum is two words of 32 bits: what `atomicAdd`
+// returns tells whether the lower word carried, and the carry is added to the upper word with the
+// upper half of the change. Changes are added times 2, without the label; the sums fit even so.
 //
-// COLUMN_BITS  the table has 2**COLUMN_BITS columns, no fewer than the widest group has features:
-//              one for each lane if shared memory allows
+// COLUMN_BITS  the table has 2**COLUMN_BITS columns, at least as many as the widest group has
+//              features: one for each lane if shared memory allows
 // codes        tiles from the sample `first` on
-// groups       (n_groups + 1); the last one's first_block is the end of all
-// change       for all samples, and zeros up to whole tiles
+// groups       (n_groups + 1); the last one's first_block is the number of blocks
+// change       for all samples, then zeros up to a whole tile
 // histograms   (n_features, 2, 256): by label and code
 template <int COLUMN_BITS>
 __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, const int64* change,
@@ -99,7 +114,7 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
   constexpr int N_WORDS = SLOTS << COLUMN_BITS;
   uint32* low = reinterpret_cast<uint32*>(shared);
   uint32* high = low + N_WORDS;
-  int64 g = 0;  // the last group that begins at this block or before
+  int64 g = 0;  // find the last group that begins at this block or before
   for (int64 end = n_groups; end - g > 1;) {
     int64 middle = (g + end) / 2;
     if (groups[middle].first_block <= blockIdx.x) g = middle;
@@ -130,7 +145,7 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
       for (int k = 0; k < 4; k++) {
         uint32 lower = uint32(by[k]) & ~1u, upper = uint32(by[k] >> 32);
         if ((lower | upper) == 0) continue;
-        // Label and code are shifted to their places in the index at once.
+        // One shift each brings label and code to their places in the index.
         constexpr uint32 CODE = 255u << COLUMN_BITS;
         uint32 label = (uint32(by[k]) & 1u) << (8 + COLUMN_BITS);
         uint32 code = 8 * k < COLUMN_BITS ? words[word] << (COLUMN_BITS - 8 * k)

@@ -1,7 +1,7 @@
 """A table prepared for a device: sorted and coded, feature by feature, before the first round.
 
-A feature is sorted whole and cut into bins; every sample is given its bin's number, a byte. The
-codes stay on the device if they fit there, and the sorted orders as far as there is room.
+Each feature is sorted and cut into bins, and every sample's code is the number of its bin, a byte.
+The codes stay on the device if they fit there. So do the sorted orders, as many as fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,17 @@ from gpustump.engines.announcements import announce
 from gpustump.engines.cuda import memory
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes, write_feature
 from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
-from gpustump.engines.cuda.layout import BIN, Group, column_bits, groups_of, n_bytes, padded
+from gpustump.engines.cuda.layout import (
+    BIN,
+    FEATURE,
+    Group,
+    column_bits,
+    groups_of,
+    n_bytes,
+    on_device,
+    padded,
+)
+from gpustump.engines.cuda.memory import DeviceBudget
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.sorting import MARK, Cuts, cuts_of, sorted_feature
 from gpustump.engines.cuda.source_table import SourceTable
@@ -33,126 +43,131 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bins:
-    """The bins of all features, numbered through; each feature's are followed by a slot for what is
-    missing.
+class BinIndex:
+    """Where the bins of all features lie in their sorted orders.
+
+    Bins are numbered from the first feature's first bin on. Each feature's bins are followed by a
+    slot for its missing values.
 
     Attributes
     ----------
-    first, n_bins, n_present : ndarray (n_features,) of int64
-        A feature's first bin, how many there are, and its samples that are not missing.
-    facts : ndarray (n_slots, 4) of int64
-        The `Bin` of `search.cu`: the sorted position of its first sample, how many it holds, the
-        feature, and whether it holds two values or more.
+    features : ndarray (n_features,) of `layout.FEATURE`
+        A feature's first bin, how many it has, and how many of its values are not missing.
+    records : ndarray (n_slots,) of `layout.BIN`
+        The sorted position of a bin's first sample, how many samples it holds, its feature, and
+        whether it holds two values or more.
     low, high : ndarray (n_slots,) of float64
-        Its least and largest value; NaN for what is missing.
+        A bin's smallest and largest value; NaN for missing values.
     """
 
-    first: np.ndarray
-    n_bins: np.ndarray
-    n_present: np.ndarray
-    facts: np.ndarray
+    features: np.ndarray
+    records: np.ndarray
     low: np.ndarray
     high: np.ndarray
     _edges: dict[int, list[int]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, found: Sequence[Cuts], n_samples: int) -> Bins:
-        """Those of features in order."""
-        n_bins = np.asarray([len(cuts.low) for cuts in found])
-        n_present = np.asarray([cuts.ends[-1] for cuts in found])
-        first = np.cumsum(n_bins + 1) - (n_bins + 1)
-        facts = np.zeros((int(np.sum(n_bins + 1)), BIN), dtype=np.int64)
-        low, high = np.full(len(facts), np.nan), np.full(len(facts), np.nan)
-        for j, cuts in enumerate(found):
-            own = slice(first[j], first[j] + n_bins[j])
-            begins, ends = np.append(0, cuts.ends[:-1])[: n_bins[j]], cuts.ends[: n_bins[j]]
-            of_feature = np.full(n_bins[j], j)
-            facts[own] = np.stack([begins, ends - begins, of_feature, cuts.has_cuts], axis=1)
-            facts[first[j] + n_bins[j]] = (n_present[j], n_samples - n_present[j], j, 0)
+    def of(cls, found: Sequence[Cuts], n_samples: int) -> BinIndex:
+        """The index for the bins of each feature."""
+        features = np.zeros(len(found), dtype=FEATURE)
+        features["n_bins"] = [len(cuts.low) for cuts in found]
+        features["n_present"] = [cuts.ends[-1] for cuts in found]
+        ends = np.cumsum(features["n_bins"] + 1)
+        features["first"] = ends - (features["n_bins"] + 1)
+        records = np.zeros(int(ends[-1]), dtype=BIN)
+        low, high = np.full(len(records), np.nan), np.full(len(records), np.nan)
+        for j, (cuts, (first, n_bins, n_present)) in enumerate(
+            zip(found, features.tolist(), strict=True)
+        ):
+            own = slice(first, first + n_bins)
+            bins = records[own]
+            bins["offset"] = np.append(0, cuts.ends[:-1])[:n_bins]
+            bins["n_inside"] = cuts.ends[:n_bins] - bins["offset"]
+            bins["feature"], bins["has_cuts"] = j, cuts.has_cuts
+            records[first + n_bins] = (n_present, n_samples - n_present, j, 0)
             low[own], high[own] = cuts.low, cuts.high
-        return cls(first, n_bins, n_present, facts, low, high)
+        return cls(features, records, low, high)
 
     def __len__(self) -> int:
-        return len(self.facts)
+        return len(self.records)
 
     @property
-    def features(self) -> np.ndarray:
-        """The `Feature` of `search.cu`, (n_features, 3)."""
-        return np.stack([self.first, self.n_bins, self.n_present], axis=1)
+    def n_bins(self) -> np.ndarray:
+        """How many bins each feature has, without the slot for missing values."""
+        n_bins: np.ndarray = self.features["n_bins"]
+        return n_bins
 
     def at(self, feature: int, position: int) -> tuple[int, int, int]:
-        """The bin that holds a sorted position: number, begin and end."""
+        """The bin of a feature that holds a sorted position: its number there, begin and end."""
         edges = self._edges_of(feature)
         bin_ = bisect.bisect_right(edges, position) - 1
         return bin_, edges[bin_], edges[bin_ + 1]
 
     def _edges_of(self, feature: int) -> list[int]:
-        """Where a feature's bins begin, and the end of the last: asked for once or more a round."""
+        """Where a feature's bins begin, and the end of the last one; every round needs some."""
         if feature not in self._edges:
-            first = self.first[feature]
-            own = self.facts[first : first + self.n_bins[feature] + 1, 0]  # and what is missing
-            self._edges[feature] = own.tolist()
+            first, n_bins, _ = self.features[feature].item()
+            self._edges[feature] = self.records["offset"][first : first + n_bins + 1].tolist()
         return self._edges[feature]
 
 
 @dataclass(frozen=True)
 class CudaTable:
-    """A feature table as byte codes for a device.
+    """A feature table as byte codes for a device; see `engines.contract.PreparedTable`.
 
     Attributes
     ----------
-    table : SourceTable
+    source : SourceTable
     groups : tuple of Group
         How features lie side by side in the codes.
     codes : ResidentCodes or StreamedCodes
     orders : Orders
-    bins : Bins
-    bins_there, features_there : array
-        `bins.facts` and `bins.features` on the device.
+    bins : BinIndex
+    bins_on_device, features_on_device : array
+        `bins.records` and `bins.features` on the device.
     note : str or None
         What the user should know about how the memory is used.
     """
 
-    table: SourceTable
+    source: SourceTable
     groups: tuple[Group, ...]
     codes: ResidentCodes | StreamedCodes
     orders: Orders
-    bins: Bins
-    bins_there: Array
-    features_there: Array
+    bins: BinIndex
+    bins_on_device: Array
+    features_on_device: Array
     note: str | None
     _seen: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
 
     @property
     def device(self) -> CudaDevice:
-        return self.table.device
+        return self.source.device
 
     @property
     def X(self) -> Array:  # noqa: N802
         """The caller's own table."""
-        return self.table.X
+        return self.source.X
 
     @property
     def n_samples(self) -> int:
-        return self.table.n_samples
+        return self.source.n_samples
 
     @property
     def n_features(self) -> int:
-        return self.table.n_features
+        return self.source.n_features
 
     def values(self, feature: int) -> Array:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
-        return self.table.values(feature)
+        return self.source.values(feature)
 
     def start(self, labels: Array, sample_weight: Array, learner: Learner) -> CudaState:
         """Begin a run; see `engines.contract.PreparedTable`."""
-        from gpustump.engines.cuda.state import CudaState  # which is made of tables
+        from gpustump.engines.cuda.state import CudaState  # which imports this file
 
         return CudaState(self, labels, sample_weight)
 
     def group_of(self, feature: int) -> tuple[Group, int]:
-        """The group that holds a feature, and its place there."""
+        """The group that holds a feature, and the feature's place in it."""
         at = bisect.bisect_right(self.groups, feature, key=lambda group: group.first) - 1
         return self.groups[at], feature - self.groups[at].first
 
@@ -161,20 +176,21 @@ class CudaTable:
         self._seen[feature, position] = midpoint(*arrays.as_working(values))
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold of the cut after a sorted position; see `Columns.threshold`."""
+        """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
         bins = self.bins
-        if position + 1 >= bins.n_present[feature]:
+        first, _, n_present = bins.features[feature].item()
+        if position + 1 >= n_present:
             return math.inf
         bin_, _, end = bins.at(feature, position)
         if position + 1 == end:
-            slot = bins.first[feature] + bin_
-            dtype = arrays.working_dtype(self.table.dtype)
+            slot = first + bin_
+            dtype = arrays.working_dtype(self.source.dtype)
             return midpoint(*np.asarray([bins.high[slot], bins.low[slot + 1]], dtype))
         if (feature, position) not in self._seen:
             with self.device.active():
                 two = self.orders.of(feature)[position : position + 2]
                 samples = arrays.to_host(two) & ~MARK
-            self.note_values(feature, position, self.table.host_values(feature, samples))
+            self.note_values(feature, position, self.source.host_values(feature, samples))
         return self._seen[feature, position]
 
 
@@ -191,12 +207,12 @@ def prepare(
     Parameters
     ----------
     X : array (n_samples, n_features)
-        On the device, or a host array of NumPy, a memory map among them.
+        On the device, or a NumPy array in the host's memory, or a memory map of a file.
     rows : array (n_rows,) of int, or None
         Take only these rows.
     device : CudaDevice
     budget : int, optional
-        Bytes of the device's memory that may be used; by default most of what is free.
+        Bytes of the device's memory that may be used; nine tenths of the free memory by default.
     n_jobs : int, optional
         Threads that gather the columns of a host table.
 
@@ -206,68 +222,83 @@ def prepare(
         If its memory is too small.
     """
     with device.active():
-        table, free = SourceTable.of(X, rows, device, n_jobs), device.free_bytes()
-    budget = min(budget or free, free - free // 10)
+        source, free = SourceTable.of(X, rows, device, n_jobs), device.free_bytes()
+    n_available = min(budget or free, free - free // 10)
     while True:
-        plan = memory.plan(table.n_samples, table.n_features, budget, device.name)
+        memory_use = memory.device_budget(
+            source.n_samples, source.n_features, n_available, device.name
+        )
         try:
             with device.active():
-                return _prepared(table, plan)
+                return _prepared(source, memory_use)
         except OutOfDeviceMemoryError:
-            budget = budget * 3 // 4  # others use the device too: try with less
+            n_available = n_available * 3 // 4  # other programs use the device too: try with less
 
 
-def _prepared(table: SourceTable, plan: memory.Plan) -> CudaTable:
-    device, n_samples = table.device, padded(table.n_samples)
-    groups = groups_of(table.n_features, n_samples, _width_bits(device, n_samples, plan))
+def _prepared(source: SourceTable, budget: DeviceBudget) -> CudaTable:
+    device, n_samples = source.device, padded(source.n_samples)
+    groups = groups_of(source.n_features, n_samples, _width_bits(device, n_samples, budget))
     codes: ResidentCodes | StreamedCodes
-    if plan.buffer_bytes is None:
+    if budget.buffer_bytes is None:
         codes, note = ResidentCodes(device, groups, n_samples), None
     else:
-        codes = StreamedCodes(device, groups, n_samples, plan.buffer_bytes)
+        codes = StreamedCodes(device, groups, n_samples, budget.buffer_bytes)
         size = readable_bytes(n_bytes(groups, n_samples))
         note = f"{size} of codes streamed from the host's memory in every round"
         announce(f"the table's codes do not fit into {device.name}: {note}")
 
     def sort(feature: int) -> Array:
-        (column,) = table.columns([feature])
+        (column,) = source.columns([feature])
         return sorted_feature(column)[0]
 
-    orders = Orders(device, table.n_features, plan.n_orders, sort)
+    orders = Orders(device, source.n_features, budget.n_orders, sort)
     found = [
-        cuts for group in groups for cuts in _coded(table, group, codes, orders, plan.staged_bytes)
+        cuts
+        for group in groups
+        for cuts in _coded(source, group, codes, orders, budget.staged_bytes)
     ]
     orders.publish()
-    bins = Bins.of(found, table.n_samples)
-    there = device.array(bins.facts), device.array(bins.features)
-    return CudaTable(table, groups, codes, orders, bins, *there, note)
+    bins = BinIndex.of(found, source.n_samples)
+    return CudaTable(
+        source,
+        groups,
+        codes,
+        orders,
+        bins,
+        bins_on_device=on_device(device, bins.records),
+        features_on_device=on_device(device, bins.features),
+        note=note,
+    )
 
 
 def _coded(
-    table: SourceTable,
+    source: SourceTable,
     group: Group,
     codes: ResidentCodes | StreamedCodes,
     orders: Orders,
     staged_bytes: int,
 ) -> list[Cuts]:
-    """Sort a group's features, write their codes, and tell how they were cut."""
+    """Sort a group's features, write their codes, and return the bins of each."""
     written, found = codes.group(group), []
     features = range(group.first, group.first + group.n_features)
-    for feature, column in zip(features, table.columns(features, staged_bytes), strict=True):
+    for feature, column in zip(features, source.columns(features, staged_bytes), strict=True):
         order, keys = sorted_feature(column)
         cuts = cuts_of(keys, arrays.dtype_name(column))
-        write_feature(table.device, order, cuts, group, feature - group.first, written)
+        write_feature(source.device, order, cuts, group, feature - group.first, written)
         orders.offer(feature, order)
         found.append(cuts)
     codes.keep(group, written)
     return found
 
 
-def _width_bits(device: CudaDevice, n_samples: int, plan: memory.Plan) -> int:
-    """How wide groups may be: the table of their sums must fit into shared memory, and a group that
-    is to be streamed into the buffer's size while it is written."""
+def _width_bits(device: CudaDevice, n_samples: int, budget: DeviceBudget) -> int:
+    """Groups may have 2**this features.
+
+    The table of their sums must fit into shared memory. A group that is streamed must not be larger
+    than the buffer, because it is written on the device as a whole.
+    """
     bits = column_bits(device)
-    if plan.buffer_bytes is not None:
-        while bits > 0 and n_samples << bits > plan.buffer_bytes:
+    if budget.buffer_bytes is not None:
+        while bits > 0 and n_samples << bits > budget.buffer_bytes:
             bits -= 1
     return bits
