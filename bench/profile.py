@@ -131,9 +131,9 @@ def _watched(
     def timed_launch(kernel: str, *rest: Any, **more: Any) -> None:
         if kernel == "finish":
             listed, counts = rest[2:4]
-            n_listed = int(device.sent(counts)()[1])
+            n_listed = int(layout.read(device.sent(counts)(), layout.COUNTS)["n_listed"][0])
             bins = device.sent(listed)()[:n_listed, 0]
-            n_scanned.append(int(columns.bins.facts[bins, 1].sum()))
+            n_scanned.append(int(columns.bins.records["n_inside"][bins].sum()))
         start = now(device)
         launch(kernel, *rest, **more)
         launches[kernel].append((start, now(device)))
@@ -213,7 +213,7 @@ def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
                 groups, grid = layout.described(
                     device, columns.groups, layout.padded(len(y)), samples
                 )
-                by_grid[grid] = device.array(groups)
+                by_grid[grid] = layout.on_device(device, groups)
             for threads in (256, 512, device.most_threads):
                 for grid, groups in by_grid.items():
                     seconds = _alone(
