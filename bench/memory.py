@@ -1,19 +1,19 @@
 """Peak memory of a stretch of work in this process, on the host and on a GPU.
 
-The host's peak is the kernel's own high-water mark where it can be set back (Linux), so no
-allocation is missed between two looks. A GPU has no such mark: the memory in use on it is read
-every few milliseconds, through NVIDIA's management library, which needs no context on the device.
+On the host it is the kernel's own high-water mark, so no allocation between two looks is missed.
+Linux alone can set this mark back, and no library does it. A GPU has no such mark: the memory in
+use is read every few milliseconds through NVIDIA's management library.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_STATUS = Path("/proc/self/status")
 _SECONDS_BETWEEN_LOOKS = 0.002
 
 
@@ -27,56 +27,47 @@ class Peak:
 
 @contextlib.contextmanager
 def peak_memory() -> Iterator[Peak]:
-    """Watch the memory of what is done inside the `with`; the values stand after it."""
+    """Watch the memory of the work inside the `with`; the values can be read after it."""
     peak = Peak()
-    gpu_memory = _gpu_memory()  # first, since loading that takes memory too
-    marked = _reset_mark()
-    before = _kilobytes("VmRSS")
+    gpu_memory = _gpu_memory()  # first, since loading the library takes memory, too
+    before = None
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # sets the mark back
+        before = _bytes("VmRSS")
     with _watched_gpu(peak, gpu_memory):
         yield peak
-    if marked and before is not None:
-        peak.host = max(((_kilobytes("VmHWM") or before) - before) * 1024, 0)
+    if before is not None:
+        peak.host = max(_bytes("VmHWM") - before, 0)
 
 
-def _reset_mark() -> bool:
-    """Set the kernel's high-water mark back to what is in use now; whether that worked."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
-
-
-def _kilobytes(name: str) -> int | None:
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), None)
+def _bytes(name: str) -> int:
+    found = re.search(rf"^{name}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.M)
+    if found is None:
+        raise OSError(f"/proc/self/status has no {name}")
+    return int(found[1]) * 1024
 
 
 @contextlib.contextmanager
 def _watched_gpu(peak: Peak, in_use: Callable[[], int] | None) -> Iterator[None]:
-    """Keep the most memory in use on the GPU in `peak.device`, if there is one, and only one."""
     if in_use is None:
         yield
         return
-    before = in_use()
-    seen = [before]
+    before = highest = in_use()
     done = threading.Event()
 
-    def look() -> None:
+    def watch() -> None:
+        nonlocal highest
         while not done.wait(_SECONDS_BETWEEN_LOOKS):
-            seen.append(max(seen.pop(), in_use()))
+            highest = max(highest, in_use())
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         yield
     finally:
         done.set()
-        looking.join()
-        peak.device = max(*seen, in_use()) - before if seen else None  # none: looking failed
+        watcher.join()
+        peak.device = max(highest, in_use()) - before
 
 
 def _gpu_memory() -> Callable[[], int] | None:
@@ -85,7 +76,7 @@ def _gpu_memory() -> Callable[[], int] | None:
         import pynvml
 
         pynvml.nvmlInit()
-        if pynvml.nvmlDeviceGetCount() != 1:  # which of them is used is not told
+        if pynvml.nvmlDeviceGetCount() != 1:  # nobody says which of several is used
             return None
         gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
         pynvml.nvmlDeviceGetMemoryInfo(gpu)

@@ -1,173 +1,139 @@
-"""What a run of a benchmark leaves: every timing and what they mean, as plain values and as JSON.
+"""What a run of a benchmark leaves: the machine, every timing and the models' quality, as JSON.
 
-The JSON follows `schema.json`, which stands beside this file. Times are in seconds, memory in
-bytes.
+The records below are the schema of the JSON. msgspec writes them, reads them and checks types and
+limits; `msgspec.json.schema(Report)` gives the schema to other programs. Times are in seconds,
+memory in bytes.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.util
-import json
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from gpustump.model.whole_file import whole_file
 
-SCHEMA = Path(__file__).with_name("schema.json")
+Seconds = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1)]
+Bytes = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class FormatError(ValueError):
     """A file that is not the JSON of a benchmark."""
 
 
-@dataclass(frozen=True)
-class Turn:
-    """What one contender took in one turn, in seconds.
-
-    Attributes
-    ----------
-    short, long : float
-        Whole fits, from the arrays to the model, with the run's two numbers of rounds.
-    predict : float or None
-        Predicting the training table's classes with the long fit's model.
-    """
-
-    short: float
-    long: float
-    predict: float | None = None
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An immutable value with checked fields."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One contender on one data set.
+class Machine(Record, frozen=True):
+    """What a result needs beside it to mean anything."""
 
-    Attributes
-    ----------
-    contender : str
-    parameters : dict
-        What its estimator was given beside rounds and threads.
-    exact : bool
-        Whether it looks at every threshold.
-    data, data_sha256 : str
-        Its name, and the SHA-256 of the training table and its labels.
-    samples, features : int
-        Shape of the training table.
-    distinct : int or None
-        Distinct values per feature that the data were drawn with; None if as many as there are.
-    threads : int
-    rounds : tuple of int
-        Of the short and the long fit.
-    reason : str or None
-        Why it could not be measured, or not to the end; None if all went well.
-    device : str or None
-        Where it says that it computed, if it says.
-    load, first_fit : float or None
-        Seconds that a fresh process took to import what the contender needs, and for its first
-        fit, a short one: what is compiled then is in it.
-    host_memory, device_memory : int or None
-        Bytes that the short fit took at its peak beyond what was held before.
-    turns : tuple of Turn
-    accuracy, auc : float or None
-        Of the long fit's model, on held-out data.
-    digest : str or None
-        Of the long fit's model, if it has one.
-    """
+    processor: str
+    cores: Count
+    memory: Bytes | None
+    system: str
+    python: str
+    gpustump: str
+    commit: str | None
+    """Of the checkout, with a plus sign if there were changes on top."""
+    source_sha256: Sha256
+    versions: dict[str, str]
+    gpus: tuple[str, ...]
+
+
+class Turn(Record, frozen=True):
+    """What one contender took in one turn."""
+
+    short: Seconds
+    """A whole fit, from the arrays to the model, with the smaller number of rounds."""
+    long: Seconds
+    """The same with the larger number of rounds."""
+    predict: Annotated[float, Meta(ge=0)] | None = None
+    """Predicting the classes of the training table with the long fit's model."""
+
+
+class Run(Record, frozen=True):
+    """One contender on one data set."""
 
     contender: str
     parameters: dict[str, Any]
+    """What its estimator was given beside rounds and threads."""
     exact: bool
+    """Whether it looks at every threshold."""
     data: str
-    data_sha256: str
-    samples: int
-    features: int
-    distinct: int | None
-    threads: int
-    rounds: tuple[int, int]
+    data_sha256: Sha256
+    """Of the training table and its labels."""
+    samples: Count
+    features: Count
+    distinct: Annotated[int, Meta(ge=2)] | None
+    """Distinct values per feature that the data were drawn with; None if all values differ."""
+    threads: Count
+    rounds: tuple[Count, Count]
+    """Of the short and the long fit."""
     reason: str | None = None
+    """Why it could not be measured to the end; None if all went well."""
     device: str | None = None
+    """Where the model says that it was trained."""
     load: float | None = None
+    """Importing the libraries in a fresh process."""
     first_fit: float | None = None
-    host_memory: int | None = None
-    device_memory: int | None = None
+    """The first fit of that process, a short one, including what is compiled then."""
+    host_memory: Bytes | None = None
+    """Peak of a short fit beyond what was held before."""
+    device_memory: Bytes | None = None
     turns: tuple[Turn, ...] = ()
-    accuracy: float | None = None
-    auc: float | None = None
-    digest: str | None = None
+    accuracy: Share | None = None
+    """Of the long fit's model on held-out data, as is the AUC."""
+    auc: Share | None = None
+    digest: Sha256 | None = None
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Record, frozen=True):
     """Runs that took turns with each other: a data set of `peers`, an axis of `growth`."""
 
     name: str
-    runs: tuple[Run, ...]
+    runs: Annotated[tuple[Run, ...], Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Speed:
-    """How fast a device's memory was, measured once in every turn.
-
-    Attributes
-    ----------
-    device : str
-        "cpu" or "cuda:0".
-    threads : int
-        That copied and gathered at once; 1 on a GPU, which has its own.
-    copied : int
-        Bytes read and written by one copy.
-    copy : tuple of float
-        Seconds of a copy.
-    gathered : int
-        Elements of 8 bytes that one gather fetched, in random order, from a vector as long as the
-        samples.
-    gather : tuple of float
-        Seconds of a gather.
-    """
+class Speed(Record, frozen=True):
+    """How fast a device's memory was, measured once in every turn."""
 
     device: str
-    threads: int
-    copied: int
-    copy: tuple[float, ...]
-    gathered: int
-    gather: tuple[float, ...]
+    """"cpu" or "cuda:0"."""
+    threads: Count
+    """That worked at once; 1 on a GPU, which has its own."""
+    copied: Count
+    """Bytes read and written by one copy."""
+    copy: Annotated[tuple[Seconds, ...], Meta(min_length=1)]
+    gathered: Count
+    """Elements of 8 bytes fetched by one gather, in random order."""
+    gather: Annotated[tuple[Seconds, ...], Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Report:
-    """A whole run of one benchmark.
+class Report(Record, frozen=True, tag_field="schema", tag=1):
+    """A whole run of one benchmark."""
 
-    Attributes
-    ----------
-    benchmark : str
-    command : str
-        That ran it.
-    started : str
-        UTC, ISO 8601.
-    seconds : float
-        It took.
-    machine : dict
-        Processor, memory, GPUs, versions.
-    sections : tuple of Section
-    speeds : tuple of Speed
-    """
-
-    benchmark: str
+    benchmark: Literal["backends", "peers", "growth", "limit"]
     command: str
-    started: str
-    seconds: float
-    machine: dict[str, Any]
-    sections: tuple[Section, ...]
+    started: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    """In UTC."""
+    seconds: Seconds
+    machine: Machine
+    sections: Annotated[tuple[Section, ...], Meta(min_length=1)]
     speeds: tuple[Speed, ...] = ()
+    """Of `limit` only."""
 
 
 def write(report: Report, path: str | PathLike[str]) -> None:
     """Write a report as JSON, whole or not at all."""
-    content = {"schema": 1, **dataclasses.asdict(report)}
     with whole_file(path) as file:
-        file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+        file.write(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
 
 
 def read(path: str | PathLike[str]) -> Report:
@@ -176,55 +142,17 @@ def read(path: str | PathLike[str]) -> Report:
     Raises
     ------
     FormatError
-        If the file is not one; the message says where it goes wrong.
+        If the file does not hold one; the message says where it goes wrong.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FormatError(f"{path} is not JSON: {error}") from None
-    if found := mistake(content):
-        raise FormatError(f"{path} is not the JSON of a benchmark: {found}")
-    try:
-        return _report(content)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # what slips through where jsonschema is not installed
+        report = msgspec.json.decode(Path(path).read_bytes(), type=Report)
+    except msgspec.DecodeError as error:  # a ValidationError is one, too
         raise FormatError(f"{path} is not the JSON of a benchmark: {error}") from None
-
-
-def mistake(content: Any) -> str | None:
-    """Where a JSON value departs from the schema, if it does.
-
-    The library jsonschema does the checking. Where it is not installed, only the version is read.
-    """
-    if importlib.util.find_spec("jsonschema") is None:
-        known = isinstance(content, dict) and content.get("schema") == 1
-        return None if known else "it has no 'schema': 1"
-    import jsonschema
-
-    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-    error = jsonschema.exceptions.best_match(validator.iter_errors(content))
-    return None if error is None else f"at {error.json_path}, {error.message[:200]}"
-
-
-def _report(content: dict[str, Any]) -> Report:
-    own = {"schema", "sections", "speeds"}
-    return Report(
-        **{name: value for name, value in content.items() if name not in own},
-        sections=tuple(
-            Section(section["name"], tuple(map(_run, section["runs"])))
-            for section in content["sections"]
-        ),
-        speeds=tuple(
-            Speed(**{**speed, "copy": tuple(speed["copy"]), "gather": tuple(speed["gather"])})
-            for speed in content["speeds"]
-        ),
-    )
-
-
-def _run(content: dict[str, Any]) -> Run:
-    short, long = content["rounds"]
-    turns = tuple(Turn(**turn) for turn in content["turns"])
-    return Run(**{**content, "rounds": (short, long), "turns": turns})
+    for run in (run for section in report.sections for run in section.runs):
+        measured = (run.load, run.first_fit, run.accuracy, run.auc)
+        if run.reason is None and (None in measured or not run.turns):
+            raise FormatError(
+                f"{path} is not the JSON of a benchmark: {run.contender} on {run.data} "
+                "has neither results nor a reason"
+            )
+    return report

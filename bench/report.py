@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import records
-from bench.options import UsageError
+from bench.benchmarks import UsageError
+from bench.figures import draw
 from bench.tables import page
 from gpustump.model.whole_file import whole_file
 
 HOW_TO_READ = """\
-Contenders took turns on one machine, each in a process of its own. A figure is the median of the
+Contenders took turns on one machine, each in a process of its own. A cell is the median of the
 turns, with the least and the greatest in brackets. The cost of a round is the slope between a short
 and a long fit; preparation is what that line leaves at zero rounds. Ratios are formed within a
 turn. Load: importing the libraries in a fresh process; first fit: what that takes beyond a later
-one, to compile mostly. Memory: the peak of a short fit beyond the data and the libraries. What part
-of the memory's speed is reached is told by two yardsticks: a byte an element and 16 a sample, moved
+one, to compile mostly. Memory: the peak of a short fit beyond the data and the libraries. Two
+yardsticks tell what part of the memory's speed is reached: a byte an element and 16 a sample, moved
 as fast as a copy reads and writes; and a gather of 8 bytes an element, in random order."""
 
-ORDER = ["peers", "backends", "limit", "growth"]
-TITLES = {
+TITLES = {  # in this order
     "peers": "Beside other libraries",
     "backends": "One model on every backend",
     "limit": "What part of the machine's limit is reached",
@@ -39,25 +39,16 @@ def write_report(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
-    files = sorted(folder.glob("*.json"))
-    if not files:
+    reports = {file: records.read(file) for file in sorted(folder.glob("*.json"))}
+    if not reports:
         raise UsageError(f"there is no JSON file of a benchmark in {folder}")
-    reports = {file: records.read(file) for file in files}
     parts = ["# What gpustump costs", HOW_TO_READ]
-    for file in sorted(files, key=lambda file: (ORDER.index(reports[file].benchmark), file.name)):
-        parts.append(f"## {TITLES[reports[file].benchmark]}: {file.stem}")
-        parts += [f"![{picture.stem}]({picture.name})" for picture in _pictures(file)]
-        parts.append(page(reports[file]))
+    for benchmark, title in TITLES.items():
+        for file, report in reports.items():
+            if report.benchmark == benchmark:
+                picture = f"![{file.stem}]({draw(file).name})"
+                parts += [f"## {title}: {file.stem}", picture, page(report)]
     target = folder / "report.md"
     with whole_file(target) as stream:
         stream.write(("\n\n".join(parts) + "\n").encode())
     return target
-
-
-def _pictures(file: Path) -> list[Path]:
-    """The picture to show, drawn now if Matplotlib is here, or the one that is there."""
-    try:
-        from bench.figures import draw
-    except ImportError:
-        return [path for path in [file.with_suffix(".svg")] if path.exists()]
-    return [path for path in draw(file) if path.suffix == ".svg"]

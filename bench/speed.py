@@ -2,7 +2,7 @@
 
 A scan that reads in order is measured against the first, one that reads through a permutation
 against the second. On the host NumPy does it, in as many threads as the contenders may use, each
-with memory of its own; on a GPU CuPy or PyTorch.
+with memory of its own; on a GPU CuPy or PyTorch does it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from bench.contenders import release, synchronise
 from bench.machine import gpus
 from bench.records import Speed
-from bench.timing import timed
+from bench.worker import timed
 
 COPY_BYTES = 1 << 30  # of each buffer: beyond the caches of most machines
 _FEWEST_GATHERED = 1 << 24  # in one timing; a shorter one is repeated until it has fetched as many
@@ -54,6 +54,15 @@ class Probe:
         """The record of what was measured."""
         copy, gather = tuple(self.copy_seconds), tuple(self.gather_seconds)
         return Speed(self.device, self.threads, self.copied, copy, self.gathered, gather)
+
+
+def probes(n_samples: int, threads: int, copy_bytes: int) -> list[Probe]:
+    """The host's memory, and the GPU's if there is one, warmed up."""
+    gpu = gpu_probe(n_samples, copy_bytes)
+    found = [host_probe(n_samples, threads, copy_bytes), *([gpu] if gpu else [])]
+    for probe in found:
+        probe.warm_up()
+    return found
 
 
 def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Probe:
@@ -92,71 +101,39 @@ def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Pr
 
 def gpu_probe(n_samples: int, copy_bytes: int = COPY_BYTES) -> Probe | None:
     """The first GPU, through CuPy or PyTorch; None where there is none or neither works."""
-    makers = {"cupy": _with_cupy, "torch": _with_torch}
-    for module, maker in makers.items():
-        if gpus() and importlib.util.find_spec(module):
+    for library in ("cupy", "torch"):
+        if gpus() and importlib.util.find_spec(library):
             try:
-                return maker(n_samples, copy_bytes)
+                return _gpu_probe(library, n_samples, copy_bytes)
             except Exception as error:  # broken, or built without CUDA: the next may work
-                print(f"the GPU's memory cannot be measured by {module}: {error}", file=sys.stderr)
-            with contextlib.suppress(Exception):  # what is broken may not be able to
+                print(f"the GPU's memory cannot be measured by {library}: {error}", file=sys.stderr)
+            with contextlib.suppress(Exception):  # a broken library may not be able to
                 release()
     return None
 
 
-def _with_cupy(n_samples: int, copy_bytes: int) -> Probe:
-    cupy = importlib.import_module("cupy")
-    source = cupy.ones(copy_bytes // 8)
-    target = cupy.zeros(copy_bytes // 8)
-    vector = cupy.arange(n_samples)
-    order = cupy.asarray(np.random.default_rng(0).permutation(n_samples).astype(np.int32))
-    fetched = cupy.zeros(n_samples, dtype=np.int64)
+def _gpu_probe(library: str, n_samples: int, copy_bytes: int) -> Probe:
+    xp = importlib.import_module(library)
+    on_gpu = {"device": "cuda"} if library == "torch" else {}
+    length, repeats = copy_bytes // 8, _repeats(n_samples)
+    source, target = (xp.ones(length, dtype=xp.float64, **on_gpu) for _ in range(2))
+    vector, fetched = (xp.arange(n_samples, dtype=xp.int64, **on_gpu) for _ in range(2))
+    permutation = np.random.default_rng(0).permutation(n_samples).astype(np.int32)
+    order = xp.asarray(permutation, **on_gpu)
 
     def copy() -> None:
-        cupy.copyto(target, source)
+        target[...] = source
         synchronise()
 
     def gather() -> None:
-        for _ in range(_repeats(n_samples)):
-            cupy.take(vector, order, out=fetched)
+        for _ in range(repeats):
+            if library == "torch":
+                xp.index_select(vector, 0, order, out=fetched)
+            else:
+                xp.take(vector, order, out=fetched)
         synchronise()
 
-    return _gpu(copy_bytes, copy, n_samples, gather)
-
-
-def _with_torch(n_samples: int, copy_bytes: int) -> Probe:
-    torch = importlib.import_module("torch")
-    source = torch.ones(copy_bytes // 8, dtype=torch.float64, device="cuda")
-    target = torch.zeros_like(source)
-    vector = torch.arange(n_samples, device="cuda")
-    order = torch.asarray(
-        np.random.default_rng(0).permutation(n_samples).astype(np.int32), device="cuda"
-    )
-    fetched = torch.zeros_like(vector)
-
-    def copy() -> None:
-        target.copy_(source)
-        synchronise()
-
-    def gather() -> None:
-        for _ in range(_repeats(n_samples)):
-            torch.index_select(vector, 0, order, out=fetched)
-        synchronise()
-
-    return _gpu(copy_bytes, copy, n_samples, gather)
-
-
-def _gpu(
-    copy_bytes: int, copy: Callable[[], None], n_samples: int, gather: Callable[[], None]
-) -> Probe:
-    return Probe(
-        device="cuda:0",
-        threads=1,
-        copied=2 * (copy_bytes // 8 * 8),
-        copy=copy,
-        gathered=n_samples * _repeats(n_samples),
-        gather=gather,
-    )
+    return Probe("cuda:0", 1, 2 * 8 * length, copy, n_samples * repeats, gather)
 
 
 def _repeats(fetched_at_once: int) -> int:

@@ -1,14 +1,15 @@
 """What the timings say: marginal costs, medians with their spread, ratios, exponents, limits.
 
-Everything is formed turn by turn first; medians are taken last.
+Everything is computed turn by turn first; medians are taken last.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from bench.records import Report, Run, Section, Speed
 
@@ -25,8 +26,7 @@ Quantity = Callable[[Run], list[float]]
 """One value a turn."""
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """A median, and the least and greatest it was taken from."""
 
     median: float
@@ -74,10 +74,10 @@ def ratios(of: Quantity, run: Run, base: Run) -> list[float]:
 
 
 def exponents(of: Quantity, sizes: Sequence[float], runs: Sequence[Run]) -> list[float]:
-    """The exponent of a power law through the figures, in each turn that all took.
+    """The exponent of a power law through the runs, in each turn that all took.
 
     A straight line is put through the logarithms by least squares. Turns in which noise made a
-    figure negative have none.
+    time negative have none.
     """
     found = []
     x = [math.log(size) for size in sizes]
@@ -91,8 +91,8 @@ def exponents(of: Quantity, sizes: Sequence[float], runs: Sequence[Run]) -> list
 def bytes_to_move(run: Run) -> int:
     """The bytes that a round moves if it reads all codes and all weights once.
 
-    Of every element its code, one byte, read; of every sample its weight, 8 bytes, read and
-    written. It is a yardstick: a scan that skips elements or packs codes could do with less.
+    One byte is read for every element, its code; 8 bytes are read and written for every sample, its
+    weight. It is a yardstick: a scan that skips elements or packs codes could do with less.
     """
     return run.samples * run.features + 2 * 8 * run.samples
 
@@ -107,52 +107,54 @@ def gather_rate(speed: Speed) -> list[float]:
     return [speed.gathered / seconds for seconds in speed.gather]
 
 
-def bandwidth_share(run: Run, speed: Speed) -> list[float]:
-    """What part of a round those bytes would take at the bandwidth of the same turn."""
-    pairs = zip(per_round(run), bandwidth(speed), strict=False)
-    return [bytes_to_move(run) / rate / cost for cost, rate in pairs if cost > 0]
+def yardsticks(report: Report, run: Run) -> list[list[float]]:
+    """Seconds in each turn of moving `bytes_to_move`, and of one gather an element.
+
+    Empty if the memory of the device on which the run computed was not measured.
+    """
+    for speed in report.speeds:
+        if speed.device == (run.device or "cpu"):
+            copied = [bytes_to_move(run) / rate for rate in bandwidth(speed)]
+            gathered = [run.samples * run.features / rate for rate in gather_rate(speed)]
+            return [copied, gathered]
+    return []
 
 
-def gather_share(run: Run, speed: Speed) -> list[float]:
-    """What part of a round one gather an element would take at the rate of the same turn."""
-    pairs = zip(per_round(run), gather_rate(speed), strict=False)
-    return [run.samples * run.features / rate / cost for cost, rate in pairs if cost > 0]
+def shares(yardstick: Sequence[float], run: Run) -> list[float]:
+    """What part of a round a yardstick is, in each turn."""
+    pairs = zip(yardstick, per_round(run), strict=False)
+    return [seconds / cost for seconds, cost in pairs if cost > 0]
 
 
-def size(axis: str, run: Run) -> float:
-    """Where a run lies on an axis. All values distinct count as many as there are samples."""
-    if axis == "distinct":
-        return run.distinct or run.samples
-    if axis == "rounds":
-        return run.rounds[1]
-    return float(getattr(run, axis))
+def size(axis: str, run: Run) -> tuple[float, str]:
+    """Where a run lies on an axis, and how people say that.
+
+    If all values are distinct, there are as many as samples.
+    """
+    if axis == "distinct" and run.distinct is None:
+        return run.samples, "all"
+    at = run.rounds[1] if axis == "rounds" else getattr(run, axis)
+    return at, str(at)
 
 
-def size_label(axis: str, run: Run) -> str:
-    """The same for people."""
-    return "all" if axis == "distinct" and run.distinct is None else f"{size(axis, run):.0f}"
+def measured(section: Section) -> list[Run]:
+    """The runs without those that could not be measured to the end."""
+    return [run for run in section.runs if run.reason is None]
 
 
 def by_contender(section: Section) -> dict[str, list[Run]]:
-    """A section's runs by contender, in order."""
-    found: dict[str, list[Run]] = {}
-    for run in section.runs:
-        found.setdefault(run.contender, []).append(run)
+    """The measured runs of each contender, in order."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in measured(section):
+        found[run.contender].append(run)
     return found
-
-
-def speed_of(report: Report, run: Run) -> Speed | None:
-    """The memory speed of the device on which a run computed, if it was measured."""
-    device = run.device or "cpu"
-    return next((speed for speed in report.speeds if speed.device == device), None)
 
 
 def disagreement(sections: Sequence[Section]) -> str | None:
     """What to say if two runs of the same job gave different models."""
-    found: dict[Hashable, set[tuple[str, str]]] = {}
+    found: dict[tuple[str, int], set[tuple[str, str]]] = defaultdict(set)
     for run in (run for section in sections for run in section.runs if run.digest):
-        job = (run.data_sha256, run.rounds[1])
-        found.setdefault(job, set()).add((str(run.digest), run.contender))
+        found[run.data_sha256, run.rounds[1]].add((str(run.digest), run.contender))
     for models in found.values():
         if len({digest for digest, _ in models}) > 1:
             pairs = "; ".join(f"{who}: {digest[:12]}" for digest, who in sorted(models))

@@ -1,7 +1,7 @@
-"""Tables from the JSON of a run, as Markdown that reads well in a terminal too.
+"""Tables from the JSON of a run, as Markdown that reads well in a terminal, too.
 
-Nothing is measured here. A figure is a median; behind it, in brackets, stand the least and the
-greatest of the turns.
+Nothing is measured here. A cell is a median; in brackets behind it are the least and the greatest
+of the turns.
 """
 
 from __future__ import annotations
@@ -9,43 +9,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import tabulate
+
+from bench import summary
 from bench.records import Report, Run, Section
-from bench.summary import (
-    AXES,
-    bandwidth,
-    bandwidth_share,
-    by_contender,
-    bytes_to_move,
-    exponents,
-    first_fit_extra,
-    gather_rate,
-    gather_share,
-    per_round,
-    predicting,
-    preparation,
-    ratios,
-    size,
-    size_label,
-    speed_of,
-    spread,
-    whole_fit,
-)
+from bench.summary import spread
+
+tabulate.MIN_PADDING = 0  # columns no wider than they need
 
 NOTHING = "-"
-_WORDS = ("", "exact", "digest")  # columns that hold no figures
+_WORDS = ("", "exact", "digest")  # columns that hold no numbers
+
+Column = tuple[str, Callable[[Run], str]]
+"""A title, and what a run has below it."""
 
 
 def page(report: Report) -> str:
     """All that a report says, as Markdown."""
     makers = {"backends": _backends, "peers": _peers, "growth": _growth, "limit": _limit}
-    blocks = [makers[report.benchmark](report, section) for section in report.sections]
-    if report.speeds:
-        blocks.insert(0, _speeds(report))
-    return "\n\n".join([*blocks, _origin(report)])
+    parts = [_speeds(report)] if report.speeds else []
+    for section in report.sections:
+        tables = makers[report.benchmark](report, section)
+        parts += [*(tables if summary.measured(section) else tables[:1]), *_not_measured(section)]
+    return "\n\n".join([*parts, _origin(report)])
 
 
-def number(value: float) -> str:
+def number(value: float | None) -> str:
     """Three significant digits, without an exponent."""
+    if value is None:
+        return NOTHING
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = max(2 - math.floor(math.log10(abs(value))), 0)
@@ -56,10 +48,8 @@ def ranged(values: Sequence[float], scale: float = 1.0) -> str:
     """A median with the least and the greatest; or that there was only one value."""
     if not values:
         return NOTHING
-    found = spread([value * scale for value in values])
-    if len(values) == 1:
-        return f"{number(found.median)} (once)"
-    return f"{number(found.median)} ({number(found.low)}..{number(found.high)})"
+    median, low, high = (number(value * scale) for value in spread(values))
+    return f"{median} (once)" if len(values) == 1 else f"{median} ({low}..{high})"
 
 
 def middle(values: Sequence[float], scale: float = 1.0) -> str:
@@ -68,126 +58,101 @@ def middle(values: Sequence[float], scale: float = 1.0) -> str:
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A pipe table: words to the left, figures to the right.
-
-    A row may be short: its last cell, a remark, runs on over the columns that it has no cells for.
-    """
-    cells = [list(columns), *[[cell.replace("|", "\\|") for cell in row] for row in rows]]
-    whole = [row for row in cells if len(row) == len(columns)]
-    widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
-    widths[0] = max(len(row[0]) for row in cells)
-    lines = ["| " + " | ".join(_padded(row, widths, columns)) + " |" for row in cells]
-    rule = "| " + " | ".join(_rule(widths, columns)) + " |"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    """A pipe table: words to the left, numbers to the right."""
+    sides = ["left" if column in _WORDS else "right" for column in columns]
+    return str(
+        tabulate.tabulate(rows, columns, tablefmt="pipe", colalign=sides, disable_numparse=True)
+    )
 
 
-def _padded(row: Sequence[str], widths: Sequence[int], columns: Sequence[str]) -> list[str]:
-    if len(row) < len(columns):
-        return [row[0].ljust(widths[0]), *row[1:]]
-    return [
-        cell.ljust(width) if column in _WORDS else cell.rjust(width)
-        for cell, width, column in zip(row, widths, columns, strict=True)
+def _of_runs(section: Section, columns: Sequence[Column]) -> str:
+    """A table with a row for each run that was measured."""
+    rows = [
+        [run.contender, *(cell(run) for _, cell in columns)] for run in summary.measured(section)
     ]
+    return markdown(["", *(title for title, _ in columns)], rows)
 
 
-def _rule(widths: Sequence[int], columns: Sequence[str]) -> list[str]:
-    return [
-        "-" * width if column in _WORDS else "-" * (width - 1) + ":"
-        for width, column in zip(widths, columns, strict=True)
-    ]
+def _not_measured(section: Section) -> list[str]:
+    """One sentence on the contenders that have no row, or nothing."""
+    reasons = {run.contender: run.reason for run in section.runs if run.reason is not None}
+    listed = "; ".join(f"{contender} ({reason[:80]})" for contender, reason in reasons.items())
+    return [f"Not measured: {listed}."] if listed else []
 
 
-def _backends(_: Report, section: Section) -> str:
+def _backends(_: Report, section: Section) -> list[str]:
     base = _base(section)
-    columns = ["", "ms per round", "ns per element", f"x {base.contender}"]
-    columns += ["load, s", "first fit, +s", "digest"]
-
-    def row(run: Run) -> list[str]:
-        return [
-            ranged(per_round(run), 1e3),
-            middle(per_round(run), 1e9 / (run.samples * run.features)),
-            middle(ratios(per_round, run, base)),
-            *_starting(run),
-            run.digest[:12] if run.digest else NOTHING,
-        ]
-
-    return f"{_title(section)}\n\n{_of_runs(columns, section.runs, row)}"
+    columns: list[Column] = [
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        ("ns per element", _per_element),
+        (f"x {base.contender}", lambda run: middle(summary.ratios(summary.per_round, run, base))),
+        ("load, s", lambda run: number(run.load)),
+        ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
+        ("digest", lambda run: run.digest[:12] if run.digest else NOTHING),
+    ]
+    return [_title(section), _of_runs(section, columns)]
 
 
-def _peers(_: Report, section: Section) -> str:
+def _peers(_: Report, section: Section) -> list[str]:
     base = _base(section)
     times = f"x {base.contender}"
-    fit = f"{section.runs[0].rounds[1]} rounds, s"
-    speed = ["", "exact", "ms per round", times, "prepare, s", fit, times]
-    worth = ["", "predict, ms", "load, s", "first fit, +s", "memory, MB", "accuracy", "AUC"]
-
-    def how_fast(run: Run) -> list[str]:
-        return [
-            "yes" if run.exact else "no",
-            ranged(per_round(run), 1e3),
-            middle(ratios(per_round, run, base)),
-            ranged(preparation(run)),
-            ranged(whole_fit(run)),
-            middle(ratios(whole_fit, run, base)),
-        ]
-
-    def how_good(run: Run) -> list[str]:
-        return [
-            ranged(predicting(run), 1e3),
-            *_starting(run),
-            _megabytes(run),
-            f"{run.accuracy:.4f}",
-            f"{run.auc:.4f}",
-        ]
-
-    measured = [run for run in section.runs if run.reason is None]
-    tables = [_of_runs(speed, section.runs, how_fast), _of_runs(worth, measured, how_good)]
-    return "\n\n".join([_title(section), *tables[: 2 if measured else 1]])
+    speed: list[Column] = [
+        ("exact", lambda run: "yes" if run.exact else "no"),
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        (times, lambda run: middle(summary.ratios(summary.per_round, run, base))),
+        ("prepare, s", lambda run: ranged(summary.preparation(run))),
+        (f"{base.rounds[1]} rounds, s", lambda run: ranged(summary.whole_fit(run))),
+        (times, lambda run: middle(summary.ratios(summary.whole_fit, run, base))),
+    ]
+    worth: list[Column] = [
+        ("predict, ms", lambda run: ranged(summary.predicting(run), 1e3)),
+        ("load, s", lambda run: number(run.load)),
+        ("first fit, +s", lambda run: number(summary.first_fit_extra(run))),
+        ("memory, MB", _megabytes),
+        ("accuracy", lambda run: f"{run.accuracy:.4f}"),
+        ("AUC", lambda run: f"{run.auc:.4f}"),
+    ]
+    return [_title(section), _of_runs(section, speed), _of_runs(section, worth)]
 
 
-def _growth(_: Report, section: Section) -> str:
+def _growth(_: Report, section: Section) -> list[str]:
     columns = ["", section.name, "ms per round", "ns per element", "prepare, ms"]
-
-    def row(run: Run) -> list[str]:
-        return [
-            size_label(section.name, run),
-            ranged(per_round(run), 1e3),
-            middle(per_round(run), 1e9 / (run.samples * run.features)),
-            middle(preparation(run), 1e3),
-        ]
-
+    quantities = (summary.per_round, summary.preparation)
     rows = []
-    for contender, runs in by_contender(section).items():
-        rows += [_row(run, row) for run in runs]
-        measured = [run for run in runs if run.reason is None]
-        sizes = [size(section.name, run) for run in measured]
-        if len(measured) > 1:
-            slopes = [exponents(of, sizes, measured) for of in (per_round, preparation)]
-            rows.append([contender, "exponent", _exponent(slopes[0]), "", _exponent(slopes[1])])
-    table = markdown(columns, rows)
-    return f"**Over {AXES[section.name]}**: {_fixed(section)}\n\n{table}"
+    for contender, runs in summary.by_contender(section).items():
+        sizes, labels = zip(*(summary.size(section.name, run) for run in runs), strict=True)
+        for run, label in zip(runs, labels, strict=True):
+            a_round, rest = (of(run) for of in quantities)
+            cells = (ranged(a_round, 1e3), _per_element(run), middle(rest, 1e3))
+            rows.append([contender, label, *cells])
+        if len(runs) > 1:
+            slopes = (_exponent(summary.exponents(of, sizes, runs)) for of in quantities)
+            rows.append([contender, "exponent", next(slopes), "", next(slopes)])
+    held = [axis for axis in ("samples", "features", "rounds", "threads") if axis != section.name]
+    heading = f"**Over {summary.AXES[section.name]}**: {_held(section, *held)}"
+    return [heading, markdown(columns, rows)]
 
 
 def _exponent(slopes: Sequence[float]) -> str:
     if not slopes:
         return NOTHING
-    found = spread(slopes)
-    return f"{found.median:z.2f} ({found.low:z.2f}..{found.high:z.2f})"
+    median, low, high = spread(slopes)
+    return f"{median:z.2f} ({low:z.2f}..{high:z.2f})"
 
 
-def _limit(report: Report, section: Section) -> str:
-    columns = ["", "ms per round", "MB to move", "of the bandwidth", "of the gather rate"]
+def _limit(report: Report, section: Section) -> list[str]:
+    def share(run: Run, which: int) -> str:
+        found = summary.yardsticks(report, run)
+        of_round = summary.shares(found[which], run) if found else []
+        return f"{middle(of_round, 100)}%" if of_round else NOTHING
 
-    def row(run: Run) -> list[str]:
-        speed = speed_of(report, run)
-        return [
-            ranged(per_round(run), 1e3),
-            number(bytes_to_move(run) / 1e6),
-            _percent(bandwidth_share(run, speed)) if speed else NOTHING,
-            _percent(gather_share(run, speed)) if speed else NOTHING,
-        ]
-
-    return f"{_title(section)}\n\n{_of_runs(columns, section.runs, row)}"
+    columns: list[Column] = [
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        ("MB to move", lambda run: number(summary.bytes_to_move(run) / 1e6)),
+        ("of the bandwidth", lambda run: share(run, 0)),
+        ("of the gather rate", lambda run: share(run, 1)),
+    ]
+    return [_title(section), _of_runs(section, columns)]
 
 
 def _speeds(report: Report) -> str:
@@ -196,30 +161,35 @@ def _speeds(report: Report) -> str:
         [
             speed.device,
             str(speed.threads),
-            ranged(bandwidth(speed), 1e-9),
-            ranged(gather_rate(speed), 1e-6),
+            ranged(summary.bandwidth(speed), 1e-9),
+            ranged(summary.gather_rate(speed), 1e-6),
         ]
         for speed in report.speeds
     ]
-    return f"**What the memory gives**\n\n{markdown(columns, rows)}"
+    return f"**The memory's speed**\n\n{markdown(columns, rows)}"
+
+
+def _per_element(run: Run) -> str:
+    return middle(summary.per_round(run), 1e9 / (run.samples * run.features))
+
+
+def _megabytes(run: Run) -> str:
+    on_gpu = f" + {number(run.device_memory / 1e6)} on the GPU" if run.device_memory else ""
+    return (NOTHING if run.host_memory is None else number(run.host_memory / 1e6)) + on_gpu
 
 
 def _base(section: Section) -> Run:
-    """Whom ratios compare with: the first that was measured, gpustump wherever it was."""
-    return next((run for run in section.runs if run.reason is None), section.runs[0])
+    """The run that ratios compare with: the first that was measured."""
+    return next(iter(summary.measured(section)), section.runs[0])
 
 
 def _title(section: Section) -> str:
     run = section.runs[0]
-    short, long = run.rounds
-    return (
-        f"**{run.data}, {run.samples} x {run.features}**, {short} and {long} rounds, "
-        f"{_plural(run.threads, 'thread')}, {_plural(_most_turns(section), 'turn')}"
-    )
+    return f"**{run.data}, {run.samples} x {run.features}**, " + _held(section, "rounds", "threads")
 
 
-def _fixed(section: Section) -> str:
-    """What an axis held fixed."""
+def _held(section: Section, *names: str) -> str:
+    """What was the same in all runs."""
     run = section.runs[0]
     parts = {
         "samples": f"{run.samples} samples",
@@ -227,40 +197,8 @@ def _fixed(section: Section) -> str:
         "rounds": f"{run.rounds[0]} and {run.rounds[1]} rounds",
         "threads": _plural(run.threads, "thread"),
     }
-    held = [text for axis, text in parts.items() if axis != section.name]
-    return ", ".join([*held, _plural(_most_turns(section), "turn")])
-
-
-def _most_turns(section: Section) -> int:
-    return max(len(run.turns) for run in section.runs)
-
-
-def _of_runs(columns: Sequence[str], runs: Sequence[Run], cells: Callable[[Run], list[str]]) -> str:
-    """A table with a row for each run."""
-    return markdown(columns, [_row(run, cells) for run in runs])
-
-
-def _row(run: Run, cells: Callable[[Run], list[str]]) -> list[str]:
-    """The run's name and figures, or the reason why there are none."""
-    if run.reason is None:
-        return [run.contender, *cells(run)]
-    return [run.contender, run.reason if len(run.reason) <= 80 else f"{run.reason[:77]}..."]
-
-
-def _starting(run: Run) -> list[str]:
-    extra = first_fit_extra(run)
-    return [NOTHING if value is None else number(value) for value in (run.load, extra)]
-
-
-def _megabytes(run: Run) -> str:
-    on_gpu = f" + {number(run.device_memory / 1e6)} on the GPU" if run.device_memory else ""
-    if run.host_memory is None:
-        return NOTHING + on_gpu
-    return number(run.host_memory / 1e6) + on_gpu
-
-
-def _percent(shares: Sequence[float]) -> str:
-    return f"{number(spread(shares).median * 100)}%" if shares else NOTHING
+    turns = _plural(max(len(run.turns) for run in section.runs), "turn")
+    return ", ".join([*(parts[name] for name in names), turns])
 
 
 def _plural(count: int, noun: str) -> str:
@@ -269,12 +207,12 @@ def _plural(count: int, noun: str) -> str:
 
 def _origin(report: Report) -> str:
     machine = report.machine
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    memory = f", {machine['memory'] / 2**30:.0f} GiB" if machine["memory"] else ""
-    commit = f" at {machine['commit']}" if machine["commit"] else ""
+    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    memory = f", {machine.memory / 2**30:.0f} GiB" if machine.memory else ""
+    commit = f" at {machine.commit}" if machine.commit else ""
     return (
-        f"{machine['processor']}, {_plural(machine['cores'], 'core')}{memory}, "
-        f"{'; '.join(machine['gpus']) or 'no GPU'}, {machine['system']}. "
-        f"Python {machine['python']}, {versions}. "
-        f"gpustump {machine['gpustump']}{commit}, {report.started[:10]}: `{report.command}`"
+        f"{machine.processor}, {_plural(machine.cores, 'core')}{memory}, "
+        f"{'; '.join(machine.gpus) or 'no GPU'}, {machine.system}. "
+        f"Python {machine.python}, {versions}. "
+        f"gpustump {machine.gpustump}{commit}, {report.started[:10]}: `{report.command}`"
     )

@@ -1,15 +1,17 @@
 """scikit-learn's conventions around the model, and nothing else.
 
-What the estimators add to `training` and `StumpEnsemble`: parameters that are checked in `fit`,
-labels of any kind, frames with feature names, attributes under the names that users of
-`sklearn.ensemble.AdaBoostClassifier` know, and arrays of other libraries taken and answered in
-kind without switching on anything in scikit-learn.
+The estimators add to `boosting.training` and `model.StumpEnsemble`: parameters that are checked in
+`fit`, labels of any kind, frames with feature names, attributes with the names that users of
+`sklearn.ensemble.AdaBoostClassifier` know, and arrays of other libraries, answered in the same
+library without switching on anything in scikit-learn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -34,6 +36,39 @@ from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
 from gpustump.model.ensemble import StumpEnsemble, labels_at
 
+_LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn's validation notes of a table."""
+
+
+class _Split(NamedTuple):
+    """Which samples are held out: a share, drawn with a seed, of samples with a fingerprint."""
+
+    fraction: float
+    seed: int
+    fingerprint: str
+
+
+class _Earlier(NamedTuple):
+    """What a warm start goes on from."""
+
+    runs: tuple[Run, ...]
+    classes: np.ndarray
+    split: _Split | None
+
+
+class _Data(NamedTuple):
+    """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
+
+    `held_out` is the share to hold out and the random_state that draws it; None for no share.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    device: str
+    held_out: tuple[float, Any] | None = None
+    earlier: _Earlier | None = None
+
 
 class _StumpClassifier(ClassifierMixin, BaseEstimator):
     """What a fitted model answers, and how a table becomes an array."""
@@ -41,12 +76,13 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
     model_: StumpEnsemble
     classes_: np.ndarray
     device_: str
+    route_: Route
     n_jobs: int | None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        # tags.array_api_support stays False: it would promise that arrays of another library than
+        # tags.array_api_support stays False. It would promise that arrays of another library than
         # in fit are refused, and that arrays on two devices are moved together unasked. Here a
         # model answers in any library, and nothing is moved unasked.
         return tags
@@ -72,7 +108,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             If X is not a table of numbers with the features seen in `fit`.
         """
         check_is_fitted(self)
-        return self.model_.decision_function(self._table(X, reset=False), n_jobs=self.n_jobs)
+        return self.model_.decision_function(self._table(X), n_jobs=self.n_jobs)
 
     def predict(self, X: Array) -> Array:
         """The label of each sample, (n_samples,), in X's library; text labels in NumPy."""
@@ -91,7 +127,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
     def staged_decision_function(self, X: Array) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds."""
         check_is_fitted(self)
-        yield from self.model_.staged_decision_function(self._table(X, reset=False))
+        yield from self.model_.staged_decision_function(self._table(X))
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds."""
@@ -120,7 +156,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.feature_importances()
 
     def explain(self, X: Array) -> Array:
-        """Each sample's contribution per feature: what the score is the sum of.
+        """What each feature contributes to the score of each sample.
 
         Parameters
         ----------
@@ -137,10 +173,10 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             If X is not a table of numbers with the features seen in `fit`.
         """
         check_is_fitted(self)
-        return self.model_.explain(self._table(X, reset=False))
+        return self.model_.explain(self._table(X))
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
-        """A feature's part in the score as a step function.
+        """What a feature adds to the score, as a step function of its value.
 
         Parameters, result and errors are those of `StumpEnsemble.shape_function`.
         """
@@ -148,13 +184,13 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.shape_function(feature, label=label)
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
-        """Each feature's share in what makes scores differ, (n_features,).
+        """Each feature's share of the spread of the scores, (n_features,).
 
         Parameters, result and errors are those of `StumpEnsemble.contribution_importances`; X may
         be a frame.
         """
         check_is_fitted(self)
-        return self.model_.contribution_importances(self._table(X, reset=False), sample_weight)
+        return self.model_.contribution_importances(self._table(X), sample_weight)
 
     def _labels(self, scores: Array) -> Array:
         return labels_at(self.classes_, self.model_.class_indices(scores))
@@ -174,7 +210,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
                 right = xp.take(right, rows, axis=0)
             return float(xp.sum(right * weights) / xp.sum(weights))
 
-    def _table(self, X: Any, *, reset: bool) -> Array:
+    def _table(self, X: Any, *, reset: bool = False) -> Array:
         """X as an array; its number and names of features are learnt (`reset`) or compared."""
         if arrays.is_array(X) and arrays.dtype_name(X) != "object":
             X = check_table(X)
@@ -187,87 +223,50 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             _refuse_text_columns(X)
             raise
 
-    def _train(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        settings: Settings,
-        device: str,
-        *,
-        split: tuple[float, int] | None = None,
-        earlier: tuple[Run, ...] | None = None,
-    ) -> tuple[Run, ...]:
-        """Check the data, train where `device` says, and set all attributes but the runs' own."""
-        before = _learnt_from_table(self)
-        try:
-            X = self._table(X, reset=earlier is None)
-            runs, classes, route = self._runs_on(
-                X, y, sample_weight, settings, device, split, earlier
-            )
-        except BaseException:  # an interruption too: the earlier model stays whole
-            for name in _learnt_from_table(self):
-                delattr(self, name)
-            for name, value in before.items():
-                setattr(self, name, value)
-            raise
-        self.classes_ = classes
-        self.n_classes_ = len(classes)
-        self.device_ = route.place
-        self.model_ = StumpEnsemble(
-            members=tuple(map(member_of, runs)),
-            n_features=self.n_features_in_,
-            classes=plain_labels(classes),
-            feature_names=_names(self),
-        )
-        return runs
+    def _fit(self, data: _Data, settings: Settings) -> None:
+        """Train, and take over all that was learnt in one assignment.
 
-    def _runs_on(
-        self,
-        X: Array,
-        y: Any,
-        sample_weight: Any,
-        settings: Settings,
-        device: str,
-        split: tuple[float, int] | None,
-        earlier: tuple[Run, ...] | None,
-    ) -> tuple[tuple[Run, ...], np.ndarray, Route]:
-        """The runs, the classes, and the route that they took."""
-        with arrays.computing_on(X):
-            weights, rows = check_weights(sample_weight, X)
-            y = check_labels(y, X)
-            if rows is not None:
-                y = arrays.namespace_of(y).take(y, moved_to_device_of(rows, y), axis=0)
-            classes, index = encode(y, weights)
-            if earlier is not None and not np.array_equal(classes, self.classes_):
-                raise ValueError(
-                    f"y holds the classes {classes.tolist()}, but with warm_start=True it must "
-                    f"hold those of the earlier fit, {self.classes_.tolist()}."
-                )
-            samples, held_out = Samples(rows, index, weights), None
-            if split is not None:
-                samples, held_out = _split(samples, *split)
+        An error or an interruption leaves the estimator as it was, with its earlier model whole.
+        """
+        learner = copy.copy(self)  # scikit-learn's validation writes into it
+        X = learner._table(data.X, reset=data.earlier is None)
+        samples, classes = _samples_of(X, data)
+        held_out, split = None, None
+        if data.held_out is not None:
+            samples, held_out, split = _split(samples, data.held_out, data.earlier)
         runs, route = train(
             X,
             samples,
             len(classes),
             settings,
-            device=device,
+            device=check_device(data.device),
             held_out=held_out,
-            earlier=earlier,
+            earlier=None if data.earlier is None else data.earlier.runs,
         )
-        return runs, classes, route
+        table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
+        fitted = {
+            "classes_": classes,
+            "n_classes_": len(classes),
+            "device_": route.place,
+            "route_": route,
+            "model_": _model_of(runs, classes, table),
+            "_runs": runs,
+            "_split": split,
+            "_n_rounds": settings.n_rounds,
+        }
+        kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
+        self.__dict__ = kept | table | fitted  # at once: nothing is ever half new
 
 
 class AdaBoostClassifier(_StumpClassifier):
     """AdaBoost with exact decision stumps, for CPUs and GPUs, with the same model on all of them.
 
-    It can stand in for `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its
-    default. For two classes the boosting is the same, but the stump of each round is the one of
-    least weighted error, where scikit-learn's trees look for the purest leaves (Gini). Votes are
-    Freund and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's
-    weight, and the decision function is their plain sum. For more classes this one fits one binary
-    model per class against the rest; scikit-learn's uses SAMME.
+    It can replace `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its default.
+    For two classes the boosting is the same, but the stump of each round is the one of least
+    weighted error; scikit-learn's trees minimise the Gini impurity of the leaves. Votes are Freund
+    and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight,
+    and the decision function is their plain sum. For more classes this one fits one binary model
+    per class against the rest; scikit-learn's uses SAMME.
 
     Parameters
     ----------
@@ -279,16 +278,17 @@ class AdaBoostClassifier(_StumpClassifier):
     learning_rate : float
         Shrinks every vote; above 0.
     weak_learner : str
-        What a round may choose from: "stump", or "interval" for stumps and intervals, which say one
-        thing between two values of a feature and the opposite elsewhere. A warm start may go on
+        What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
+        one way between two values of a feature and the other way elsewhere. A warm start may go on
         with the other one.
     random_state : int, RandomState or None
-        For the split of early stopping, the one thing that is drawn.
+        Draws the samples that early stopping holds out; nothing else is random.
     device : str
-        Where to train: "auto" (where the data lives; host data on a GPU if CuPy works, otherwise
-        on the CPU), "cpu", "cuda", "cuda:1". The model does not depend on it.
+        Where to train: "auto" (where the data lie; a large table on the host goes to a GPU if
+        CuPy works and the kernels there can train on it), "cpu", "cuda", "cuda:1". The model does
+        not depend on it.
     n_iter_no_change : int or None
-        Early stopping: hold out a share of the samples and stop after so many rounds without a
+        Early stopping: hold out a share of the samples and stop after this many rounds without a
         lower error on them. The rounds after the best one are dropped.
     validation_fraction : float
         The share that is held out, stratified, if `n_iter_no_change` is given.
@@ -296,9 +296,11 @@ class AdaBoostClassifier(_StumpClassifier):
         By how much a held-out error must be lower to count.
     warm_start : bool
         Let the next `fit` go on from the rounds already made; on the same data, and without early
-        stopping, it makes those that an uninterrupted run would have made.
+        stopping, it makes those that an uninterrupted run would have made. With early stopping it
+        watches the samples that the earlier fit held out, and refuses to go on without them.
     verbose : int
-        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal.
+        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal; 2 says
+        first where and by which engine it trains, and why.
     callback : callable or None
         Called with each `Round`; a true answer ends that member's boosting.
     n_jobs : int or None
@@ -306,12 +308,12 @@ class AdaBoostClassifier(_StumpClassifier):
         depend on it.
     max_memory : int, str or None
         How many bytes a fit may take beside X, of the host's memory or, where it trains on a GPU,
-        of that: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free. What
-        does not fit is worked out or sent again when it is needed; the model does not depend on
-        it. Arrays on a GPU that its kernels do not train on (for intervals) do not keep to it.
+        of the GPU's: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free.
+        What does not fit is computed or sent again when it is needed; the model does not depend on
+        it. The reference scan keeps to it on the host only.
     block_bytes : int or None
-        How many bytes of temporaries the scan on arrays may take at once, where there are no
-        kernels; by default what suits the device.
+        How many bytes of temporaries the reference scan may take at once; by default what suits
+        the device.
 
     Attributes
     ----------
@@ -320,8 +322,10 @@ class AdaBoostClassifier(_StumpClassifier):
     classes_ : ndarray (n_classes,)
     device_ : str
         Where it was trained.
+    route_ : Route
+        Where and by which engine, and why; `str(route_)` says it in words.
     rounds_ : tuple of tuple of Round
-        For each member what its rounds did: errors, edges, votes, bounds.
+        For each member, the record of each of its rounds: error, edge, vote, bound.
     stop_reasons_ : tuple of str
         For each member why it ended; see `Boosting`, and "early".
     held_out_errors_ : tuple of tuple of float
@@ -376,7 +380,8 @@ class AdaBoostClassifier(_StumpClassifier):
         self.block_bytes = block_bytes
 
     _runs: tuple[Run, ...]
-    _split_seed: int | None
+    _split: _Split | None
+    _n_rounds: int
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> AdaBoostClassifier:
         """Train on a table.
@@ -397,26 +402,24 @@ class AdaBoostClassifier(_StumpClassifier):
         DeviceError
             If `device` asks for a GPU that cannot be had.
         """
-        settings, device = self._settings(), check_device(self.device)
-        earlier = self._runs if self.warm_start and hasattr(self, "model_") else None
-        if earlier is not None and settings.n_rounds < max(len(run.rounds) for run in earlier):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is less than the rounds already made; with "
-                "warm_start=True it can only grow."
-            )
-        # A warm start keeps the seed, so that it never trains on what it watched before.
-        seed = None if earlier is None else self._split_seed
-        if settings.patience is None:
-            split = None
-        else:
-            if seed is None:
-                seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            split = (self.validation_fraction, seed)
-        self._runs = self._train(
-            X, y, sample_weight, settings, device, split=split, earlier=earlier
-        )
-        self._split_seed = seed
+        settings, earlier = self._settings(), self._earlier()
+        if earlier is not None:
+            n_done = max(len(run.rounds) for run in earlier.runs)
+            if settings.n_rounds < n_done:
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} is less than the {n_done} rounds already "
+                    "made; with warm_start=True it can only grow."
+                )
+        is_watched = settings.patience is not None
+        held_out = (self.validation_fraction, self.random_state) if is_watched else None
+        self._fit(_Data(X, y, sample_weight, self.device, held_out, earlier), settings)
         return self
+
+    def _earlier(self) -> _Earlier | None:
+        """What a warm start goes on from; None for a fit from the beginning."""
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None
+        return _Earlier(self._runs, self.classes_, self._split)
 
     @property
     def rounds_(self) -> tuple[tuple[Round, ...], ...]:
@@ -457,7 +460,7 @@ class AdaBoostClassifier(_StumpClassifier):
 
     def _by_round(self, name: str, fill: float) -> np.ndarray:
         check_is_fitted(self)
-        length = max(self.n_estimators, self.model_.n_rounds)
+        length = max(self._n_rounds, self.model_.n_rounds)
         table = np.full((len(self._runs), length), fill)
         for row, run in zip(table, self._runs, strict=True):
             row[: len(run.rounds)] = [getattr(record, name) for record in run.rounds]
@@ -485,6 +488,7 @@ class AdaBoostClassifier(_StumpClassifier):
             callback=self.callback,
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
             show_progress=bool(self.verbose),
+            announces_route=int(self.verbose) > 1,
         )
 
 
@@ -535,7 +539,7 @@ class DecisionStumpClassifier(_StumpClassifier):
             n_rounds=1,
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
         )
-        self._train(X, y, sample_weight, settings, check_device(self.device))
+        self._fit(_Data(X, y, sample_weight, self.device), settings)
         return self
 
     @property
@@ -549,34 +553,91 @@ class DecisionStumpClassifier(_StumpClassifier):
         return stumps[0]
 
 
-def _split(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples]:
-    """Samples to train on and to watch, stratified, the same on every device."""
+def _model_of(
+    runs: tuple[Run, ...], classes: np.ndarray, table: Mapping[str, Any]
+) -> StumpEnsemble:
+    """The model of some runs, for what was learnt from the table."""
+    names = table.get("feature_names_in_")
+    return StumpEnsemble(
+        members=tuple(map(member_of, runs)),
+        n_features=table["n_features_in_"],
+        classes=plain_labels(classes),
+        feature_names=None if names is None else tuple(map(str, names)),
+    )
+
+
+def _samples_of(X: Array, data: _Data) -> tuple[Samples, np.ndarray]:
+    """The samples of a checked table that have a weight, and the classes."""
+    with arrays.computing_on(X):
+        weights, rows = check_weights(data.sample_weight, X)
+        y = check_labels(data.y, X)
+        if rows is not None:
+            y = arrays.picked(y, moved_to_device_of(rows, y))
+        classes, index = encode(y, weights)
+    earlier = data.earlier
+    if earlier is not None and not np.array_equal(classes, earlier.classes):
+        raise ValueError(
+            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
+            f"of the earlier fit, {earlier.classes.tolist()}."
+        )
+    return Samples(rows, index, weights), classes
+
+
+def _split(
+    samples: Samples, held_out: tuple[float, Any], earlier: _Earlier | None
+) -> tuple[Samples, Samples, _Split]:
+    """Samples to train on and to watch, stratified, the same on every device.
+
+    Raises
+    ------
+    ValueError
+        If the samples cannot be split so, or if a warm start would watch samples that it has been
+        trained on.
+    """
+    fraction, random_state = held_out
     classes = arrays.to_host(samples.classes)
+    digest = hashlib.sha256(np.ascontiguousarray(classes).tobytes())
+    if samples.rows is not None:
+        digest.update(np.ascontiguousarray(arrays.to_host(samples.rows)).tobytes())
+    if earlier is None:
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+    else:
+        seed = -1 if earlier.split is None else earlier.split.seed
+    split = _Split(float(fraction), seed, digest.hexdigest())
+    if earlier is not None and split != earlier.split:
+        raise ValueError(_why_not_watched(split, earlier.split))
     try:
         kept, watched = train_test_split(
-            np.arange(len(classes)),
-            test_size=fraction,
-            stratify=classes,
-            random_state=seed,
+            np.arange(len(classes)), test_size=fraction, stratify=classes, random_state=seed
         )
     except ValueError as error:
         raise ValueError(
             f"validation_fraction={fraction!r} of {len(classes)} samples cannot be held out: "
             f"{error}"
         ) from error
-    kept, watched = (moved_to_device_of(np.sort(part), samples.classes) for part in (kept, watched))
-    return samples.taken(kept), samples.taken(watched)
+    with arrays.computing_on(samples.classes):
+        train_on, watch = (
+            samples.taken(moved_to_device_of(np.sort(part), samples.classes))
+            for part in (kept, watched)
+        )
+    return train_on, watch, split
 
 
-def _learnt_from_table(estimator: Any) -> dict[str, Any]:
-    """What scikit-learn's validation has noted of the table: number and names of features."""
-    names = ("n_features_in_", "feature_names_in_")
-    return {name: value for name, value in vars(estimator).items() if name in names}
-
-
-def _names(estimator: Any) -> tuple[str, ...] | None:
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else tuple(map(str, names))
+def _why_not_watched(split: _Split, earlier: _Split | None) -> str:
+    """Why a warm start cannot hold out the samples that the earlier fit held out."""
+    if earlier is None:
+        found = "the earlier fit held nothing out: n_iter_no_change was None"
+    elif split.fraction != earlier.fraction:
+        found = (
+            f"validation_fraction is {split.fraction!r}, and it was {earlier.fraction!r} in the "
+            "earlier fit"
+        )
+    else:
+        found = "the samples of positive weight, or their labels, are not those of the earlier fit"
+    return (
+        f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
+        "Keep both as they were, or fit anew with warm_start=False."
+    )
 
 
 def _refuse_text_columns(X: Any) -> None:

@@ -45,7 +45,7 @@ def test_stored_data_come_back(tmp_path):
     made = data.synthetic(30, 3, 4)
     stored = data.store(made, tmp_path / "here")
     assert (stored.name, stored.shape, stored.distinct) == ("synthetic", (30, 3), 4)
-    assert np.array_equal(stored.arrays()["X_test"], made.X_test)
+    assert np.array_equal(stored.load().X_test, made.X_test)
 
 
 needs_flights = pytest.mark.skipif(

@@ -1,7 +1,8 @@
-"""`ci/gpu` is ready to run as it stands: tried here at a tiny size, on the CPU if need be."""
+"""`ci/gpu` is ready to run as it stands: every command that it would run is one that can be run."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,10 +13,20 @@ from pathlib import Path
 import pytest
 
 from bench import records
+from bench.__main__ import _parser
+from bench.benchmarks import planned
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "ci" / "gpu"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+STEPS = re.search(r"^all_steps=\((.*)\)$", SCRIPT.read_text(), re.M)[1].split()
+REHEARSAL = """\
+import json, os, sys
+if "-m" in sys.orig_argv:  # note the command instead of running it
+    with open(os.environ["REHEARSAL"], "a") as file:
+        print(json.dumps(sys.orig_argv[sys.orig_argv.index("-m") + 1 :]), file=file)
+    os._exit(0)
+"""
 
 
 def gpu(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -28,46 +39,53 @@ def gpu(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str
     )
 
 
-@pytest.mark.slow
-def test_one_command_leaves_tests_json_figures_and_a_report_in_a_folder(tmp_path):
-    folder = tmp_path / "new" / "results"
-    done = gpu("--tiny", folder)
+@pytest.mark.parametrize("options", [["--tiny"], []], ids=["tiny", "full"])
+def test_every_step_runs_commands_that_exist_with_options_that_they_take(options, tmp_path):
+    folder, noted = tmp_path / "new" / "results", tmp_path / "noted"
+    (tmp_path / "sitecustomize.py").write_text(REHEARSAL)
+    done = gpu(*options, folder, PYTHONPATH=str(tmp_path), REHEARSAL=str(noted))
     assert done.returncode == 0, done.stdout + done.stderr
-    files = {file.name for file in folder.iterdir()}
-    made = ("backends", "large", "digest", "small", "peers", "limit", "growth")
-    for name in made:
-        assert {f"{name}.json", f"{name}.png", f"{name}.svg"} <= files
-        records.read(folder / f"{name}.json")
-    steps = re.search(r"^all_steps=\((.*)\)$", SCRIPT.read_text(), re.M)[1].split()
-    assert {f"{step}.txt" for step in steps} | {"tests.xml", "report.md"} <= files
-    assert " passed" in (folder / "tests.txt").read_text()
-    assert done.stdout.count("exit status 0") == len(steps)
+    assert done.stdout.count("exit status 0") == len(STEPS)
+    assert {path.name for path in folder.iterdir()} == {f"{step}.txt" for step in STEPS}
+    commands = [json.loads(line) for line in noted.read_text().splitlines()]
+    written = set()
+    for module, *arguments in commands:
+        if module == "bench":
+            chosen = _parser().parse_args(arguments)
+            if "output" in chosen:
+                assert planned(chosen)
+                written.add(chosen.output)
+        elif module == "pytest":
+            assert f"--junitxml={folder}/tests.xml" in arguments
+            assert all((ROOT / word).exists() for word in arguments if word.startswith("tests/"))
+        else:
+            assert [module, *arguments] == ["gpustump", "devices"]
+    names = {"large", "digest", "small", "limit", "peers", "backends", "growth"}
+    assert written - {folder / "flights.json"} == {folder / f"{name}.json" for name in names}
+    assert ["bench", "report", str(folder)] in commands
 
 
 @pytest.mark.slow
-def test_a_step_that_fails_is_told_and_stops_no_other(tmp_path):
-    (tmp_path / "broken.json").write_text("{")
-    done = gpu("--tiny", tmp_path, "report", "devices")
-    assert done.returncode == 2
-    assert "== report: exit status 2" in done.stdout
-    assert "== devices: exit status 0" in done.stdout
-    assert "numpy" in (tmp_path / "devices.txt").read_text()
-
-
-@pytest.mark.slow
-def test_wheels_in_a_folder_are_used_without_network(tmp_path):
+def test_a_failed_step_stops_no_other_and_wheels_are_used_without_network(tmp_path):
     wheels, results = tmp_path / "wheels", tmp_path / "results"
     wheels.mkdir()
     with zipfile.ZipFile(wheels / "carried-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("carried.py", "")
-        wheel.writestr("sitecustomize.py", "print('carried is here')")
+        wheel.writestr("sitecustomize.py", "import os; open(os.environ['CARRIED'], 'w')")
         about = "Metadata-Version: 2.1\nName: carried\nVersion: 1.0\n"
         wheel.writestr("carried-1.0.dist-info/METADATA", about)
         wheel.writestr("carried-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         wheel.writestr("carried-1.0.dist-info/RECORD", "")
-    done = gpu("--wheels", wheels, results, "devices", PIP_INDEX_URL="http://localhost:9/")
-    assert done.returncode == 0, done.stderr
-    assert "carried is here" in (results / "devices.txt").read_text()
+    steps = ["report", "limit", "report"]  # the first finds nothing to report
+    elsewhere = {"PIP_INDEX_URL": "http://localhost:9/", "CARRIED": str(tmp_path / "carried")}
+    done = gpu("--wheels", wheels, "--tiny", results, *steps, **elsewhere)
+    assert re.findall(r"^== (\w+): exit status (\d)", done.stdout, re.M) == [
+        *[("report", "2"), ("limit", "0"), ("report", "0")]
+    ]
+    assert done.returncode == 2
+    assert records.read(results / "limit.json").benchmark == "limit"
+    assert "(limit.svg)" in (results / "report.md").read_text()
+    assert (results / "limit.svg").exists()
+    assert (tmp_path / "carried").exists()
 
 
 @pytest.mark.parametrize(

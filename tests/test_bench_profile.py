@@ -26,7 +26,7 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     assert "% of the elements were scanned one by one" in said
     for columns in (8, 16, 32):
         for blocks in (1, 2, 3):  # of 4096, 1024 and 256 samples, as far as there are processors
-            assert f"|{columns:>8} |    1024 |{blocks:>7} |" in said
+            assert f"| {columns:>7} |    1024 | {blocks:>6} |" in said
     assert "launch" not in vars(device)  # as it was
     assert device.most_shared == OnCpu().most_shared
 
@@ -49,8 +49,8 @@ def test_a_gpus_own_clock_is_read_once_all_is_done(monkeypatch):
     )
     monkeypatch.setattr(FakeEvent, "moments", iter((2.0, 5.0)))
     device = types.SimpleNamespace(xp=types.SimpleNamespace(cuda=cuda))
-    stopped = profile.stopwatch(device)()
-    assert stopped() == 0.003  # of milliseconds
+    start, end = profile.now(device), profile.now(device)
+    assert profile.seconds_between(device, start, end) == 0.003  # of milliseconds
 
 
 def test_without_a_gpu_the_reason_is_told(monkeypatch, capsys):

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import time
-from contextlib import AbstractContextManager, nullcontext
 
 import pytest
-from made_up import run
+from made_up import report, run
+from tqdm import tqdm
 
+from bench.play import take_turns
 from bench.records import Run, Speed, Turn
 from bench.summary import (
-    bandwidth_share,
     bytes_to_move,
     exponents,
     first_fit_extra,
-    gather_share,
     per_round,
     preparation,
     ratios,
+    shares,
     spread,
     whole_fit,
+    yardsticks,
 )
-from bench.timing import WithdrawnError, take_turns, timed
+from bench.worker import WithdrawnError, timed
 
 ROUNDS = (1, 5)
 
@@ -112,16 +114,11 @@ def test_a_slow_spell_later_costs_nobody_a_turn():
 
 def test_who_withdraws_keeps_the_turns_taken_and_stops_nobody():
     heard: list[str] = []
-    steps: list[str] = []
     players = [Quitter("A", heard), Sleeper("B", heard)]
-
-    def step(player: Sleeper) -> AbstractContextManager[None]:
-        steps.append(player.name)
-        return nullcontext()
-
-    taken = take_turns(players, 3, step=step)
+    bar = tqdm(total=8, disable=False, file=io.StringIO())
+    taken = take_turns(players, 3, bar=bar)
     assert [(len(turns), reason) for turns, reason in taken] == [(1, "had enough"), (3, None)]
-    assert steps == ["A", "B"] * 4
+    assert bar.n == 8
 
 
 def test_the_first_fit_is_compared_with_later_ones_of_as_many_rounds():
@@ -146,8 +143,11 @@ def test_the_yardstick_is_what_the_bytes_take_at_the_speed_of_the_same_turn():
     found = run((0, 10.0), (0, 40.0), rounds=(0, 10))  # 1 s and 4 s a round
     speed = Speed("cpu", 1, copied=24_000, copy=(1.0, 2.0), gathered=4_000, gather=(1.0, 0.5))
     assert bytes_to_move(found) == 1000 * 8 + 16 * 1000
-    assert bandwidth_share(found, speed) == pytest.approx([1.0, 0.5])
-    assert gather_share(found, speed) == pytest.approx([2.0, 0.25])
+    copied, gathered = yardsticks(report("limit", speeds=(speed,)), found)
+    assert shares(copied, found) == pytest.approx([1.0, 0.5])
+    assert shares(gathered, found) == pytest.approx([2.0, 0.25])
+    elsewhere = run((0, 10.0), device="cuda:0")
+    assert yardsticks(report("limit", speeds=(speed,)), elsewhere) == []
 
 
 def test_timed_gives_the_result_with_its_seconds():

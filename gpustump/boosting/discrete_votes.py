@@ -19,10 +19,9 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from gpustump.boosting.votes import Change
-from gpustump.engines.contract import Cut, State, Totals, discrete_step
+from gpustump.boosting.votes import Change, Round, Taken
+from gpustump.engines.contract import State, Totals, discrete_step
 from gpustump.engines.integer_weights import grown_factor
-from gpustump.learners.hypothesis import Hypothesis
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 _LOG_ERROR = 2.0**-46
@@ -66,14 +65,29 @@ class DiscreteVotes:
         has_edge = wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
         return "small vote" if has_edge else "no edge"
 
-    def change(
-        self, hypothesis: Hypothesis, vote: float, agreement: int, totals: Totals, cut: Cut | None
-    ) -> Change:
+    def change(self, taken: Taken) -> Change:
         """The factors of right and wrong samples, and the normaliser."""
-        wrong = totals.wrong(agreement)
-        odds, normaliser = odds_and_normaliser(wrong, totals.weight, vote)
+        totals = taken.totals
+        wrong = totals.wrong(taken.agreement)
+        odds, normaliser = odds_and_normaliser(wrong, totals.weight, taken.vote)
         grown, halvings = grown_factor(odds, totals.weight - wrong, wrong, totals.n_samples)
-        return Change(discrete_step(hypothesis, vote, grown, halvings, cut), normaliser)
+        step = discrete_step(taken.hypothesis, taken.vote, grown, halvings, taken.cut)
+        return Change(step, normaliser)
+
+    def record(self, taken: Taken, change: Change, after: Totals, earlier: Round | None) -> Round:
+        """Error, edge and vote, and the bound on the training error."""
+        totals = taken.totals
+        number, bound = (0, 1.0) if earlier is None else (earlier.number, earlier.training_bound)
+        return Round(
+            number=number + 1,
+            stump=taken.hypothesis,
+            error=totals.wrong(taken.agreement) / totals.weight,
+            edge=taken.agreement / (2 * totals.weight),
+            vote=taken.vote,
+            normaliser=change.normaliser,
+            training_error=after.training_error,
+            training_bound=bound * change.normaliser,
+        )
 
 
 def vote_of(wrong: int, total: int, learning_rate: float) -> float:

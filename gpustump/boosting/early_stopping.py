@@ -1,8 +1,8 @@
-"""Stopping when samples held out of the training are no longer predicted better.
+"""Early stopping: end a run when the error on held-out samples no longer falls.
 
-The measure is the share of held-out weight that the ensemble gets wrong, as a ratio of two
-integers. Unlike a loss, which needs exponentials, it is the same number on every device, so the
-round at which a run stops is too.
+The error is the share of held-out weight that the ensemble gets wrong, as a ratio of two integers.
+A loss would need exponentials; this ratio is the same number on every device, and so is the round
+at which a run stops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class EarlyStopping:
     sample_weight : array (n_held_out,) of float64
         Positive.
     patience : int
-        Stop after so many rounds in a row without a new best.
+        Stop after this many rounds in a row without a new best.
     tol : float
         By how much an error must fall below the best one to count as new.
 
@@ -72,7 +72,7 @@ class EarlyStopping:
             self._best_error, self.best_round = error, self._n_rounds
         return self._n_rounds - self.best_round >= self._patience
 
-    def replay(self, hypotheses: Sequence[Hypothesis], votes: Sequence[float]) -> None:
+    def resume(self, hypotheses: Sequence[Hypothesis], votes: Sequence[float]) -> None:
         """Take over the rounds of an earlier run, which were kept and are not judged again."""
         for hypothesis, vote in zip(hypotheses, votes, strict=True):
             self._count(hypothesis, vote)

@@ -14,7 +14,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.votes import Round, Votes
+from gpustump.boosting.votes import Round, Taken, Votes
 from gpustump.data.parameters import (
     Learner,
     check_bytes,
@@ -27,7 +27,6 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.signs import check_both_signs, check_signs
 from gpustump.data.tables import check_table
 from gpustump.engines.contract import (
-    Cut,
     PreparedTable,
     Resources,
     Task,
@@ -80,7 +79,7 @@ def boost(
     -------
     Boosting
         Iterate it for the rounds. Its `model` is the ensemble so far, `stop_reason` says why there
-        are no more rounds, and `resume` goes on from rounds made earlier.
+        are no more rounds, and `resume` goes on from known rounds.
 
     Examples
     --------
@@ -144,12 +143,10 @@ class Boosting(Iterator[Round]):
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = table, labels
-        self._loss: Votes = DiscreteVotes() if votes is None else votes
+        self._votes: Votes = DiscreteVotes() if votes is None else votes
         self._n_rounds = n_rounds
         self._callback = callback
-        self._hypotheses: list[Stump | Interval] = []
-        self._votes: list[float] = []
-        self._training_bound = 1.0
+        self._rounds: list[Round] = []
         self._sum_of_votes = 0.0
         self._is_whole = True
         with arrays.computing_on(labels):
@@ -157,8 +154,8 @@ class Boosting(Iterator[Round]):
 
     @property
     def n_done(self) -> int:
-        """Rounds done so far, those of `replay` included."""
-        return len(self._hypotheses)
+        """Rounds done so far, those of `resume` included."""
+        return len(self._rounds)
 
     @property
     def weights(self) -> Array:
@@ -170,7 +167,8 @@ class Boosting(Iterator[Round]):
         """The model so far: predicts -1 or +1, can be saved and compared."""
         from gpustump.model.ensemble import Member, StumpEnsemble
 
-        member = Member(tuple(self._hypotheses), tuple(self._votes))
+        rounds = self._rounds
+        member = Member(tuple(r.stump for r in rounds), tuple(r.vote for r in rounds))
         return StumpEnsemble((member,), self._table.n_features)
 
     def __next__(self) -> Round:
@@ -187,10 +185,10 @@ class Boosting(Iterator[Round]):
             self.stop_reason = self.stop_reason or "callback"
         return record
 
-    def replay(
+    def resume(
         self, hypotheses: Iterable[Stump | Interval], votes: Iterable[float]
     ) -> tuple[Round, ...]:
-        """Bring weights and scores to where known rounds left them.
+        """Go on from known rounds: bring weights and scores to where they left them.
 
         On the data that they were learnt from, the records are the ones that the rounds had, and
         the rounds that follow are those that an uninterrupted run would have made, to the last bit.
@@ -217,7 +215,8 @@ class Boosting(Iterator[Round]):
             for hypothesis, vote in zip(hypotheses, votes, strict=True):
                 weights = self._state.region_weights(hypothesis)
                 agreed = agreement(weights, signs(hypothesis))
-                records.append(self._take(hypothesis, vote, agreed, None))
+                taken = Taken(hypothesis, vote, agreed, self._state.totals, None)
+                records.append(self._take(taken))
         return tuple(records)
 
     def _check_whole(self) -> None:
@@ -233,41 +232,30 @@ class Boosting(Iterator[Round]):
 
     def _round(self) -> Round | None:
         cut = self._state.best_cut()
-        vote = self._loss.vote(cut.agreement, self._state)
+        vote = self._votes.vote(cut.agreement, self._state)
         if vote == 0.0:
-            self.stop_reason = self._loss.why_no_vote(cut.agreement, self._state)
+            self.stop_reason = self._votes.why_no_vote(cut.agreement, self._state)
             return None
         if self._sum_of_votes + vote > VOTES_LIMIT:
             self.stop_reason = "large votes"
             return None
-        hypothesis = hypothesis_at(self._table, cut, self._state.totals)
-        return self._take(hypothesis, vote, cut.agreement, cut)
+        totals = self._state.totals
+        hypothesis = hypothesis_at(self._table, cut, totals)
+        return self._take(Taken(hypothesis, vote, cut.agreement, totals, cut))
 
-    def _take(
-        self, hypothesis: Stump | Interval, vote: float, agreed: int, cut: Cut | None
-    ) -> Round:
+    def _take(self, taken: Taken) -> Round:
         """Take a hypothesis into the model, reweight the samples, and record the round."""
         self._is_whole = False  # until the end: an interruption leaves this undone in part
-        totals = self._state.totals
-        change = self._loss.change(hypothesis, vote, agreed, totals, cut)
-        self._hypotheses.append(hypothesis)
-        self._votes.append(vote)
-        self._training_bound *= change.normaliser
-        self._sum_of_votes += abs(vote)
+        change = self._votes.change(taken)
         self._state.advance(change.step)
-        if totals.wrong(agreed) == 0:
+        earlier = self._rounds[-1] if self._rounds else None
+        record = self._votes.record(taken, change, self._state.totals, earlier)
+        self._rounds.append(record)
+        self._sum_of_votes += abs(taken.vote)
+        if taken.totals.wrong(taken.agreement) == 0:
             self.stop_reason = "perfect"
         self._is_whole = True
-        return Round(
-            number=self.n_done,
-            stump=hypothesis,
-            error=totals.wrong(agreed) / totals.weight,
-            edge=agreed / (2 * totals.weight),
-            vote=vote,
-            normaliser=change.normaliser,
-            training_error=self._state.totals.training_error,
-            training_bound=self._training_bound,
-        )
+        return record
 
 
 def checked_resources(

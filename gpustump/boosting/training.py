@@ -1,7 +1,7 @@
 """From coded labels to rounds: one boosting run for two classes, one per class for more.
 
-All runs share the same columns, sorted once. This is the whole of training as the estimators and
-the command line see it; what a round is stays with `boosting`.
+All runs share one prepared table. This is the whole of training as the estimators and the command
+line see it; what a round does is in `rounds`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.votes import Round
 from gpustump.data.parameters import Learner
+from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Task
 from gpustump.engines.route import Route, prepared
 from gpustump.model.ensemble import Member
@@ -70,7 +71,7 @@ class Settings:
     Attributes
     ----------
     n_rounds : int
-        At most so many rounds for each member, those of earlier runs included.
+        The most rounds for each member, those of earlier runs included.
     learning_rate : float
     learner : str
         "stump" or "interval".
@@ -80,6 +81,8 @@ class Settings:
     callback : callable or None
     resources : Resources
     show_progress : bool
+    announces_route : bool
+        Say where and by which engine the rounds are made, and why.
     """
 
     n_rounds: int
@@ -90,6 +93,7 @@ class Settings:
     callback: Callback | None = None
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
+    announces_route: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,8 @@ def _train_on(
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
+    if settings.announces_route:
+        announce(f"trains on {route}")
     samples = job.samples.beside(table.X)
     held_out = None if job.held_out is None else job.held_out.beside(table.X)
     positives = [1] if job.n_members == 1 else list(range(job.n_members))
@@ -215,7 +221,7 @@ def _train_on(
 
 def _note(route: Route, table: PreparedTable) -> str:
     """What stands before the progress bar: where the rounds are made, and how memory is used."""
-    place = f"{route.place}, {route.engine.name}"
+    place = f"{route.place}, {route.engine}"
     return place if table.note is None else f"{place}, {table.note}"
 
 
@@ -252,9 +258,9 @@ def _boosting(
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
     rounds = list(before.rounds)
-    boosting.replay([r.stump for r in rounds], [r.vote for r in rounds])
+    boosting.resume([r.stump for r in rounds], [r.vote for r in rounds])
     if watch is not None:
-        watch.replay([r.stump for r in rounds], [r.vote for r in rounds])
+        watch.resume([r.stump for r in rounds], [r.vote for r in rounds])
     for record in boosting:
         rounds.append(record)
         bar.advance(record)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gpustump.engines.contract import Cut, State, Step, Totals
-from gpustump.learners.hypothesis import Hypothesis
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
 
@@ -53,6 +52,28 @@ class Round:
     training_bound: float
 
 
+class Taken(NamedTuple):
+    """A hypothesis that a round takes into the model.
+
+    Attributes
+    ----------
+    hypothesis : Stump or Interval
+    vote : float
+    agreement : int
+        The weight that it gets right less the weight that it gets wrong.
+    totals : Totals
+        Of the weights under which it was found.
+    cut : Cut or None
+        Where the state has just found it; None if it comes from elsewhere.
+    """
+
+    hypothesis: Stump | Interval
+    vote: float
+    agreement: int
+    totals: Totals
+    cut: Cut | None
+
+
 class Change(NamedTuple):
     """What a round does to the samples, and the sum of their new weights before normalising."""
 
@@ -69,7 +90,8 @@ class Votes(Protocol):
     def why_no_vote(self, agreement: int, state: State) -> str:
         """Why such a vote is 0, as a `stop_reason`."""
 
-    def change(
-        self, hypothesis: Hypothesis, vote: float, agreement: int, totals: Totals, cut: Cut | None
-    ) -> Change:
-        """What a vote does to scores and weights; `cut` if the state has just found it."""
+    def change(self, taken: Taken) -> Change:
+        """What a hypothesis and its vote do to scores and weights."""
+
+    def record(self, taken: Taken, change: Change, after: Totals, earlier: Round | None) -> Round:
+        """What the round did: `after` are the totals behind it, `earlier` is the round before."""

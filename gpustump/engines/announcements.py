@@ -1,7 +1,4 @@
-"""A line about what comes as a surprise, such as a long wait: to stderr if someone looks.
-
-Sizes and names in a form that can be read are here as well, for messages, tables and pictures.
-"""
+"""Lines that tell users why they wait, or where a table trains: on stderr if it is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Callable
 
 
 def on_terminal(text: str) -> None:
-    """Write a line to stderr if somebody is there to read it, else to the log."""
+    """Write a line to stderr if that is a terminal, otherwise to the log."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(f"gpustump: {text}", file=sys.stderr)
     else:
@@ -19,10 +16,10 @@ def on_terminal(text: str) -> None:
 
 
 listeners: list[Callable[[str], None]] = [on_terminal]
-"""Who is told, in a line of text, about a wait that would otherwise be a surprise."""
+"""Called with each line of text."""
 
 
 def announce(text: str) -> None:
-    """Tell all listeners."""
+    """Hand a line of text to all listeners."""
     for tell in listeners:
         tell(text)

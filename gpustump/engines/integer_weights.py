@@ -1,15 +1,15 @@
 """Sample weights, and the signed integers that the scan adds up instead of them.
 
 A floating-point sum depends on the order of its terms, an integer sum does not. So every round's
-weights are rounded up to integers, and every sum in the scan is a sum of those: the same on any
-library, device, block size and number of threads. Rounded up, because then every sample counts at
-least 1: however far the weights have drifted apart, only a stump that gets every sample right has
-an integer error of 0.
+weights are rounded up to integers, and every sum in the search is a sum of those: the same on any
+library, device, block size and number of threads. They are rounded up so that every sample counts
+at least 1: however far apart the weights are, only a stump that gets every sample right has an
+integer error of 0.
 
-The weights themselves are float64 and live in the unit of these integers, so that rounding is all
-there is to do. Between rounds each is multiplied once, by one of two factors that the host works
-out from the integers of the round before; a power of two in both keeps the integers' sum just
-under 2**62. Nothing here depends on the order of a floating-point sum, because there is none.
+The weights themselves are float64, in units of these integers, so rounding is the whole conversion.
+Between rounds each weight is multiplied once, by a factor that the host works out from the integers
+of the round before; a power of two in all factors keeps the integers' sum just under 2**62. Nothing
+depends on the order of a floating-point sum, because there is none.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ TOP = 2**62
 """Bound of the integers' absolute sum: twice a partial sum still fits into int64."""
 
 FLOOR = 2.0**-900
-"""Least weight, in units of the integers. Where subnormal numbers are flushed to zero (XLA), a
-smaller one would vanish and elsewhere not; its integer is 1 in any case. (Compiled kernels hold its
-value: after a change, remove the `__pycache__` folders.)"""
+"""The smallest weight, in units of the integers; its integer is 1 in any case. XLA flushes
+subnormal numbers to zero, so a smaller weight would vanish there and nowhere else."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,10 @@ def signed(weights: Array, y: Array) -> SignedWeights:
 def in_units(sample_weight: Array) -> Array:
     """Positive float64 weights (n_samples,) as whole numbers whose sum fills 62 bits.
 
-    The unit is a power of two. The largest weight and the number of samples give one that is safe;
-    the exact sum of the integers in it then tells how many bits are still free. (With the first
-    step alone, one heavy sample among 10**8 would leave 15 bits to the others.) Boosting starts
-    from the rounded weights, so that the training error it counts in them is the one that its
-    bound bounds.
+    The unit is a power of two. The largest weight and the number of samples give a safe unit; the
+    exact sum of the integers in that unit tells how many bits are still free. (With the first step
+    alone, one heavy sample among 10**8 would leave 15 bits to the others.) Boosting starts from the
+    rounded weights, so the bound on the training error holds for the error that is counted in them.
     """
     xp = arrays.namespace_of(sample_weight)
     n_samples = sample_weight.shape[0]
@@ -71,8 +69,8 @@ def in_units(sample_weight: Array) -> Array:
     safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
     first = xp.ceil(_times_power_of_two(sample_weight, safe))
     first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
-    mass = int(xp.sum(xp.astype(first, xp.int64)))
-    free = -_halvings(mass, 1, n_samples)
+    total = int(xp.sum(xp.astype(first, xp.int64)))
+    free = -_halvings(total, 1, n_samples)
     scaled = xp.ceil(_times_power_of_two(sample_weight, safe + free))
     return xp.maximum(scaled, xp.ones_like(scaled))
 

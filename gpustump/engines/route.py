@@ -50,34 +50,53 @@ _waited = 0.0
 
 @dataclass(frozen=True)
 class Route:
-    """Where and by which engine a table trains, and why.
+    """Where and by which engine a table trains, and why, in words.
 
     Attributes
     ----------
     place : str
         "cpu", "cuda:0", ...: the device that trains.
-    engine : Engine
+    engine : str
+        "reference", "direct", "coded" or "cuda".
+    summary : str
+        What that engine is.
     reason : str
-        Why this engine, in words.
+        Why this engine.
     passed_over : tuple of str
         What else was thought of, and why it was not taken.
+    """
+
+    place: str
+    engine: str
+    summary: str
+    reason: str
+    passed_over: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        passed_over = "".join(f"; not {other.rstrip('.')}" for other in self.passed_over)
+        return f"{self.place}, {self.summary}: {self.reason.rstrip('.')}{passed_over}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A route, and what it takes to prepare a table along it.
+
+    Attributes
+    ----------
+    route : Route
+    engine : Engine
     task : Task
+        Its table is where the route wants it.
     resources : Resources
     fallback : Engine or None
         What to go on with if the device's memory is too small for this engine.
     """
 
-    place: str
+    route: Route
     engine: Engine
-    reason: str
-    passed_over: tuple[str, ...]
     task: Task
     resources: Resources
     fallback: Engine | None = None
-
-    def __str__(self) -> str:
-        passed_over = "".join(f"; not {other}" for other in self.passed_over)
-        return f"{self.place}, {self.engine.summary}: {self.reason}{passed_over}"
 
     def prepare(self, rows: Array | None = None) -> PreparedTable:
         """The table, or some rows (n_samples,) of it, made ready for the rounds.
@@ -87,7 +106,10 @@ class Route:
         DeviceError
             If the device's memory is too small.
         """
-        with arrays.computing_on(self.task.X):
+        X = self.task.X
+        if rows is not None:
+            rows = moved_to_device_of(rows, X)
+        with explained_errors(self.route.place), arrays.computing_on(X):
             return self.engine.prepare(self.task, rows, self.resources)
 
 
@@ -97,10 +119,10 @@ def choose(
     *,
     device: str | None = None,
     gpu_problem: str | None = None,
-) -> Route:
+) -> Choice:
     """Decide where and how to train.
 
-    A table that has to be moved to another device for this is moved; the route's task holds it as
+    A table that has to be moved to another device for this is moved; the choice's task holds it as
     it is there.
 
     Parameters
@@ -132,7 +154,7 @@ def choose(
         return _on_gpu(task, resources, device)
     if here == device == "cpu" or device == "cpu":
         return _on_host(_moved(task, device), resources, ())
-    return Route(device, REFERENCE, f"it trains on {device}", (), task, resources)
+    return _choice(device, REFERENCE, f"nothing else trains on {device}", task, resources)
 
 
 def prepared(
@@ -148,18 +170,16 @@ def prepared(
     Arrays on a GPU whose library keeps most of the device's memory for itself, as JAX does, may
     leave too little for the kernels. Then the reference scan trains there.
     """
-    route = choose(task, resources, device=device, gpu_problem=gpu_problem)
-    if rows is not None:
-        rows = moved_to_device_of(rows, route.task.X)
-    with explained_errors(route.place):
-        try:
-            return route, route.prepare(rows)
-        except DeviceError as error:
-            if route.fallback is None:
-                raise
-            reason = f"the memory that {arrays.library_name(task.X)} leaves is too little: {error}"
-            route = replace(route, engine=route.fallback, fallback=None, reason=reason)
-            return route, route.prepare(rows)
+    choice = choose(task, resources, device=device, gpu_problem=gpu_problem)
+    try:
+        return choice.route, choice.prepare(rows)
+    except DeviceError as error:
+        if choice.fallback is None:
+            raise
+        reason = f"the memory that {arrays.library_name(task.X)} leaves is too little: {error}"
+        place = choice.route.place
+        choice = _choice(place, choice.fallback, reason, choice.task, resources)
+        return choice.route, choice.prepare(rows)
 
 
 def why_not_on_gpu(task: Task) -> str | None:
@@ -204,7 +224,19 @@ def asked_for() -> str:
     return choice
 
 
-def _on_gpu(task: Task, resources: Resources, device: str) -> Route:
+def _choice(
+    place: str,
+    engine: Engine,
+    reason: str,
+    task: Task,
+    resources: Resources,
+    passed_over: tuple[str, ...] = (),
+) -> Choice:
+    route = Route(place, engine.name, engine.summary, reason, passed_over)
+    return Choice(route, engine, task, resources)
+
+
+def _on_gpu(task: Task, resources: Resources, device: str) -> Choice:
     """A route on a CUDA device: by its kernels, or else by the reference scan."""
     if not arrays.on_host(task.X):
         task = _moved(task, device)
@@ -215,26 +247,28 @@ def _on_gpu(task: Task, resources: Resources, device: str) -> Route:
         is_there = not arrays.on_host(task.X)
         found = cuda_device.device_of(task.X) if is_there else cuda_device.device_named(device)
         if found is not None:
-            is_foreign = is_there and arrays.library_name(task.X) != "cupy"
-            fallback = REFERENCE if is_foreign and resources.max_memory is None else None
             reason = "its kernels can train this"
-            return Route(found.name, CudaEngine(found), reason, (), task, resources, fallback)
+            choice = _choice(found.name, CudaEngine(found), reason, task, resources)
+            is_foreign = is_there and arrays.library_name(task.X) != "cupy"
+            may_be_crowded = is_foreign and resources.max_memory is None
+            return replace(choice, fallback=REFERENCE) if may_be_crowded else choice
         problem = cuda_device.problem_of(device) or "its kernels cannot be used"
     task = _moved(task, device)
-    reason = f"nothing faster can train this there ({problem})"
-    return Route(arrays.device_name(task.X), REFERENCE, reason, (), task, resources)
+    passed_over = (f"its kernels: {problem}",)
+    reason = "nothing faster can train this there"
+    return _choice(arrays.device_name(task.X), REFERENCE, reason, task, resources, passed_over)
 
 
-def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> Route:
+def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> Choice:
     """A route on the host: the fastest engine that the memory limit allows."""
     if asked_for() == "cuda" and refusal_of_any(task) is None:
         found = cuda_device.device_of(task.X)
         if found is not None:  # a stand-in for a device, in tests
             reason = "GPUSTUMP_KERNELS asks for it"
-            return Route("cpu", CudaEngine(found), reason, passed_over, task, resources)
+            return _choice("cpu", CudaEngine(found), reason, task, resources, passed_over)
     engine, reason, others = _fastest(task)
-    limit = resources.max_memory
     passed_over += others
+    limit = resources.max_memory
     if limit is not None:
         needs = {one.name: one.least_bytes(task, resources) for one in _able(task)}
         if needs[engine.name] > limit:
@@ -250,7 +284,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
             engine, reason = fitting[0], f"it keeps to max_memory, {readable_bytes(limit)}"
     if engine is not REFERENCE and not KERNELS.load():
         return _on_host(task, resources, passed_over)  # now the kernels refuse
-    return Route("cpu", engine, reason, passed_over, task, resources)
+    return _choice("cpu", engine, reason, task, resources, passed_over)
 
 
 def _able(task: Task) -> list[Engine]:

@@ -44,9 +44,10 @@ def _step_table(feature: int, terms: list[Voting], n_outputs: int) -> StepTable:
     thresholds, at = np.unique(np.append(learnt, np.inf), return_inverse=True)
     drops = np.zeros((len(thresholds), n_outputs))  # how far the function falls at each threshold
     np.add.at(drops, at[:-1], [by for _, by in steps])
+    # Python's sum adds in the order of the terms, so made-up votes are added as they stand, too.
     above_all = sum(votes[hypothesis.slices[-1]] for hypothesis, votes in terms)
     values = np.cumsum(drops[::-1], axis=0)[::-1] + above_all
-    missing = np.sum([votes[MISSING] for _, votes in terms], axis=0)
+    missing = sum(votes[MISSING] for _, votes in terms)
     return StepTable(feature, thresholds, values, missing)
 
 

@@ -113,7 +113,7 @@ def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernels, step):
         patch.setattr(step, interrupted)
         with pytest.raises(KeyboardInterrupt):
             next(run)
-    for go_on in (lambda: next(run), lambda: run.replay([], [])):
+    for go_on in (lambda: next(run), lambda: run.resume([], [])):
         with pytest.raises(RuntimeError, match="start anew"):
             go_on()
 

@@ -27,6 +27,8 @@ from gpustump.data.parameters import Learner
 from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
 from gpustump.engines.reference.engine import REFERENCE
 
+FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
+
 Rows = np.ndarray | None
 
 
@@ -63,8 +65,7 @@ class EngineUnderTest:
 
     def ways(self, X: np.ndarray, rows: Rows = None) -> Iterator[Way]:
         """The ways that are to be tested. A way must be done with before the next one is taken."""
-        first_only = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
-        return itertools.islice(self.make(X, rows), 1 if first_only else None)
+        return itertools.islice(self.make(X, rows), 1 if FIRST_WAY_ONLY else None)
 
     def asarray(self, x: np.ndarray) -> Any:
         return x if self.backend is None else self.backend.asarray(x)

@@ -79,11 +79,7 @@ class Quitter(Sleeper):
 
     def __init__(self, n_estimators: int, most: int):
         super().__init__(n_estimators, 0.0, 0.0, 0.0)
-        self.made = min(n_estimators, most)
-
-
-def rounds_made(model: Quitter) -> int:
-    return model.made
+        self.tree_count_ = min(n_estimators, most)
 
 
 class Traveller(Sleeper):
@@ -91,13 +87,11 @@ class Traveller(Sleeper):
 
     def __init__(self, n_estimators: int, device: str):
         super().__init__(n_estimators, 0.0, 0.0, 0.0)
+        self.device_ = "cpu"
 
 
-def device_used(model: Traveller) -> str:
-    return "cpu"
-
-
-def counted_trial() -> None:
-    """Nothing stands against it; every call leaves a line."""
+def get_gpu_device_count() -> int:
+    """As CatBoost tells it; every call leaves a line."""
     with open(os.environ["TRIALS"], "a") as file:
         file.write("tried\n")
+    return 1

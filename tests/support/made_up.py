@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.records import Report, Run, Section, Speed, Turn
+from bench.records import Machine, Report, Run, Section, Speed, Turn
 
 
 def run(*turns: tuple[float, ...], **others: Any) -> Run:
@@ -35,17 +35,17 @@ def absent() -> Run:
 
 def report(benchmark: str, *sections: Section, speeds: tuple[Speed, ...] = ()) -> Report:
     """A report of these sections."""
-    machine = {
-        "processor": "a processor",
-        "cores": 1,
-        "memory": None,
-        "system": "Linux",
-        "python": "3.11",
-        "gpustump": "0.1.0",
-        "commit": None,
-        "source_sha256": "5" * 64,
-        "versions": {"numpy": "2.1"},
-        "gpus": [],
-    }
+    machine = Machine(
+        processor="a processor",
+        cores=1,
+        memory=None,
+        system="Linux",
+        python="3.11",
+        gpustump="0.1.0",
+        commit=None,
+        source_sha256="5" * 64,
+        versions={"numpy": "2.1"},
+        gpus=(),
+    )
     command = f"python -m bench {benchmark}"
     return Report(benchmark, command, "2026-01-01T00:00:00Z", 1.0, machine, sections, speeds)

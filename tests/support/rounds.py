@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.boosting.votes import Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     Cut,
@@ -98,7 +99,7 @@ def facts_of(case: Case, learner: Learner) -> list[Facts]:
         assert sum(map(sum, in_regions)) == totals.weight
         vote, step = votes.vote(cut.agreement, state), None
         if totals.wrong(cut.agreement) != 0 and vote != 0:
-            step = votes.change(hypothesis, vote, cut.agreement, totals, cut).step
+            step = votes.change(Taken(hypothesis, vote, cut.agreement, totals, cut)).step
         smallest, weights = state.smallest_weight(), np.array(state.weights)
         found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, step))
         if step is None:

@@ -1,18 +1,14 @@
 """The scan for intervals: the two cuts of a feature between which the labels agree best.
 
-With `score_left` at every cut (see `scan`), the signed weight between the cuts j < k is
+With `score_left` at every cut (see `stump_scan`), the signed weight between the cuts j < k is
 score_left[k] - score_left[j]. An interval that says +1 inside and -1 outside agrees with the labels
 by twice that, less the sum over all samples that are present; the opposite one by the negative of
 it. So the best interval of a feature is given by the largest rise and the largest fall of
 `score_left` from a cut to a later one, which a running minimum and maximum yield in one pass
 [Kadane's maximum subarray; Bentley 1984].
 
-What is found is the best of stumps and intervals. An interval is taken only where it is strictly
-better than every stump on its feature; of equally good ones that with the lowest first cut, then
-the lowest second. Between features, larger agreement comes first, then the lower feature; and last
-the constant stump, only if it is strictly better.
-
-Like `scan`, all of it is on int64 and is what compiled kernels are compared with.
+The result is the best of stumps and intervals, in the order of `Cut`. All sums are int64, and the
+compiled engines are compared with this file.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from gpustump.engines.reference.stump_scan import (
 from gpustump.engines.reference.table import ArrayTable, Block
 
 _TIMES_THE_BYTES = 2
-"""As much temporary memory per element as `scan` takes, for extremes that run along."""
+"""The running extremes take as much temporary memory per element again as `stump_scan`."""
 
 
 class Steepest(NamedTuple):
@@ -48,25 +44,25 @@ class Steepest(NamedTuple):
     fall: Array
 
 
-def best_interval(columns: ArrayTable, signed: SignedWeights) -> Cut:
-    """The cut or the pair of cuts of largest agreement; see this file's beginning for ties."""
+def best_interval(table: ArrayTable, signed: SignedWeights) -> Cut:
+    """The largest cut over all stumps and intervals, in the order of `Cut`."""
     xp = arrays.namespace_of(signed.values)
     found = []
-    for block in columns.blocks:
-        of_block, steepest = _scanned(block, signed, columns.block_bytes)
+    for block in table.blocks:
+        of_block, steepest = _scanned(block, signed, table.block_bytes)
         found.append(xp.stack([*of_block, *steepest]))
     on_host = arrays.to_host(xp.concat(found, axis=1))
     of_stumps, slopes = Extremes(*on_host[:5]), Steepest(*on_host[5:])
 
-    by_stumps = agreements(of_stumps, signed.total, columns.n_cuts)
-    by_intervals = interval_agreements(slopes, of_stumps.present, signed.total, columns.n_cuts)
+    by_stumps = agreements(of_stumps, signed.total, table.n_cuts)
+    by_intervals = interval_agreements(slopes, of_stumps.present, signed.total, table.n_cuts)
     feature = int(np.argmax(np.maximum(by_stumps, by_intervals)))  # of equal ones the lowest
-    n_cuts, n_present = columns.n_cuts[feature], columns.n_present[feature]
+    n_cuts, n_present = table.n_cuts[feature], table.n_present[feature]
     of_it = Extremes(*(field[feature : feature + 1] for field in of_stumps))
     best = cut_of(feature, of_it, signed.total, n_cuts, n_present)
     if by_intervals[feature] > best.agreement:
         present = int(of_stumps.present[feature])
-        best = _located(columns, signed, feature, present, int(by_intervals[feature]))
+        best = _located(table, signed, feature, present, int(by_intervals[feature]))
     return max(best, constant_cut(signed.total))
 
 
@@ -136,10 +132,10 @@ def _above(score_left: Array, least: Array, is_cut: Array | None) -> Array:
 
 
 def _located(
-    columns: ArrayTable, signed: SignedWeights, feature: int, present: int, agreement: int
+    table: ArrayTable, signed: SignedWeights, feature: int, present: int, agreement: int
 ) -> Cut:
     """The first interval of a feature that agrees so well."""
-    block, row = columns.row_of(feature)
+    block, row = table.row_of(feature)
     whole = Block(
         block.order[row : row + 1, :],
         None if block.cuts is None else block.cuts[row : row + 1, :],

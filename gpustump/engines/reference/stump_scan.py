@@ -1,4 +1,4 @@
-"""The scan: sorted columns and signed integer weights in, the best cut out. The reference.
+"""The scan for stumps: from sorted features and signed integer weights to the best cut.
 
 For every feature, with its samples in sorted order and a_i = y_i * q_i:
 
@@ -9,14 +9,14 @@ score_left - score_right (the weight it gets right less the weight it gets wrong
 stump by the negative of that. So the best stump of a feature maximises |score_left - score_right|
 [build_stump; Understanding Machine Learning 10.1.1].
 
-The sum of the two is the same at every cut, so their difference, 2 * score_left - (that sum), is
-extreme where score_left is. One cumulative sum per feature and its two extremes are all that is
-ever computed on the arrays, on all features of a block at once; comparing features is left to the
-host, on a few integers each. Samples whose value is missing sort last and belong to neither side:
-they vote by the sign of their own sum, which adds its absolute value to the agreement.
+The sum of the two is the same at every cut, so their difference, 2 * score_left - (that sum), has
+its extremes where score_left has them. The arrays compute one cumulative sum per feature and its
+two extremes, for all features of a block at once; the host compares features by a few integers
+each. Samples whose value is missing are sorted last and lie on neither side: they vote by the sign
+of their own sum, which adds its absolute value to the agreement.
 
-All of it is on int64, so the order of summation, the blocks and the device cannot matter. Kernels
-written for one kind of device must return the same integers as this file, which is their oracle.
+All sums are int64, so the order of summation, the blocks and the device do not matter. The compiled
+engines must return the same integers as this file.
 """
 
 from __future__ import annotations
@@ -48,16 +48,12 @@ class Extremes(NamedTuple):
     present: Array
 
 
-def best_stump(columns: ArrayTable, signed: SignedWeights) -> Cut:
-    """The cut of largest agreement over all features, cuts and polarities.
-
-    Ties go to the lower feature, then to the lower threshold; a constant stump is returned only
-    where it agrees strictly better than every real split.
-    """
+def best_stump(table: ArrayTable, signed: SignedWeights) -> Cut:
+    """The largest cut over all features, positions and polarities, in the order of `Cut`."""
     xp = arrays.namespace_of(signed.values)
-    found = [xp.stack(extremes(block, signed, columns.block_bytes)) for block in columns.blocks]
+    found = [xp.stack(extremes(block, signed, table.block_bytes)) for block in table.blocks]
     on_host = Extremes(*arrays.to_host(xp.concat(found, axis=1)))  # the round's one large transfer
-    return choose(on_host, signed.total, n_cuts=columns.n_cuts, n_present=columns.n_present)
+    return choose(on_host, signed.total, n_cuts=table.n_cuts, n_present=table.n_present)
 
 
 def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:

@@ -1,13 +1,12 @@
-"""The feature table, prepared once: sorted orders, where values change, what is missing.
+"""The feature table of the reference engine: every feature sorted once, before the first round.
 
-A boosting run scans the same table in every round with other weights, so all that depends on the
-values alone is settled here, before the first round, and the scan never sees a value. Labels and
-weights are unknown to this file, so several runs (one class against the rest) share one
-`ArrayTable`.
+A boosting run scans the same table in every round with other weights. Everything that depends on
+the values alone is worked out here, so the scan never looks at a value. Labels and weights are
+unknown to this file, so several runs (one class against the rest) share one `ArrayTable`.
 
-Inside, the table is turned: row j of `order` belongs to feature j, its samples from the smallest
-value to the largest, then those whose value is missing (NaN). Position k stands for the cut after
-the k-th sorted sample; it is a real cut where the value there differs from the next one.
+Inside, the table is transposed: row j of `order` holds the samples of feature j from the smallest
+value to the largest, then those whose value is missing (NaN). Position k stands for the cut behind
+the k-th sorted sample; it is a cut where the value there differs from the next one.
 """
 
 from __future__ import annotations
@@ -91,10 +90,9 @@ class ArrayTable:
         return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold of the cut after a position: below the next value, not below this one.
+        """The threshold behind a sorted position: the `midpoint` of that value and the next.
 
-        It is their `midpoint`. After the last present sample there is no next value, and the
-        threshold is infinite.
+        Infinite behind the last value that is not missing.
         """
         block, row = self.row_of(feature)
         if position + 1 >= block.n_present[row]:
@@ -164,7 +162,7 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
 
 
 def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:
-    """Slices that cover `total` things in order, each as long as the budget allows, none empty."""
+    """Slices that cover `total` items in order, each as long as the budget allows, none empty."""
     size = max(1, budget // bytes_each)
     for start in range(0, total, size):
         yield slice(start, min(start + size, total))

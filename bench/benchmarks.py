@@ -1,0 +1,218 @@
+"""The four benchmarks: what each measures, and what can be chosen on the command line.
+
+A benchmark is a function from the options to plans; its docstring is its help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bench.contenders import BACKENDS, PEERS, Contender
+from bench.data import NAMES, DataSet, flights_folder, load, synthetic
+from bench.machine import usable_cores
+from bench.play import Plan
+from bench.speed import COPY_BYTES
+from bench.summary import AXES
+from bench.worker import Entry
+
+
+class UsageError(Exception):
+    """What the caller asked for and cannot have; the message says why."""
+
+
+def backends(options: argparse.Namespace) -> list[Plan]:
+    """the same training job on every array library that works here.
+
+    The data are in the library, and on its device, before the clock starts. All must train the
+    same model: the digests are compared, and the command fails if they differ.
+    """
+    return _plans_over_data(options, BACKENDS, whole=False)
+
+
+def peers(options: argparse.Namespace) -> list[Plan]:
+    """gpustump beside the libraries that people come from.
+
+    All train on the same host arrays, with the same number of rounds and threads, through the API
+    that their users use. Each keeps its own defaults otherwise, its learning rate included: what a
+    round costs does not depend on that, what it is worth does. Only scikit-learn's AdaBoost
+    minimises the same loss; only gpustump, scikit-learn and XGBoost's exact method look at every
+    threshold. They predict host arrays, too: gpustump on the CPU wherever it trained, XGBoost cuda
+    on the GPU.
+    """
+    return _plans_over_data(options, PEERS, whole=True)
+
+
+def growth(options: argparse.Namespace) -> list[Plan]:
+    """how the cost of a round, and of preparing, grows with the problem.
+
+    One thing grows at a time, the rest is held: samples at the middle of theirs, features at the
+    least. On a perfect machine the exponent in samples and in features is 1, in rounds and in
+    distinct values 0, in threads -1.
+    """
+    middle, least = options.samples[(len(options.samples) - 1) // 2], options.features[0]
+    short, count = options.rounds[0], min(options.round_counts)
+    if count <= short:
+        raise UsageError(f"--round-counts {count}: more than the short fit's {short} are needed")
+    threads = options.thread_counts or _doubled_up_to(options.threads)
+    data, *held = _drawn(middle, least), options.rounds, options.threads
+    points: dict[str, list[tuple[Any, ...]]] = {
+        "samples": [(_drawn(m, least), *held) for m in options.samples],
+        "features": [(_drawn(middle, d), *held) for d in options.features],
+        "rounds": [(data, (short, long), options.threads) for long in options.round_counts],
+        "distinct": [(_drawn(middle, least, k), *held) for k in [*options.distinct, None]],
+        "threads": [(data, options.rounds, count) for count in threads],
+    }
+    who = _chosen((*BACKENDS, *PEERS), options.only)
+    return [
+        Plan(axis, tuple(Entry(each, *point) for each in who for point in points[axis]))
+        for axis in options.axes
+    ]
+
+
+def limit(options: argparse.Namespace) -> list[Plan]:
+    """what part of the memory's own speed each backend reaches.
+
+    Before every turn the memory is measured: how fast it copies, how fast it gathers in random
+    order. Two yardsticks come from that: a round that moved one byte an element and 16 a sample, as
+    fast as a copy, and a round that gathered once an element, as a scan in sorted order does.
+    Neither is a proof: a scan over histograms may beat the second, one that skips elements or packs
+    codes even the first.
+    """
+    options.data = ["synthetic"]
+    (plan,) = _plans_over_data(options, BACKENDS, whole=False)
+    return [plan._replace(name="limit")]
+
+
+BENCHMARKS: Mapping[str, Callable[[argparse.Namespace], list[Plan]]] = {
+    "backends": backends,
+    "peers": peers,
+    "growth": growth,
+    "limit": limit,
+}
+
+_WHO_AND_ROUNDS: Mapping[str, tuple[Sequence[Contender], list[str] | None, tuple[int, int]]] = {
+    "backends": (BACKENDS, None, (2, 42)),
+    "peers": (PEERS, None, (10, 100)),
+    "growth": ((*BACKENDS, *PEERS), ["gpustump numba", "gpustump numpy"], (5, 25)),
+    "limit": (BACKENDS, None, (2, 42)),
+}
+"""Who can take part, who does if nothing is said, and the rounds of the two fits."""
+
+
+def add_options(parser: argparse.ArgumentParser, name: str) -> None:
+    """What can be chosen on the command line of a benchmark."""
+    add = parser.add_argument
+    contenders, only, rounds = _WHO_AND_ROUNDS[name]
+    if name == "growth":
+        for flag, least, sizes in (
+            ("--samples", 16, [25_000, 100_000, 400_000, 1_600_000]),
+            ("--features", 3, [10, 20, 40, 80, 160]),
+            ("--round-counts", 3, [25, 50, 100]),
+            ("--distinct", 2, [2, 16, 256, 4096]),
+            ("--thread-counts", 1, []),
+        ):
+            shown = " ".join(map(str, sizes)) or "1 2 4 ... and all cores"
+            about = f"default: {shown}"
+            add(flag, type=whole(least), nargs="+", default=sizes, metavar="N", help=about)
+        add("--axes", nargs="+", choices=list(AXES), default=list(AXES), help="default: all")
+    else:
+        if name == "limit":
+            about = "size of the buffer that is copied (default: %(default)s)"
+            least = 1 << 16
+            add("--copy-bytes", type=whole(least), default=COPY_BYTES, metavar="N", help=about)
+        else:
+            add("--data", nargs="+", choices=NAMES, default=["synthetic"], help="data sets")
+        add_shape(parser, *((1_000_000, 20) if name == "limit" else (200_000, 30)))
+    about = f"rounds of the two fits of a turn (default: {rounds[0]} {rounds[1]})"
+    metavar = ("SHORT", "LONG")
+    add("--rounds", type=whole(1), nargs=2, default=rounds, metavar=metavar, help=about)
+    add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
+    about = "default: every core"
+    add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
+    about = "a contender that takes longer for its first turn gets no second one (default: 60)"
+    add("--patience", type=whole(0), default=60, metavar="SECONDS", help=about)
+    about = "a contender that takes longer for one fit withdraws (default: 600)"
+    add("--limit", type=whole(1), default=600, metavar="SECONDS", help=about)
+    names = [each.name for each in contenders]
+    about = f"who takes part (default: {', '.join(only or ['all'])}), of: {', '.join(names)}"
+    add("--only", nargs="+", choices=names, default=only, metavar="NAME", help=about)
+    about = "the command fails unless these were measured"
+    add("--need", nargs="+", choices=names, default=[], metavar="NAME", help=about)
+
+
+def add_shape(parser: argparse.ArgumentParser, samples: int, features: int) -> None:
+    """The size of synthetic data."""
+    for flag, least, size in (("--samples", 16, samples), ("--features", 3, features)):
+        about = "of synthetic data (default: %(default)s)"
+        parser.add_argument(flag, type=whole(least), default=size, metavar="N", help=about)
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """A parser of whole numbers no smaller than this."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return number
+
+    return parse
+
+
+def planned(options: argparse.Namespace) -> list[Plan]:
+    """The plans of the benchmark that was chosen.
+
+    Raises
+    ------
+    UsageError
+        If the options contradict each other.
+    MissingDataError
+        If one of the data sets cannot be had here.
+    """
+    short, long = options.rounds = tuple(options.rounds)
+    if short >= long:
+        raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
+    most, cores = max([options.threads, *getattr(options, "thread_counts", [])]), usable_cores()
+    if most > cores:
+        raise UsageError(f"{most} threads; there are {cores} cores to run them")
+    return BENCHMARKS[options.benchmark](options)
+
+
+def _plans_over_data(
+    options: argparse.Namespace, contenders: Sequence[Contender], *, whole: bool
+) -> list[Plan]:
+    """A plan for each data set that was asked for, of all contenders that were."""
+    if "flights" in options.data:
+        flights_folder()  # before anything is measured
+    return [
+        Plan(
+            name,
+            tuple(
+                Entry(contender, data, options.rounds, options.threads, whole)
+                for contender in _chosen(contenders, options.only)
+            ),
+        )
+        for name in options.data
+        for data in [functools.partial(load, name, options.samples, options.features)]
+    ]
+
+
+def _chosen(contenders: Sequence[Contender], only: Sequence[str] | None) -> list[Contender]:
+    """Those asked for, in their own order; all if none were named."""
+    return [contender for contender in contenders if not only or contender.name in only]
+
+
+@functools.cache  # so that equal points share their data
+def _drawn(n_samples: int, n_features: int, distinct: int | None = None) -> Callable[[], DataSet]:
+    return functools.partial(synthetic, n_samples, n_features, distinct)
+
+
+def _doubled_up_to(most: int) -> list[int]:
+    """1, 2, 4, ... and the most."""
+    return sorted({*(1 << k for k in range(most.bit_length())), most})

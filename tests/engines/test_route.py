@@ -1,0 +1,311 @@
+"""Where a table trains and by which engine: one decision, from what is known before training."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gpustump import AdaBoostClassifier, DeviceError, boost, fit_stump
+from gpustump.arrays import devices
+from gpustump.engines import announcements, route
+from gpustump.engines.contract import Resources, Task
+from gpustump.engines.cpu import engine as cpu_engine
+from gpustump.engines.cuda import device as cuda_device
+from gpustump.engines.reference.table import HOST_BLOCK_BYTES
+
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+
+
+def table(n_samples: int = 50, n_features: int = 3) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n_samples, n_features)).astype(np.float32)
+
+
+def chosen(X, *, learner="stump", n_rounds=None, device=None, **resources) -> route.Route:
+    task = Task(X, X.shape[0], learner, n_rounds)
+    return route.choose(task, Resources(**resources), device=device).route
+
+
+def engine_of(X, **how) -> str:
+    return chosen(X, **how).engine
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As in a process that has not loaded Numba yet, nor waited for the reference."""
+    monkeypatch.setattr(route, "_waited", 0.0)
+    monkeypatch.setattr(cpu_engine.Kernels, "are_loaded", lambda self, *stages: False)
+
+
+@pytest.fixture
+def a_gpu(monkeypatch):
+    """A GPU whose kernels can be used, as far as the route is told."""
+
+    class Found:
+        name = "cuda:0"
+
+        def takes(self, x: object) -> bool:
+            return False
+
+    monkeypatch.setattr(cuda_device, "device_named", lambda place: Found())
+    return Found
+
+
+@needs_numba
+def test_small_tables_are_scanned_directly_and_others_through_histograms():
+    assert engine_of(table()) == "direct"
+    assert engine_of(table(route.DIRECT_SAMPLES + 1, 200)) == "coded"
+    assert engine_of(table(route.DIRECT_ELEMENTS, 1)) == "direct"
+
+
+def test_every_backend_under_test_goes_to_the_kernels_it_is_named_for(backend):
+    assert engine_of(backend.asarray(table())) == backend.kernels
+
+
+@needs_numba
+def test_tensors_on_the_cpu_go_to_the_kernels_and_other_arrays_to_the_reference():
+    torch = pytest.importorskip("torch")
+    strict = pytest.importorskip("array_api_strict")
+    assert engine_of(torch.asarray(table())) == "direct"
+    found = chosen(strict.asarray(table()))
+    assert found.engine == "reference"
+    assert "do not take arrays of array_api_strict" in str(found)
+
+
+def test_without_numba_the_reference_trains_and_says_how_to_get_it(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "numba" else found(name, *a)
+    )
+    taken = chosen(table())
+    assert taken.engine == "reference"
+    assert "pip install 'gpustump[cpu]'" in str(taken)
+
+
+@needs_numba
+def test_a_numba_that_does_not_load_is_reported_once_and_done_without(monkeypatch):
+    from gpustump.engines.cpu import compiling
+
+    def broken(*stages: str) -> None:
+        raise ImportError("libLLVM is missing")
+
+    monkeypatch.setattr(compiling, "load", broken)
+    monkeypatch.setattr(route, "KERNELS", cpu_engine.Kernels())
+    monkeypatch.setattr(cpu_engine, "KERNELS", route.KERNELS)
+    with pytest.warns(UserWarning, match="libLLVM is missing"):
+        assert engine_of(table()) == "reference"
+    assert engine_of(table()) == "reference"
+    assert "libLLVM is missing" in str(chosen(table()))
+
+
+def test_an_unknown_choice_of_kernels_is_refused(monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "fastest")
+    with pytest.raises(ValueError, match="GPUSTUMP_KERNELS must be one of auto, reference"):
+        chosen(table())
+
+
+@needs_numba
+def test_kernels_are_loaded_once_the_reference_has_worked_long_enough(fresh, monkeypatch):
+    engines = [engine_of(table(), n_rounds=200) for _ in range(10)]
+    assert engines[0] == "reference"
+    assert engines[-1] == "direct"
+    monkeypatch.setattr(route, "_waited", 0.0)
+    assert engine_of(table(2000, 50), n_rounds=1000) == "direct"  # long enough by itself
+    monkeypatch.setattr(route, "_waited", 0.0)
+    assert engine_of(table()) == "direct"  # nobody knows how long
+
+
+@needs_numba
+def test_a_memory_limit_that_only_the_kernels_keep_is_kept_in_a_fresh_process(fresh):
+    X = np.zeros((1_000_000, 7), dtype=np.float32)
+    found = chosen(X, n_rounds=1, max_memory=130_000_000)
+    assert found.engine == "coded"
+    assert "max_memory" in found.reason
+
+
+@needs_numba
+def test_a_limit_that_only_the_reference_keeps_is_kept_by_the_reference():
+    assert engine_of(table(1000)) == "direct"
+    found = chosen(table(1000), max_memory=200_000)
+    assert found.engine == "reference"
+    assert "200.0 kB" in found.reason
+
+
+@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+def test_too_little_memory_is_refused_with_what_is_needed(monkeypatch, kernels):
+    if kernels != "reference" and not HAS_NUMBA:
+        pytest.skip("numba is not installed")
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    X, y = table(1000), np.resize([1, -1], 1000)
+    with pytest.raises(ValueError, match="takes at least") as refusal:
+        boost(X, y, max_memory="10 kB")
+    needed = int(str(refusal.value).partition("at least ")[2].split()[0])
+    expected = boost(X, y, n_rounds=5)
+    given = boost(X, y, n_rounds=5, max_memory=needed)
+    assert list(given) == list(expected)
+
+
+def block_bytes(limit: int | None) -> int:
+    X = table(1000)
+    choice = route.choose(Task(X, 1000), Resources(max_memory=limit))
+    return choice.prepare().block_bytes
+
+
+def test_the_reference_takes_what_memory_is_left_for_its_blocks(monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
+    assert block_bytes(16 * 10**9) == block_bytes(None) == HOST_BLOCK_BYTES
+    assert block_bytes(1000 * (3 * 5 + 80 + 100)) == 100_000
+
+
+@pytest.mark.parametrize("bad", [0, -2, 1.5, "all"])
+def test_bad_numbers_of_threads_are_refused(bad):
+    with pytest.raises((ValueError, TypeError), match="n_jobs must be"):
+        boost(table(), np.resize([1, -1], 50), n_jobs=bad)
+
+
+LARGE = np.zeros((route.GPU_ELEMENTS, 1), dtype=np.float32)
+
+
+def test_auto_takes_a_gpu_for_large_tables_and_leaves_small_ones_on_the_host(a_gpu):
+    assert chosen(LARGE, device="auto").place == "cuda:0"
+    found = chosen(LARGE[1:], device="auto")
+    assert found.place == "cpu"
+    assert f"{route.GPU_ELEMENTS - 1} elements are too few" in str(found)
+
+
+def test_auto_moves_no_table_to_a_gpu_whose_kernels_cannot_train_on_it(a_gpu):
+    found = chosen(LARGE, device="auto", learner="interval")
+    assert found.place == "cpu"
+    assert "the CUDA kernels know stumps only" in str(found)
+
+
+@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+def test_auto_stays_on_the_host_when_the_hosts_kernels_are_asked_for(a_gpu, monkeypatch, kernels):
+    if kernels != "reference" and not HAS_NUMBA:
+        pytest.skip("numba is not installed")
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    assert (chosen(LARGE, device="auto").place, engine_of(LARGE)) == ("cpu", kernels)
+
+
+def test_auto_says_why_it_did_not_take_a_gpu(monkeypatch):
+    def none(place: str) -> None:
+        raise DeviceError("CuPy finds no working CUDA driver: CUDARuntimeError: no device")
+
+    monkeypatch.setattr(cuda_device, "device_named", none)
+    found = chosen(LARGE, device="auto")
+    assert found.place == "cpu"
+    assert "not a GPU: CuPy finds no working CUDA driver" in str(found)
+    assert not str(found).endswith(".")
+
+
+def test_the_host_is_tried_after_a_gpu_that_failed_with_a_warning(a_gpu, monkeypatch):
+    from gpustump.engines.cuda.engine import CudaEngine
+
+    def fail(self, task, rows, resources):
+        raise DeviceError("cuda:0 has too little memory")
+
+    monkeypatch.setattr(CudaEngine, "prepare", fail)
+    monkeypatch.setattr(route, "GPU_ELEMENTS", 1)
+    X, y = table(), np.resize([0, 1], 50)
+    with pytest.warns(UserWarning, match="goes on to the CPU, since the GPU failed: cuda:0 has"):
+        classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    assert classifier.device_ == "cpu"
+    assert "not a GPU: cuda:0 has too little memory" in str(classifier.route_)
+    with pytest.raises(DeviceError, match="too little memory"):
+        AdaBoostClassifier(n_estimators=3, device="cuda").fit(X, y)
+
+
+def test_a_gpu_that_fails_after_the_first_round_is_not_gone_on_from(a_gpu, monkeypatch):
+    from gpustump.engines.cuda.engine import CudaEngine
+    from gpustump.engines.reference.engine import REFERENCE
+
+    monkeypatch.setattr(CudaEngine, "prepare", lambda self, *rest: REFERENCE.prepare(*rest))
+    monkeypatch.setattr(route, "GPU_ELEMENTS", 1)
+
+    def fail(record):
+        raise DeviceError("cuda:0 was lost")
+
+    with pytest.raises(DeviceError, match="cuda:0 was lost"):
+        AdaBoostClassifier(callback=fail).fit(table(), np.resize([0, 1], 50))
+
+
+def test_a_fitted_estimator_keeps_its_route_but_not_the_table():
+    X, y = table(), np.resize([0, 1], 50)
+    classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    assert classifier.route_.place == classifier.device_ == "cpu"
+    assert all(isinstance(value, str | tuple) for value in vars(classifier.route_).values())
+
+
+def test_verbose_says_where_and_why(monkeypatch):
+    heard: list[str] = []
+    monkeypatch.setattr(announcements, "listeners", [heard.append])
+    classifier = AdaBoostClassifier(n_estimators=3, verbose=2)
+    classifier.fit(table(), np.resize([0, 1], 50))
+    assert heard == [f"trains on {classifier.route_}"]
+
+
+def test_a_device_that_is_asked_for_and_missing_is_an_error_with_the_reason(monkeypatch):
+    monkeypatch.setattr(
+        devices, "working_cupy", lambda: (_ for _ in ()).throw(DeviceError("CuPy is missing"))
+    )
+    with pytest.raises(DeviceError, match="CuPy is missing"):
+        chosen(table(), device="cuda")
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from gpustump.engines.cpu.engine import KERNELS
+
+delay = float(sys.argv[1])
+threading.Thread(target=lambda: (time.sleep(delay), os.kill(os.getpid(), signal.SIGINT))).start()
+try:
+    KERNELS.load("direct")
+    time.sleep(delay)
+except KeyboardInterrupt:
+    print("interrupted", end=" ")
+import warnings
+warnings.simplefilter("error")
+print(KERNELS.load("direct"))
+"""
+
+
+@needs_numba
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", ["0.02", "0.15", "0.3"])
+def test_an_interruption_while_numba_loads_does_not_make_it_look_broken(delay):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, delay], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "interrupted True\n", done.stderr
+
+
+SMALL_PROGRAM = """
+import sys, numpy as np
+from gpustump import AdaBoostClassifier
+X = np.random.default_rng(0).normal(size=(100, 3))
+model = AdaBoostClassifier(n_estimators=20).fit(X, X[:, 0] > 0)
+model.predict(X)
+print(*sorted({"numba", "torch", "jax", "cupy", "matplotlib"} & set(sys.modules)))
+"""
+
+
+def test_a_small_job_imports_no_compiler_and_looks_for_no_gpu():
+    environment = {k: v for k, v in os.environ.items() if k != "GPUSTUMP_KERNELS"}
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL_PROGRAM],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert done.stdout.split() == []
+
+
+def test_a_stump_alone_takes_the_same_route():
+    X, y = table(500), np.resize([1, -1, 1], 500)
+    assert fit_stump(X, y, max_memory="1 GB") == fit_stump(X, y)
