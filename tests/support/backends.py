@@ -21,6 +21,7 @@ import numpy as np
 class Backend:
     """An array library: how to give it an array, how to take one back, why it cannot be used.
 
+    `problem` is asked when a test wants the library, as asking may import it or run a compiler.
     `kernels` says which scan its arrays go to, as GPUSTUMP_KERNELS does. `device` makes what stands
     in for the CUDA device that its arrays are on.
     """
@@ -28,10 +29,15 @@ class Backend:
     name: str
     asarray: Callable[[np.ndarray], Any]
     to_numpy: Callable[[Any], np.ndarray]
-    reason: str | None = None
+    problem: Callable[[], str | None] = lambda: None
     kernels: str = "reference"
     device: Callable[[], Any] | None = None
     lacks: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def reason(self) -> str | None:
+        """Why it cannot be used here; None if it can."""
+        return self.problem()
 
     @property
     def on_gpu(self) -> bool:
@@ -49,10 +55,15 @@ class Backend:
         return self.name
 
 
-def _missing(module: str) -> str | None:
-    return None if importlib.util.find_spec(module) else f"{module} is not installed"
+def _missing(module: str) -> Callable[[], str | None]:
+    return lambda: None if importlib.util.find_spec(module) else f"{module} is not installed"
 
 
+def _first_of(*problems: Callable[[], str | None]) -> Callable[[], str | None]:
+    return lambda: next(filter(None, (problem() for problem in problems)), None)
+
+
+@functools.cache
 def _no_cupy() -> str | None:
     if importlib.util.find_spec("cupy") is None:
         return "cupy is not installed"
@@ -122,7 +133,7 @@ BACKENDS = (
         "numpy-cuda",
         np.array,
         np.asarray,
-        cuda_on_cpu.unusable(),
+        cuda_on_cpu.unusable,
         kernels="cuda",
         device=functools.cache(cuda_on_cpu.OnCpu),
     ),
@@ -138,24 +149,24 @@ BACKENDS = (
         "torch-cuda",
         lambda x: _to_torch(x).cuda(),
         lambda x: x.cpu().numpy(),
-        _missing("torch") or _no_torch_cuda(),
+        _first_of(_missing("torch"), _no_torch_cuda),
     ),
     Backend("jax", _to_jax, np.asarray, _missing("jax")),
-    Backend("jax-cuda", _to_jax_cuda, np.asarray, _missing("jax") or _no_jax_cuda()),
+    Backend("jax-cuda", _to_jax_cuda, np.asarray, _first_of(_missing("jax"), _no_jax_cuda)),
     Backend(
         "jax-cuda-kernels",
         _to_jax_cuda,
         np.asarray,
-        _missing("jax") or _no_jax_cuda() or _no_cupy(),
+        _first_of(_missing("jax"), _no_jax_cuda, _no_cupy),
         kernels="cuda",
     ),
-    Backend("cupy", _to_cupy, lambda x: x.get(), _no_cupy()),
-    Backend("cupy-kernels", _to_cupy, lambda x: x.get(), _no_cupy(), kernels="cuda"),
+    Backend("cupy", _to_cupy, lambda x: x.get(), _no_cupy),
+    Backend("cupy-kernels", _to_cupy, lambda x: x.get(), _no_cupy, kernels="cuda"),
     Backend(
         "torch-cuda-kernels",
         lambda x: _to_torch(x).cuda(),
         lambda x: x.cpu().numpy(),
-        _missing("torch") or _no_torch_cuda() or _no_cupy(),
+        _first_of(_missing("torch"), _no_torch_cuda, _no_cupy),
         kernels="cuda",
     ),
 )

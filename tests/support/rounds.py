@@ -1,12 +1,15 @@
-"""Compiled kernels against the reference, integer by integer, round by round.
+"""Engines against the reference, integer by integer, round by round.
 
-Whatever decides how they go about it (threads, bins, how much is kept, how samples are cut into
-pieces) must not show in what they return.
+Threads, bins, how much is kept, how samples are cut into pieces: none of it may change what an
+engine returns. `check_level` compares prepared tables, and the functions below it draw samples that
+are hard on searches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -14,50 +17,131 @@ from hypothesis import strategies as st
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.votes import Taken
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import PreparedTable, agreement, hypothesis_at
+from gpustump.engines.contract import (
+    Cut,
+    PreparedTable,
+    State,
+    Step,
+    Totals,
+    agreement,
+    hypothesis_at,
+)
 from gpustump.engines.reference import table as reference_table
 from gpustump.learners.hypothesis import signs as signs_of
+from gpustump.learners.interval import Interval
+from gpustump.learners.stump import Stump
 
 Way = tuple[str, PreparedTable]
 """A name, and a table prepared in some way."""
 
 
+@dataclass(frozen=True)
+class Case:
+    """Samples and how to boost on them.
+
+    Attributes
+    ----------
+    X : ndarray (n_samples_given, n_features)
+    y : ndarray (n_samples,) of float64
+        -1.0 or 1.0.
+    weights : ndarray (n_samples,) of float64
+        Positive.
+    rows : ndarray (n_samples,) of int64, or None
+        The rows of X that take part; None for all of them.
+    learning_rate : float
+    n_rounds : int
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    rows: np.ndarray | None = None
+    learning_rate: float = 1.0
+    n_rounds: int = 8
+
+    @classmethod
+    def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
+        """From labels and weights of any type; equal weights by default."""
+        y = np.asarray(y, dtype=np.float64)
+        weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+        return cls(X, y, weights, **how)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the reference knows at the beginning of a round, and what the round then does.
+
+    `hypothesis` holds the thresholds of the cut. `step` is None where boosting ends.
+    """
+
+    cut: Cut
+    totals: Totals
+    smallest_weight: int
+    weights: np.ndarray
+    hypothesis: Stump | Interval
+    region_weights: list[tuple[int, int]]
+    step: Step | None
+
+
+def facts_of(case: Case, learner: Learner) -> list[Facts]:
+    """Every round of the reference on NumPy, in blocks of the default size."""
+    table, votes = (
+        reference_table.prepare(case.X, rows=case.rows),
+        DiscreteVotes(case.learning_rate),
+    )
+    state = table.start(case.y, case.weights, learner)
+    found: list[Facts] = []
+    while len(found) < case.n_rounds:
+        cut, totals = state.best_cut(), state.totals
+        hypothesis = hypothesis_at(table, cut, totals)
+        in_regions = list(state.region_weights(hypothesis))
+        assert agreement(in_regions, signs_of(hypothesis)) == cut.agreement
+        assert sum(map(sum, in_regions)) == totals.weight
+        vote, step = votes.vote(cut.agreement, state), None
+        if totals.wrong(cut.agreement) != 0 and vote != 0:
+            step = votes.change(Taken(hypothesis, vote, cut.agreement, totals, cut)).step
+        smallest, weights = state.smallest_weight(), np.array(state.weights)
+        found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, step))
+        if step is None:
+            break
+        state.advance(step)
+    return found
+
+
+def check_facts(
+    facts: Sequence[Facts],
+    name: str,
+    table: PreparedTable,
+    state: State,
+    to_numpy: Callable[[Any], np.ndarray] = np.asarray,
+) -> None:
+    """A state just started must know the same facts in every round."""
+    for number, fact in enumerate(facts):
+        where = f"{name}, round {number}"
+        assert state.best_cut() == fact.cut, where
+        assert state.totals == fact.totals, where
+        assert state.smallest_weight() == fact.smallest_weight, where
+        assert np.array_equal(to_numpy(state.weights), fact.weights), where
+        assert hypothesis_at(table, fact.cut, fact.totals) == fact.hypothesis, where
+        assert list(state.region_weights(fact.hypothesis)) == fact.region_weights, where
+        if fact.step is not None:
+            state.advance(fact.step)
+
+
 def check_level(
     X: np.ndarray,
-    y: np.ndarray,
-    weights: np.ndarray | None,
+    y: Any,
+    weights: Any,
     ways: Iterable[Way],
     *,
-    n_rounds: int = 8,
-    learning_rate: float = 1.0,
     learner: Learner = "stump",
+    **how: Any,
 ) -> None:
     """Boost by the reference; every way must be level with it after every step."""
-    y = np.asarray(y, dtype=np.float64)
-    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    table, votes = reference_table.prepare(X), DiscreteVotes(learning_rate)
-    reference = table.start(y, weights, learner)
-    others = [(name, made, made.start(y, weights, learner)) for name, made in ways]
-    for number in range(n_rounds):
-        cut, totals = reference.best_cut(), reference.totals
-        stump = hypothesis_at(table, cut, totals)
-        in_regions = list(reference.region_weights(stump))
-        assert agreement(in_regions, signs_of(stump)) == cut.agreement
-        assert sum(map(sum, in_regions)) == totals.weight
-        for name, made, other in others:
-            assert other.best_cut() == cut, (name, number)
-            assert other.totals == totals, (name, number)
-            assert other.smallest_weight() == reference.smallest_weight(), (name, number)
-            assert np.array_equal(other.weights, reference.weights), (name, number)
-            assert hypothesis_at(made, cut, totals) == stump, (name, number)
-        vote = votes.vote(cut.agreement, reference)
-        if totals.wrong(cut.agreement) == 0 or vote == 0:
-            return
-        for name, _, other in others:
-            assert list(other.region_weights(stump)) == in_regions, (name, number)
-        step = votes.change(Taken(stump, vote, cut.agreement, totals, cut)).step
-        for one in [reference, *(other for _, _, other in others)]:
-            one.advance(step)
+    case = Case.of(X, y, weights, **how)
+    facts = facts_of(case, learner)
+    for name, table in ways:
+        check_facts(facts, name, table, table.start(case.y, case.weights, learner))
 
 
 def signs(score: np.ndarray, random: np.random.Generator, noise: float = 1.0) -> np.ndarray:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
-from gpustump.engines.integer_weights import FLOOR, TOP, factors, in_units, reweighted, signed
+from gpustump.engines.integer_weights import FLOOR, TOP, grown_factor, in_units, reweighted, signed
 
 NORMAL = st.builds(math.ldexp, st.floats(1.0, 1.99), st.integers(-1022, 1023))
 
@@ -45,8 +45,8 @@ def test_units_are_a_power_of_two_and_fill_62_bits(weights):
     for given_weight, weight in zip(weights, scaled, strict=True):
         exact = Fraction(given_weight) * Fraction(2) ** power
         assert weight == max(math.ceil(exact), 1)
-    mass = sum(math.ceil(Fraction(weight)) for weight in scaled)
-    assert TOP // 4 < mass < TOP
+    total_weight = sum(math.ceil(Fraction(weight)) for weight in scaled)
+    assert TOP // 4 < total_weight < TOP
 
 
 def test_units_are_the_same_in_every_library(backend: Backend):
@@ -73,7 +73,7 @@ def test_signed_weights_are_rounded_up(pairs):
     expected = [math.ceil(Fraction(w)) * int(sign) for w, sign in pairs]
     assert sums.values.tolist() == expected
     assert sums.values.dtype == np.int64
-    assert (sums.total, sums.mass) == (sum(expected), sum(map(abs, expected)))
+    assert (sums.total, sums.weight) == (sum(expected), sum(map(abs, expected)))
 
 
 def test_weights_are_rounded_up_in_every_library(backend: Backend):
@@ -86,7 +86,7 @@ def test_weights_are_rounded_up_in_every_library(backend: Backend):
         sums = signed(w, signs)
     expected = [1, 2, -3, 1, 4503599627370496, -(2**61), 1]
     assert backend.to_numpy(sums.values).tolist() == expected
-    assert sums.mass == sum(map(abs, expected))
+    assert sums.weight == sum(map(abs, expected))
 
 
 @settings(max_examples=200)
@@ -98,19 +98,14 @@ def test_reweighting_multiplies_the_wrong_ones_by_the_odds(pairs, vote):
     weights = in_units(np.asarray([weight for weight, _ in pairs]))
     wrong = np.asarray([is_wrong for _, is_wrong in pairs])
     integers = [math.ceil(Fraction(weight)) for weight in weights.tolist()]
-    wrong_mass = sum(q for q, is_wrong in zip(integers, wrong, strict=True) if is_wrong)
+    wrong_weight = sum(q for q, is_wrong in zip(integers, wrong, strict=True) if is_wrong)
     odds = (Decimal(vote) * 2).exp()
-    grown, kept, halvings = factors(
-        odds,
-        correct_mass=sum(integers) - wrong_mass,
-        wrong_mass=wrong_mass,
-        n_samples=len(pairs),
-    )
-    assert kept == 2.0**-halvings
-    new = reweighted(weights, wrong, grown, kept).tolist()
+    right_weight = sum(integers) - wrong_weight
+    grown, halvings = grown_factor(odds, right_weight, wrong_weight, len(pairs))
+    new = reweighted(weights, np.where(wrong, grown, 2.0**-halvings)).tolist()
     assert sum(math.ceil(Fraction(weight)) for weight in new) < TOP
     assert min(new) >= FLOOR
-    if wrong_mass == 0:
+    if wrong_weight == 0:
         assert new == weights.tolist()
         return
     # Up to one power of two, the correct ones stay and the wrong ones grow by the odds.
@@ -130,11 +125,12 @@ def test_reweighting_is_the_same_in_every_library(backend: Backend):
     weights = in_units(10.0 ** rng.uniform(-200, 200, size=40))
     wrong = rng.random(40) < 0.3
     for odds in ("2.718281828459045", "1e-40", "1e4000", "1e-4000"):
-        *by, _ = factors(Decimal(odds), correct_mass=2**61, wrong_mass=2**60, n_samples=40)
-        w, is_wrong = backend.asarray(weights), backend.asarray(wrong)
+        grown, halvings = grown_factor(Decimal(odds), 2**61, 2**60, n_samples=40)
+        factors = np.where(wrong, grown, 2.0**-halvings)
+        w, by = backend.asarray(weights), backend.asarray(factors)
         with arrays.computing_on(w):
-            new = reweighted(w, is_wrong, *by)
-        expected = reweighted(weights, wrong, *by)
+            new = reweighted(w, by)
+        expected = reweighted(weights, factors)
         assert backend.to_numpy(new).tolist() == expected.tolist()
 
 
@@ -142,4 +138,4 @@ def test_reweighting_is_the_same_in_every_library(backend: Backend):
 def test_equal_weights_fill_the_bits(n_samples):
     sums = signed(in_units(np.full(n_samples, 0.1)), np.ones(n_samples))
     assert len(set(sums.values.tolist())) == 1
-    assert TOP // 4 < sums.mass < TOP
+    assert TOP // 4 < sums.weight < TOP

@@ -23,7 +23,7 @@ from gpustump.theory.weak_learnability import (
     random_distribution,
 )
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "weak_learnability.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "weak_learnability.py"
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from awkward_tables import DATA, made
 from backends import NUMPY, Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_digests import DATA, bits, made, predicted_by_hand, skip_if_lacking, trained
+from models_by_hand import bits, predicted_by_hand, skip_if_lacking, trained
 
 from gpustump import AdaBoostClassifier, Interval, Member, Stump, StumpEnsemble
 

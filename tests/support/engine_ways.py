@@ -1,0 +1,222 @@
+"""Every engine, and every way in which it can prepare a table, in one list.
+
+A new engine is compared with the reference on everything once it has an entry in `ENGINES`:
+tests/engines/test_conformance.py runs all its ways over all cases. The first way of an entry is the
+one that the route takes. With GPUSTUMP_TESTED_WAYS=first, it is the only one that is tested.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cuda_on_cpu
+import numpy as np
+import pytest
+from backends import BACKENDS, Backend
+from cuda_on_cpu import OnCpu
+from rounds import Case, Way, check_facts, facts_of
+
+from gpustump import arrays
+from gpustump.data.parameters import Learner
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
+from gpustump.engines.reference.engine import REFERENCE
+
+FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
+
+Rows = np.ndarray | None
+
+
+@dataclass(frozen=True)
+class EngineUnderTest:
+    """An engine and its ways.
+
+    Attributes
+    ----------
+    name : str
+    make : callable
+        From a table and rows, on NumPy, to each way in turn.
+    reason : callable
+        Why it cannot be used here; None if it can.
+    learners : tuple of str
+        What it knows.
+    backend : Backend or None
+        The array library that its tables and labels are of; None for NumPy.
+    compiles_for_every_shape : bool
+        Then it is given the awkward tables only, and tables of one shape where they are drawn.
+    """
+
+    name: str
+    make: Callable[[np.ndarray, Rows], Iterator[Way]]
+    reason: Callable[[], str | None] = lambda: None
+    learners: tuple[Learner, ...] = ("stump", "interval")
+    backend: Backend | None = None
+    compiles_for_every_shape: bool = False
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it differs from the reference on NumPy in its array library only."""
+        return self.backend is not None and self.backend.name != "numpy"
+
+    def ways(self, X: np.ndarray, rows: Rows = None) -> Iterator[Way]:
+        """The ways that are to be tested. A way must be done with before the next one is taken."""
+        return itertools.islice(self.make(X, rows), 1 if FIRST_WAY_ONLY else None)
+
+    def asarray(self, x: np.ndarray) -> Any:
+        return x if self.backend is None else self.backend.asarray(x)
+
+    def to_numpy(self, x: Any) -> np.ndarray:
+        return np.asarray(x) if self.backend is None else self.backend.to_numpy(x)
+
+    def check(self, case: Case, learner: Learner = "stump") -> None:
+        """Every way knows the reference's facts in every round."""
+        facts = facts_of(case, learner)
+        y, weights = self.asarray(case.y), self.asarray(case.weights)
+        for name, table in self.ways(case.X, case.rows):
+            with arrays.computing_on(y):
+                state = table.start(y, weights, learner)
+                check_facts(facts, name, table, state, self.to_numpy)
+
+    def skip_if_unusable(self, dtype: str = "float64") -> None:
+        if reason := self.reason():
+            pytest.skip(reason)
+        if self.backend is not None and dtype in self.backend.lacks:
+            pytest.skip(f"{self.backend.name} has no {dtype}")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def as_routed(engine: Engine, X: Any, rows: Any, n_jobs: int | None = None) -> PreparedTable:
+    """A table as the route has it prepared."""
+    task = Task(X, X.shape[0] if rows is None else rows.shape[0])
+    return engine.prepare(task, rows, Resources(n_jobs=n_jobs))
+
+
+def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
+    """The reference on one array library, in blocks of several sizes.
+
+    An element takes 48 bytes. Small tables are taken in blocks of ten samples, too, and the
+    smallest sample by sample.
+    """
+    from gpustump.engines.reference import table as reference
+
+    x = backend.asarray(X)
+    index = None if rows is None else backend.asarray(rows)
+    sizes = [5000, 500] + [1] * (X.size <= 40)
+    if X.size > 500:
+        sizes = [10 * X.size]
+    elif backend.name != "numpy":
+        sizes = [5000]  # slower, and where a block ends is decided on the host
+    with arrays.computing_on(x):
+        table = as_routed(REFERENCE, x, index)
+    yield backend.name, table
+    for size in sizes:
+        with arrays.computing_on(x):
+            table = reference.prepare(x, rows=index, block_bytes=size)
+        yield f"{backend.name} in blocks of {size} bytes", table
+
+
+def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """Scanned directly."""
+    from gpustump.engines.cpu import direct
+    from gpustump.engines.cpu.engine import DIRECT
+    from gpustump.engines.threads import Team
+
+    yield "direct", as_routed(DIRECT, X, rows, n_jobs=1)
+    yield "direct, 3 threads", direct.prepare(X, rows, Team(3))
+
+
+def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """With many bins and with few, with and without the second byte, with nothing kept."""
+    from gpustump.engines.cpu import codes
+    from gpustump.engines.cpu.engine import CODED
+    from gpustump.engines.threads import Team
+
+    yield "coded", as_routed(CODED, X, rows, n_jobs=1)
+    yield "coded, 3 threads", codes.prepare(X, rows, Team(3), max_cuts=16)
+    yield "8 cuts", codes.prepare(X, rows, Team(1), max_cuts=8)
+    yield "coarsely", codes.prepare(X, rows, Team(2), finely=False, max_cuts=32)
+    yield "3 cuts", codes.prepare(X, rows, Team(2), max_cuts=3)
+    yield "one cut, coarsely", codes.prepare(X, rows, Team(1), finely=False, max_cuts=1)
+    yield "nothing kept", codes.prepare(X, rows, Team(2), budget=0, max_cuts=16)
+    yield "wide positions", with_wide_positions(codes.prepare(X, rows, Team(1), max_cuts=64))
+
+
+def with_wide_positions(made: Any) -> PreparedTable:
+    """A coded table whose positions are those of 2**31 samples and more."""
+    from gpustump.engines.cpu.bins import Bins
+
+    bins = Bins(1, None)
+    bins._dtype, bins._mark = np.dtype(np.int64), np.int64(np.iinfo(np.int64).min)
+    return dataclasses.replace(made, bins=bins)
+
+
+def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
+    """Bytes that leave room for the codes and so many orders."""
+    from gpustump.engines.cuda import memory
+
+    codes_and_orders = memory._of_codes(n_samples, n_features) + 4 * n_samples * (n_orders - 1)
+    return memory._without_codes(n_samples, n_features) + codes_and_orders
+
+
+def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """With several threads a block, little memory of each kind, and the table on the host."""
+    from gpustump.engines.cuda import memory, sorting, table
+    from gpustump.engines.cuda.engine import CudaEngine
+
+    host = X.view(np.memmap)  # anything but a plain array counts as the host's
+    shape = (len(X) if rows is None else len(rows), X.shape[1])
+    one = cuda_budget(*shape, 1)
+
+    def way(name: str, device: OnCpu, X: np.ndarray = X, **how: Any) -> Way:
+        return name, table.prepare(X, rows, device, **how)
+
+    yield "two threads", as_routed(CudaEngine(OnCpu()), X, rows)
+    yield way("one thread", OnCpu(threads=1))
+    yield way("three threads", OnCpu(threads=3))
+    yield way("eight threads", OnCpu(threads=8))
+    yield way("little shared memory", OnCpu(most_shared=64 * 1024))
+    yield way("least shared memory", OnCpu(most_shared=48 * 1024))
+    yield way("one order at a time", OnCpu(), budget=one)
+    yield way("host table", OnCpu(), host)
+    yield way("host table, one thread there", OnCpu(), host, n_jobs=1)
+    yield way("host table, one order at a time", OnCpu(), host, budget=one)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "MOST_BINS", 3)
+        yield way("three bins", OnCpu())
+        patch.setattr(sorting, "MOST_BINS", 1)
+        yield way("one bin", OnCpu(threads=3))
+        patch.setattr(memory, "_LEAST_BUFFER", 1024)
+        patch.setattr(sorting, "MOST_BINS", 255)
+        least = memory.least_bytes(*shape)
+        yield way("streamed", OnCpu(), host, budget=least)
+        patch.setattr(memory, "_MOST_BUFFER", 1024)
+        yield way("streamed in blocks", OnCpu(), host, budget=least)
+
+
+def no_numba() -> str | None:
+    return next(b.reason for b in BACKENDS if b.name == "numpy-coded")
+
+
+def on_library(backend: Backend) -> EngineUnderTest:
+    return EngineUnderTest(
+        f"reference on {backend.name}",
+        functools.partial(on_arrays, backend=backend),
+        lambda: backend.reason,
+        backend=backend,
+        compiles_for_every_shape=backend.name.startswith("jax"),
+    )
+
+
+ENGINES = (
+    *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
+    EngineUnderTest("direct", direct, no_numba),
+    EngineUnderTest("coded", coded, no_numba),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, learners=("stump",)),
+)

@@ -1,0 +1,193 @@
+"""Samples on which searches go wrong first, by name, for the conformance suite.
+
+The small ones are the awkward tables, nearly all of one shape. The large ones fill the bins that
+the compiled engines search by.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from awkward_tables import ABOUT_LIBRARIES, DATA, made
+from rounds import (
+    Case,
+    signs,
+    with_a_heavy_sample,
+    with_duplicated_features,
+    with_features_that_say_nothing,
+)
+
+from gpustump.data.sample_weights import check_weights
+
+LARGE: dict[str, Callable[[], Case]] = {}
+
+
+def large(make: Callable[[], Case]) -> Callable[[], Case]:
+    LARGE[make.__name__] = make
+    return make
+
+
+@functools.cache
+def small_case(name: str) -> Case:
+    """An awkward table; samples without weight are left out by `rows`."""
+    data = made(name)
+    weights, rows = check_weights(data.sample_weight, data.X)
+    y = np.asarray(data.y, dtype=np.float64)
+    y = y if rows is None else y[rows]
+    return Case(data.X, y, weights, rows, data.learning_rate, n_rounds=6)
+
+
+@functools.cache
+def large_case(name: str) -> Case:
+    return LARGE[name]()
+
+
+SMALL = tuple(DATA)
+__all__ = ["ABOUT_LIBRARIES", "LARGE", "SMALL", "large_case", "small_case"]
+
+
+@large
+def samples_in_sorted_order() -> Case:
+    X, y = _two_features()
+    order = np.argsort(X[:, 0])
+    return Case.of(np.ascontiguousarray(X[order]), y[order])
+
+
+@large
+def samples_in_reversed_order() -> Case:
+    X, y = _two_features()
+    order = np.argsort(X[:, 0])[::-1]
+    return Case.of(np.ascontiguousarray(X[order]), y[order])
+
+
+def _two_features() -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(3)
+    X = random.normal(size=(3000, 3)).astype(np.float32)
+    return X, signs(X[:, 0] + X[:, 1], random)
+
+
+@large
+def duplicated_features() -> Case:
+    return Case.of(*with_duplicated_features())
+
+
+@large
+def one_dominating_sample() -> Case:
+    random = np.random.default_rng(5)
+    X = random.normal(size=(2500, 3)).astype(np.float32)
+    return Case.of(X, signs(X[:, 0], random), np.where(np.arange(2500) == 77, 1e15, 1.0))
+
+
+@large
+def sums_that_carry_into_the_upper_word() -> Case:
+    """Many weights whose lower halves are nearly full."""
+    random = np.random.default_rng(5)
+    X = np.round(random.normal(size=(4000, 3)) * 3).astype(np.float32)
+    weights = 2.0**32 * random.integers(1, 2**10, size=4000) - random.integers(1, 9, size=4000)
+    return Case.of(X, signs(X[:, 0], random), weights, n_rounds=12)
+
+
+def _hidden(n_bins: int, inside: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels alternate in blocks about the bins' middles: at every edge the sums are level."""
+    n_samples = n_bins * inside
+    x = np.arange(n_samples, dtype=np.float32)[:, np.newaxis]
+    y = np.where(np.arange(n_samples) % inside < inside // 2, 1.0, -1.0)
+    y[3 * inside : 3 * inside + inside // 2 + 3] = 1.0  # one of them holds a little more
+    return x, y
+
+
+@large
+def the_best_cut_hides_in_one_of_8_bins() -> Case:
+    return Case.of(*_hidden(8, 400), n_rounds=12)
+
+
+@large
+def the_best_cut_hides_in_one_of_8_bins_of_shuffled_samples() -> Case:
+    x, y = _hidden(8, 400)
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    return Case.of(np.ascontiguousarray(x[shuffled]), y[shuffled], n_rounds=12)
+
+
+@large
+def the_best_cut_hides_in_one_of_255_bins() -> Case:
+    return Case.of(*_hidden(255, 40), n_rounds=6)
+
+
+@large
+def few_values_in_many_features() -> Case:
+    """Flags, one-hot columns and small numbers, which may share bytes."""
+    random = np.random.default_rng(6)
+    flags = (random.random((3000, 20)) < 0.3).astype(np.float32)
+    kinds = random.integers(0, 30, size=3000)
+    one_hot = (kinds[:, np.newaxis] == np.arange(30)).astype(np.float32)
+    small = random.integers(0, 7, size=(3000, 5)).astype(np.float32)
+    small[random.random(small.shape) < 0.2] = np.nan
+    X = np.concatenate([flags, one_hot, random.normal(size=(3000, 2)), small], axis=1)
+    y = signs(flags[:, 3] + one_hot[:, 4] + np.nan_to_num(small[:, 0]) / 4, random)
+    return Case.of(X.astype(np.float32), y)
+
+
+@large
+def features_that_say_nothing() -> Case:
+    return Case.of(*with_features_that_say_nothing())
+
+
+@large
+def nothing_but_missing_values() -> Case:
+    return Case.of(np.full((40, 2), np.nan), np.where(np.arange(40) < 15, 1.0, -1.0))
+
+
+@large
+def weights_halved_often() -> Case:
+    return _at_rate(3.0)
+
+
+@large
+def weights_never_halved() -> Case:
+    return _at_rate(0.1)
+
+
+def _at_rate(learning_rate: float) -> Case:
+    random = np.random.default_rng(8)
+    X = random.normal(size=(1500, 3)).astype(np.float32)
+    return Case.of(X, signs(X[:, 0], random), learning_rate=learning_rate, n_rounds=25)
+
+
+@large
+def some_rows_of_a_table() -> Case:
+    random = np.random.default_rng(10)
+    X = random.normal(size=(4000, 3)).astype(np.float32)
+    rows = np.flatnonzero(random.random(4000) < 0.6)
+    y = signs(X[:, 0], random)[rows]
+    return Case.of(X, y, random.integers(1, 4, size=len(rows)), rows=rows)
+
+
+def _heavy(at: int, label: float, noise: bool) -> Case:
+    x, y, weights = with_a_heavy_sample(at, label)
+    if not noise:
+        return Case.of(x, y, weights)
+    wrong = np.random.default_rng(at).random(1000) < 0.2
+    y = np.where(wrong & (np.arange(1000) != at), -y, y)
+    return Case.of(x, y, weights, learning_rate=3.0)
+
+
+# A heavy sample may stand anywhere in its bin: its weight alone may be most of all 62 bits, with
+# the best cut right behind it.
+for _at in (0, 61, 62, 63, 100, 499, 500, 999):
+    for _label in (-1.0, 1.0):
+        for _noise in (False, True):
+            _name = f"heavy_sample_{_label:+.0f}_at_{_at}{'_with_noise' if _noise else ''}"
+            LARGE[_name] = functools.partial(_heavy, _at, _label, _noise)
+
+
+def _features(n_features: int) -> Case:
+    random = np.random.default_rng(n_features)
+    X = random.normal(size=(700, n_features)).astype(np.float32)
+    return Case.of(X, signs(X[:, -1] + X[:, 0], random), n_rounds=4)
+
+
+# Engines take features in groups.
+for _n in (1, 2, 3, 9, 20, 32, 33, 70):
+    LARGE[f"{_n}_features"] = functools.partial(_features, _n)
