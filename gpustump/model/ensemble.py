@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.data.labels import listed
 from gpustump.data.parameters import check_count
 from gpustump.data.sample_weights import check_weights

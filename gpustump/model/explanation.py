@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down

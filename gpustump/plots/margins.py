@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count

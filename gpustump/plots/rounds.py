@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.boosting.votes import Round
 from gpustump.data.labels import class_numbers
 from gpustump.learners.hypothesis import predicted_signs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.data.parameters import check_count
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import odds_and_normaliser
-from gpustump.data.arrays_given import as_array
+from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count, check_learner, check_real
 from gpustump.data.sample_weights import check_weights

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
-from gpustump.data.arrays_given import as_array
+from gpustump.arrays import Array
+from gpustump.data.input_arrays import as_array
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.signs import check_both_signs, check_signs
 from gpustump.data.tables import check_table

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.data.parameters import check_count, check_real
 from gpustump.data.tables import check_table
 
