@@ -433,7 +433,7 @@ def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
         table[::7, 0], table[::11, 1], table[::13, 2] = np.nan, np.inf, -np.inf
     weights = random.exponential(size=200)
     weights[::9] = 0
-    units, mass = inputs.units_of(weights, table), int(inputs.units_of(weights, table).sum())
+    units = inputs.weights_of(weights, table).values
     y = random.integers(0, 3, 200)
     model = StumpEnsemble(tuple(members), 3, classes=(0, 1, 2))
     for number in (0, 1, 2, None):
@@ -445,7 +445,7 @@ def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
                 wrong = scores.argmax(axis=1) != y
             else:
                 wrong = (scores[:, number] > 0) != (y == number)
-            assert error == int(units[wrong].sum()) / mass
+            assert error == int(units[wrong].sum()) / int(units.sum())
 
 
 def test_of_several_classes_the_whole_models_error_is_drawn_unless_one_is_named(three, wine):

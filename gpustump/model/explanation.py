@@ -22,7 +22,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.integer_weights import in_units
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
@@ -48,16 +48,16 @@ def contributions(
 
 
 class Sorted(NamedTuple):
-    """A feature's values in order, and what the samples up to each count.
+    """A feature's values in sorted order, and the weight of the samples up to each of them.
 
     Attributes
     ----------
     keys : array (n_samples,)
         `arrays.order_keys` of the values, increasing; those of missing values last.
     running : array (n_samples,) of int64, or None
-        The sum of what samples count, up to each; None if each counts 1.
+        Cumulative sums of the weights; None if each sample has weight 1.
     dtype : str
-        In which the values are compared.
+        The dtype in which the values are compared.
     """
 
     keys: Array
@@ -65,20 +65,20 @@ class Sorted(NamedTuple):
     dtype: str
 
     @classmethod
-    def of(cls, column: Array, units: Array | None = None) -> Sorted:
-        """From values (n_samples,), and what each sample counts, int64."""
+    def of(cls, column: Array, weights: Array | None = None) -> Sorted:
+        """Values (n_samples,) with integer weights (n_samples,) of int64, or weight 1 for None."""
         xp = arrays.namespace_of(column)
         column = arrays.as_working(column)
         keys, dtype = arrays.order_keys(column), arrays.dtype_name(column)
-        if units is None:
+        if weights is None:
             return cls(xp.sort(keys), None, dtype)
         order = xp.argsort(keys)
-        running = xp.cumulative_sum(xp.take(units, order, axis=0))
+        running = xp.cumulative_sum(xp.take(weights, order, axis=0))
         return cls(xp.take(keys, order, axis=0), running, dtype)
 
 
-def masses(table: StepTable, values: Sorted) -> list[int]:
-    """What counts on each of the table's k steps, and what lacks the feature: k + 1 integers."""
+def weight_on_steps(table: StepTable, values: Sorted) -> list[int]:
+    """The weight of the samples on each of k steps, then of those without a value: k + 1 ints."""
     xp, device = arrays.namespace_of(values.keys), arrays.device_of(values.keys)
     thresholds = arrays.order_keys(rounded_down(table.thresholds, values.dtype))
     ends = np.append(thresholds, arrays.missing_key(values.dtype)).astype(thresholds.dtype)
@@ -91,16 +91,24 @@ def masses(table: StepTable, values: Sorted) -> list[int]:
 
 
 def spread(table: StepTable, on_steps: Sequence[int]) -> Fraction:
-    """The mean absolute deviation of a step function from its mean, over samples so distributed."""
+    """The mean absolute deviation of a step function from its mean.
+
+    Parameters
+    ----------
+    table : StepTable
+        With k steps.
+    on_steps : sequence of int
+        The weight of the samples on each step, as `weight_on_steps` returns it.
+    """
     values = [Fraction(value) for value in (*table.values.tolist(), table.missing)]
     unit = max(value.denominator for value in values)  # all are powers of two
     heights = [int(value * unit) for value in values]
-    mass = sum(on_steps)
-    moment = sum(m * height for m, height in zip(on_steps, heights, strict=True))
+    total = sum(on_steps)
+    weighted_sum = sum(w * height for w, height in zip(on_steps, heights, strict=True))
     deviation = sum(
-        m * abs(height * mass - moment) for m, height in zip(on_steps, heights, strict=True)
+        w * abs(height * total - weighted_sum) for w, height in zip(on_steps, heights, strict=True)
     )
-    return Fraction(deviation, unit * mass * mass)
+    return Fraction(deviation, unit * total * total)
 
 
 def importances(
@@ -115,14 +123,13 @@ def importances(
     `rows` are those that count, None for all, and `weights` what they weigh. Of several members,
     their spreads are added up.
     """
-    xp = arrays.namespace_of(X)
-    units = None if weights is None else xp.astype(in_units(weights), xp.int64)
+    integers = None if weights is None else IntegerWeights.of(weights).values
     by_feature: dict[int, list[StepTable]] = {}
     for table in itertools.chain.from_iterable(members):
         by_feature.setdefault(table.feature, []).append(table)
     found = [Fraction(0)] * n_features
     for feature, tables in by_feature.items():
-        values = Sorted.of(arrays.picked(X[:, feature], rows), units)
-        found[feature] = sum((spread(t, masses(t, values)) for t in tables), Fraction(0))
+        values = Sorted.of(arrays.picked(X[:, feature], rows), integers)
+        found[feature] = sum((spread(t, weight_on_steps(t, values)) for t in tables), Fraction(0))
     total = sum(found)
     return np.asarray([float(one / total) if total else 0.0 for one in found])

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from gpustump.plots.importances import importances
 from gpustump.plots.lines import stump_lines
-from gpustump.plots.losses import weighted_loss
+from gpustump.plots.loss_curve import weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.page import overview
 from gpustump.plots.regions import decision_regions

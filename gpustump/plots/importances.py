@@ -58,7 +58,7 @@ def importances(
     ensemble = model_of(model)
     check_count(n_features, "n_features")
     X = None if X is None else inputs.table_of(model, X)
-    inputs.units_beside(sample_weight, X)
+    inputs.weights_if_any(sample_weight, X)
     contributions = contributions_of(ensemble, X, sample_weight)
     n_bars = len(top(ensemble, contributions, n_features))
     ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(n_bars, 2))

@@ -16,7 +16,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array
 from gpustump.data.sample_weights import check_weights
-from gpustump.engines.integer_weights import in_units
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
 
@@ -36,18 +36,18 @@ def column_of(X: Array, feature: int) -> np.ndarray:
     return column.astype(np.float64)
 
 
-def units_of(sample_weight: Any, X: Array) -> np.ndarray:
-    """What each sample counts, int64 (n_samples,) on the host, in training's own whole numbers."""
+def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
+    """The weight of each sample on the host, in the integers of training; 1 each for None."""
     if sample_weight is None:
-        return np.ones(X.shape[0], dtype=np.int64)
+        return IntegerWeights(np.ones(X.shape[0], dtype=np.int64), int(X.shape[0]))
     with arrays.computing_on(X):
-        weights, rows = check_weights(sample_weight, X)
-        units = arrays.to_host(in_units(weights)).astype(np.int64)
+        positive, rows = check_weights(sample_weight, X)
+        found = IntegerWeights.of(arrays.to_host(positive))
     if rows is None:
-        return units
-    found = np.zeros(X.shape[0], dtype=np.int64)
-    found[arrays.to_host(rows)] = units
-    return found
+        return found
+    values = np.zeros(X.shape[0], dtype=np.int64)
+    values[arrays.to_host(rows)] = found.values
+    return IntegerWeights(values, found.total)
 
 
 def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
@@ -57,16 +57,16 @@ def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
     )
 
 
-def units_beside(sample_weight: Any, X: Array | None) -> np.ndarray | None:
-    """`units_of` the samples of X, if there are samples.
+def weights_if_any(sample_weight: Any, X: Array | None) -> IntegerWeights | None:
+    """`weights_of` the samples of X; None if X is None.
 
     Raises
     ------
     ValueError, TypeError
-        If there are weights without samples, or they are not as `units_of` wants them.
+        If there are weights without samples, or the weights are not valid.
     """
     if X is not None:
-        return units_of(sample_weight, X)
+        return weights_of(sample_weight, X)
     if sample_weight is not None:
         raise ValueError("sample_weight is given without X; give both, or neither.")
     return None

@@ -14,6 +14,7 @@ from gpustump.data.signs import check_signs
 from gpustump.data.tables import check_table
 from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
+from gpustump.learners.rules import condition
 from gpustump.learners.stump import Stump
 from gpustump.plots import inputs, limits, style
 
@@ -135,10 +136,8 @@ def _checked_names(
 def _rule(stump: Stump | Interval) -> str:
     if stump.is_constant:
         return f"always {stump.polarity:+d}".replace("-", "−")
-    if isinstance(stump, Interval):
-        where = f"{stump.low:.4g} < $x_{{{stump.feature}}}$ ≤ {stump.high:.4g}"
-    else:
-        where = f"$x_{{{stump.feature}}}$ ≤ {stump.threshold:.4g}"
+    name = f"$x_{{{stump.feature}}}$"
+    where = condition(stump, name, number="{:.4g}".format, at_most="≤")
     return f"{stump.polarity:+d} where ".replace("-", "−") + where
 
 
@@ -173,8 +172,8 @@ def _checked_weights(given: Any, points: np.ndarray | None, n_stumps: int) -> li
         raise ValueError(
             f"sample_weights must be at most {n_stumps}, one a stump; got {len(weightings)}."
         )
-    units = [inputs.units_of(weights, points[0]) for weights in weightings]
-    return [np.clip(_MEAN * one / one.mean(), _LEAST, _MOST) for one in units]
+    checked = [inputs.weights_of(one, points[0]).values for one in weightings]
+    return [np.clip(_MEAN * one / one.mean(), _LEAST, _MOST) for one in checked]
 
 
 def _on_host(values: Any) -> Any:

@@ -12,6 +12,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.theory.bounds import normalised_margins
@@ -80,14 +81,14 @@ def margin_distribution(
     chosen = _chosen(rounds, len(ensemble.members[number]))
     X = inputs.table_of(model, X)
     signs = _signs(ensemble, number, y, X)
-    units = inputs.units_of(sample_weight, X)
+    weights = inputs.weights_of(sample_weight, X)
     one = inputs.alone(ensemble, number)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
     for count, look in reversed(list(zip(chosen[::-1], _LOOKS, strict=False))):
         margins = arrays.to_host(normalised_margins(one.truncated(count), X, signs))
         rounds_text = f"{count} round{'s' * (count != 1)}"
-        ax.plot(*_corners(margins, units), label=rounds_text, **style.seen(look))
+        ax.plot(*_corners(margins, weights), label=rounds_text, **style.seen(look))
     of = "the samples" if sample_weight is None else "the weight"
     ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
     against = "" if ensemble.is_binary else f", {inputs.score_name(ensemble, label)} against rest"
@@ -114,15 +115,15 @@ def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:
     return chosen
 
 
-def _corners(margins: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cumulative distribution from -1 to 1: it rises at each margin.
+def _corners(margins: np.ndarray, weights: IntegerWeights) -> tuple[np.ndarray, np.ndarray]:
+    """The cumulative distribution from -1 to 1, with a step at each margin.
 
-    Shares are ratios of Python's integers, rounded once, as `share_below` has them.
+    Shares are ratios of integers, rounded once, and equal those of `share_below`.
     """
-    values, at = np.unique(margins[units > 0], return_inverse=True)
-    masses = np.zeros(len(values), dtype=np.int64)
-    np.add.at(masses, at, units[units > 0])
-    upto = np.cumsum(masses).tolist()
-    shares = [0.0, *(mass / upto[-1] for mass in upto)]
+    has_weight = weights.values > 0
+    values, at = np.unique(margins[has_weight], return_inverse=True)
+    at_margin = np.zeros(len(values), dtype=np.int64)
+    np.add.at(at_margin, at, weights.values[has_weight])
+    shares = [0.0, *(up_to / weights.total for up_to in np.cumsum(at_margin).tolist())]
     edges = np.concatenate([[-1.0], values, [1.0]])
     return style.corners(edges, shares)

@@ -68,7 +68,7 @@ def overview(
         label = ensemble.classes[0]
     number = ensemble.member_index(label)
     X = None if X is None else inputs.table_of(model, X)
-    units = inputs.units_beside(sample_weight, X)
+    weights = inputs.weights_if_any(sample_weight, X)
     contributions = contributions_of(ensemble, X, sample_weight)
     one = ensemble if ensemble.is_binary else inputs.alone(ensemble, number)
     of_one = contributions if one is ensemble else contributions_of(one, X, sample_weight)
@@ -78,7 +78,7 @@ def overview(
         figure = style.new_figure(10.0, sum(heights) + 0.6)
     figure.suptitle(_title(ensemble), fontsize="large", x=0.01, ha="left")
     above, below = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
-    draw_panels(ensemble, chosen, label, X, units, above)
+    draw_panels(ensemble, chosen, label, X, weights, above)
     left, right = (style.tidy_axes(ax) for ax in below.subplots(1, 2))
     draw_shares(left, ensemble, None if X is None else contributions, 8 if X is None else 6)
     _draw_rounds(right, ensemble, number)

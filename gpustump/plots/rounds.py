@@ -198,14 +198,12 @@ def held_out_errors(
     true = class_numbers(model.classes, y, X)
     if number is not None:
         true = (true == (1 if model.is_binary else number)).astype(np.int64)
-    units = inputs.units_of(sample_weight, X)
-    mass, is_weighted = int(units.sum()), bool((units != 1).any())
-    errors = []
-    for scores in _staged_scores(members, X):
-        wrong = (scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)) != true
-        lost = units.sum(where=wrong) if is_weighted else np.count_nonzero(wrong)
-        errors.append(int(lost) / mass)
-    return np.asarray(errors)
+    weights = inputs.weights_of(sample_weight, X)
+    predictions = (
+        scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)
+        for scores in _staged_scores(members, X)
+    )
+    return np.asarray([weights.share(predicted != true) for predicted in predictions])
 
 
 def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
@@ -255,7 +253,7 @@ def _held_out(
     if (X is None) != (y is None):
         raise ValueError("X and y must be given together: the held-out samples and their labels.")
     if X is None:
-        inputs.units_beside(sample_weight, None)
+        inputs.weights_if_any(sample_weight, None)
         return np.asarray(classifier.held_out_errors_[number])
     return held_out_errors(model, number, inputs.table_of(classifier, X), y, sample_weight)
 

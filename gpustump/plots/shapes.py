@@ -15,6 +15,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.parameters import check_count
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, limits, style
@@ -119,7 +120,7 @@ def shape_function(
     index = ensemble.feature_index(feature)
     ensemble.member_index(label)  # refused before a table is read
     X = None if X is None else inputs.table_of(model, X)
-    panel = _panel_of(ensemble, index, label, X, inputs.units_beside(sample_weight, X))
+    panel = _panel_of(ensemble, index, label, X, inputs.weights_if_any(sample_weight, X))
     ax = style.tidy_axes(ax, height=3.6 if X is None else 4.2)
     _draw_panel(ax, None if X is None else style.strip_below(ax, _STRIP), panel)
     if panel.shows_missing:
@@ -180,11 +181,11 @@ def shape_functions(
     if chosen == []:
         raise ValueError("features is empty; name one at least, or leave it out.")
     X = None if X is None else inputs.table_of(model, X)
-    units = inputs.units_beside(sample_weight, X)
+    weights = inputs.weights_if_any(sample_weight, X)
     if chosen is None:
         one = inputs.alone(ensemble, number)
         chosen = top(one, contributions_of(one, X, sample_weight), n_features)
-    return draw_panels(ensemble, chosen, label, X, units, figure)
+    return draw_panels(ensemble, chosen, label, X, weights, figure)
 
 
 def draw_panels(
@@ -192,12 +193,12 @@ def draw_panels(
     features: list[int],
     label: Label | None,
     X: Array | None,
-    units: np.ndarray | None,
+    weights: IntegerWeights | None,
     figure: Figure | SubFigure | None,
 ) -> np.ndarray:
     """The shape functions of some features; of a feature that is not used, if there are none."""
     features = features or [0]
-    panels = [_panel_of(model, index, label, X, units) for index in features]
+    panels = [_panel_of(model, index, label, X, weights) for index in features]
     grid, strips = _grid(figure, len(panels), has_strip=X is not None)
     has_missing = any(panel.shows_missing for panel in panels)
     for ax, strip, panel in zip(grid, strips, panels, strict=True):
@@ -237,10 +238,10 @@ def _panel_of(
     feature: int,
     label: Label | None,
     X: Array | None,
-    units: np.ndarray | None,
+    weights: IntegerWeights | None,
 ) -> _Panel:
     table = model.shape_function(feature, label=label)
-    data = None if X is None or units is None else _data_of(X, units, feature)
+    data = None if X is None or weights is None else _data_of(X, weights, feature)
     known = table.thresholds if data is None or not data.values.size else data.values
     unit = limits.unit(known)
     table = replace(table, thresholds=limits.in_unit(table.thresholds, unit))
@@ -249,12 +250,16 @@ def _panel_of(
     return _Panel(inputs.feature_name(model, feature) + limits.unit_text(unit), table, data)
 
 
-def _data_of(X: Array, units: np.ndarray, feature: int) -> _Data:
+def _data_of(X: Array, weights: IntegerWeights, feature: int) -> _Data:
     values = inputs.column_of(X, feature)
-    is_there, mass = ~np.isnan(values) & (units > 0), int(units.sum())
-    lacking = int(units[np.isnan(values)].sum()) / mass
-    is_boolean = arrays.dtype_name(X) == "bool"
-    return _Data(values[is_there], units[is_there] / mass, lacking, is_boolean)
+    is_missing = np.isnan(values)
+    is_shown = ~is_missing & (weights.values > 0)
+    return _Data(
+        values[is_shown],
+        weights.values[is_shown] / weights.total,
+        weights.share(is_missing),
+        arrays.dtype_name(X) == "bool",
+    )
 
 
 def _draw_panel(ax: Axes, strip: Axes | None, panel: _Panel) -> None:

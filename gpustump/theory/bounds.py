@@ -29,7 +29,7 @@ from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count, check_learner, check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
-from gpustump.engines.integer_weights import in_units
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.model.ensemble import StumpEnsemble, model_of
 
@@ -203,15 +203,10 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
     0.5
     """
     margins, theta = _checked_margins(margins), check_real(theta, "theta")
-    xp = arrays.namespace_of(margins)
     with arrays.computing_on(margins):
         below = margins <= theta
-        if sample_weight is None:
-            return int(xp.sum(xp.astype(below, xp.int64))) / int(margins.shape[0])
         weights, rows = check_weights(sample_weight, margins)
-        masses = xp.astype(in_units(weights), xp.int64)
-        mistaken = xp.where(arrays.picked(below, rows), masses, xp.zeros_like(masses))
-        return int(xp.sum(mistaken)) / int(xp.sum(masses))
+        return IntegerWeights.of(weights).share(arrays.picked(below, rows))
 
 
 def stump_growth(n_samples: int, n_features: int) -> int:

@@ -39,28 +39,28 @@ class Losses:
     wrong, opposite_wrong : ndarray (k + 1,) of int64
         The weight, in training's whole numbers, that the stump with that threshold gets wrong: with
         polarity +1, which is +1 where x <= threshold, and with polarity -1.
-    mass : int
+    total_weight : int
         The weight of all samples.
     heavier : int
-        +1 or -1: the label that is heavier overall, +1 if none is.
+        The label of larger total weight, +1 or -1; +1 if both have the same.
     """
 
     values: np.ndarray
     thresholds: np.ndarray
     wrong: np.ndarray
     opposite_wrong: np.ndarray
-    mass: int
+    total_weight: int
     heavier: int
 
     @property
     def errors(self) -> np.ndarray:
         """The loss with polarity +1, (k + 1,) of float64."""
-        return _shares(self.wrong, self.mass)
+        return _shares(self.wrong, self.total_weight)
 
     @property
     def opposite_errors(self) -> np.ndarray:
         """The loss with polarity -1, (k + 1,): 1 - errors, unless values are missing."""
-        return _shares(self.opposite_wrong, self.mass)
+        return _shares(self.opposite_wrong, self.total_weight)
 
     def least(self) -> tuple[float, int, float]:
         """Threshold, polarity and error of the stump that training chooses.
@@ -74,11 +74,11 @@ class Losses:
         if inside.size and inside.min() <= above_all.min():
             at, side = divmod(int(np.argmin(inside)), 2)
             threshold, polarity = float(self.thresholds[at + 1]), 1 - 2 * side
-            return threshold, polarity, int(inside.min()) / self.mass
+            return threshold, polarity, int(inside.min()) / self.total_weight
         polarity = self.heavier
         if above_all[0] != above_all[1]:
             polarity = 1 - 2 * int(np.argmin(above_all))
-        return math.inf, polarity, int(above_all.min()) / self.mass
+        return math.inf, polarity, int(above_all.min()) / self.total_weight
 
 
 def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> Losses:
@@ -133,35 +133,35 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
         return _losses(values, arrays.to_host(parts.values), parts.weight, sign_of(parts.total))
 
 
-def _losses(x: np.ndarray, signs: np.ndarray, mass: int, heavier: int) -> Losses:
-    """From values, a_i = y_i * q_i, and the sum of the q_i."""
+def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavier: int) -> Losses:
+    """The losses of values (n_samples,) with integer weights, each with the sign of its label."""
     with np.errstate(all="ignore"):
         keys = arrays.order_keys(x)
     order = np.argsort(keys, kind="stable")
     is_there = keys[order] != arrays.missing_key(arrays.dtype_name(x))
     present, missing = order[is_there], order[~is_there]
     is_last = np.append(keys[present][1:] != keys[present][:-1], True)[: len(present)]
-    running = np.cumsum(signs[present])
-    score_left = np.append(np.zeros(1, dtype=np.int64), running[is_last])
-    agreement = 2 * score_left - score_left[-1]  # of polarity +1, over the present samples
-    mass_missing = int(np.abs(signs[missing]).sum())
-    wrong_missing = (mass_missing - abs(int(signs[missing].sum()))) // 2
-    mass_present = mass - mass_missing
+    running = np.cumsum(signed_weights[present])
+    sum_left = np.append(np.zeros(1, dtype=np.int64), running[is_last])
+    agreement = 2 * sum_left - sum_left[-1]  # of polarity +1, over the present samples
+    weight_missing = int(np.abs(signed_weights[missing]).sum())
+    wrong_missing = (weight_missing - abs(int(signed_weights[missing].sum()))) // 2
+    weight_present = total_weight - weight_missing
     values = x[present][is_last]
     ends = np.concatenate([[-math.inf], midpoints(values), [math.inf]])
     return Losses(
         values.astype(np.float64),
         ends if len(values) else ends[-1:],
-        (mass_present - agreement) // 2 + wrong_missing,
-        (mass_present + agreement) // 2 + wrong_missing,
-        mass,
+        (weight_present - agreement) // 2 + wrong_missing,
+        (weight_present + agreement) // 2 + wrong_missing,
+        total_weight,
         heavier,
     )
 
 
-def _shares(wrong: np.ndarray, mass: int) -> np.ndarray:
-    """Each integer over the mass, rounded once."""
-    return np.asarray([one / mass for one in wrong.tolist()])
+def _shares(weights: np.ndarray, total_weight: int) -> np.ndarray:
+    """Each integer weight as a share of the total, rounded once."""
+    return np.asarray([weight / total_weight for weight in weights.tolist()])
 
 
 def _checked_column(x: Any) -> Array:
