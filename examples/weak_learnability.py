@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import gpustump
-from gpustump.theory.bounds import edge_bounds, weak_learning_samples
+from gpustump.theory import edge_bounds, weak_learning_samples
 from gpustump.theory.weak_learnability import make_intervals, random_distribution
 
 GAMMA = 1 / 12

@@ -15,7 +15,7 @@ from gpustump.data.parameters import check_count
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.theory.bounds import normalised_margins
+from gpustump.theory import normalised_margins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,7 @@ def margin_distribution(
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
-    margin (`gpustump.theory.bounds.normalised_margins`) of theta or less, for each theta, as
+    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, as
     `gpustump.theory.share_below` counts it. Left of 0 are the samples that the vote gets wrong.
     """
     ensemble = model_of(model)

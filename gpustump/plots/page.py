@@ -61,7 +61,7 @@ def overview(
     -----
     Above, the shape functions of the six features that matter most. Below, the importances, and by
     round the weighted error of the stump and the bound on the training error that follows from the
-    errors and votes so far: `gpustump.theory.bounds.training_bounds` [Schapire and Singer 1999].
+    errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer 1999].
     """
     ensemble = model_of(model)
     if label is None and not ensemble.is_binary:

@@ -16,7 +16,7 @@ from gpustump.learners.hypothesis import predicted_signs
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, Member, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.theory.bounds import edge_bounds, training_bounds
+from gpustump.theory import edge_bounds, training_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
