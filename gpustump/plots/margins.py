@@ -1,4 +1,4 @@
-"""Margins: how decidedly the samples are classified, and how that grows with the rounds."""
+"""The distribution of the samples' margins, and how it changes with the rounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROUNDS = (5, 100)
-"""After these, and after all of them, as Schapire et al. drew them."""
+"""Margins are drawn after these rounds and after all, as by Schapire et al. (1998)."""
 
 _LOOKS = (
     {"color": style.BLUE, "linestyle": style.DASHES[0], "linewidth": 1.8},
@@ -51,11 +51,11 @@ def margin_distribution(
     y : array (n_samples,)
         Labels of the model's classes.
     rounds : int or iterable of int, optional
-        At most 5 numbers; 5, 100 and all by default, as far as there are so many.
+        At most 5 numbers; by default 5, 100 and all, or fewer if the model has fewer rounds.
     sample_weight : array (n_samples,), optional
-        What the samples count; those of weight 0 take no part.
+        The weights of the samples; those of weight 0 take no part.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose margins against the rest are meant.
+        With more than two classes, the class whose margins against the rest are drawn.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -73,8 +73,8 @@ def margin_distribution(
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
-    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, as
-    `gpustump.theory.share_below` counts it. Left of 0 are the samples that the vote gets wrong.
+    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, which is
+    `gpustump.theory.share_below`. Samples left of 0 are misclassified.
     """
     ensemble = model_of(model)
     number = ensemble.member_index(label)
@@ -98,7 +98,7 @@ def margin_distribution(
 
 
 def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
-    """+1 for the samples of the member's own class, -1 for the rest, beside X."""
+    """+1 for the samples of the member's class, -1 for the rest, in X's library."""
     own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
     return moved_to_device_of(np.where(own, 1, -1), X)
 
@@ -111,7 +111,9 @@ def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:
     if not 1 <= len(chosen) <= len(_LOOKS):
         raise ValueError(f"rounds must be 1 to {len(_LOOKS)} numbers; got {len(chosen)}.")
     if chosen[-1] > n_rounds:
-        raise ValueError(f"rounds must be at most {n_rounds}, all there are; got {chosen[-1]}.")
+        raise ValueError(
+            f"rounds must be at most {n_rounds}, the model's number; got {chosen[-1]}."
+        )
     return chosen
 
 
