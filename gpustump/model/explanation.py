@@ -1,14 +1,13 @@
-"""Why a model says what it says: each feature's part in a decision value, and in all of them.
+"""Explanations: each feature's contribution to a score, and its importance over a table.
 
-F(x) is a constant and one step function of each feature, added up, so a feature's contribution to
-a sample is nothing but its step function's value there. Nothing is estimated or sampled:
-contributions are whole multiples of `VOTE_UNIT`, as boosting's votes are, and add up to the
-decision value exactly, in any order. (Votes made up by hand may not be; then sums are rounded as
-sums are.)
+F(x) is the sum of a constant and one step function of each feature. So a feature's contribution to
+a sample's score is the value of its step function. Contributions are whole multiples of
+`VOTE_UNIT`, as votes are, and add up to the score exactly, in any order. (Votes made by hand may be
+other numbers; then sums are rounded as usual.)
 
-How much a feature matters over a table is a question of how far its contributions lie apart. It is
-answered by counting the samples on each step, in integers, and by rational arithmetic from there,
-so that it too is the same number on every library and device.
+A feature's importance over a table measures how much its contributions differ. It is computed from
+the weight of the samples on each step, in integers and rational numbers, so it is the same number
+in every library and on every device.
 """
 
 from __future__ import annotations
@@ -27,13 +26,26 @@ from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
 _AT_ONCE = 64
-"""Columns that are stacked together: XLA takes minutes to compile a stack of thousands."""
+"""How many columns are stacked at once: XLA takes minutes to compile a stack of thousands."""
 
 
 def contributions(
     X: Array, intercept: float, tables: Sequence[StepTable], n_features: int
 ) -> Array:
-    """Each feature's part in F(x), and the intercept, (n_samples, n_features + 1) of float64."""
+    """Each feature's contribution to F(x), and the intercept.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+    intercept : float
+    tables : sequence of StepTable
+        With values (k,); at most one for each feature.
+    n_features : int
+
+    Returns
+    -------
+    array (n_samples, n_features + 1) of float64
+    """
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     nothing = xp.zeros(X.shape[0], dtype=xp.float64, device=device)
     columns = [nothing, xp.full_like(nothing, intercept)]
@@ -118,10 +130,22 @@ def importances(
     members: Sequence[Sequence[StepTable]],
     n_features: int,
 ) -> np.ndarray:
-    """Each feature's share of the spread of contributions, (n_features,); see `spread`.
+    """Each feature's share of the spread of contributions; see `spread`.
 
-    `rows` are those that count, None for all, and `weights` what they weigh. Of several members,
-    their spreads are added up.
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+    rows : array (n_samples,) of int, or None
+        The rows that take part; None for all.
+    weights : array (n_samples,) of float64, or None
+        Their weights; None for equal ones.
+    members : sequence of sequences of StepTable
+        The step functions of each member; the spreads of all members are added up.
+    n_features : int
+
+    Returns
+    -------
+    ndarray (n_features,) of float64
     """
     integers = None if weights is None else IntegerWeights.of(weights).values
     by_feature: dict[int, list[StepTable]] = {}
