@@ -1,9 +1,9 @@
-"""All the pictures there are, drawn from real data: the breast-cancer table of scikit-learn.
+"""Every picture of `gpustump.plots`, drawn from real data: scikit-learn's breast-cancer table.
 
     python examples/pictures.py [FOLDER]
 
-writes one SVG file a picture into FOLDER, `docs` by default, where those of the README come from.
-Each function below is a recipe to copy: it takes data and returns the Axes, or the Figure.
+writes an SVG file for each picture into FOLDER, by default `docs`, which the README shows. Each
+function below is a recipe to copy: it takes data and returns the Axes, or the Figure.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 N_ROUNDS = 300
 PLANE = ("worst texture", "worst concave points")
-"""Two features that tell the classes apart well, but not perfectly."""
+"""Two features that separate the classes well, but not perfectly."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """Samples to train on and samples held out, with a classifier trained on the former.
+    """Training samples and held-out samples, and a classifier fitted to the training samples.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Study:
     names : list of str
     classifier : AdaBoostClassifier
     model : StumpEnsemble
-        The classifier's, with the features' names.
+        The classifier's model, with the features' names.
     """
 
     X: np.ndarray
@@ -64,36 +64,36 @@ def study() -> Study:
 
 
 def shape_function(s: Study) -> Axes:
-    """What one feature adds to the score, and where the samples lie."""
+    """What one feature adds to the score, with a histogram of the samples."""
     return plots.shape_function(s.model, "worst texture", X=s.X)
 
 
 def shape_functions(s: Study) -> Axes:
-    """The six features that matter most, to one scale."""
+    """The six most important features, with one scale for all."""
     first: Axes = plots.shape_functions(s.model, X=s.X)[0]
     return first
 
 
 def error_curve(s: Study) -> Axes:
-    """Errors by round beside AdaBoost's bound: one falls on when the training error is 0."""
+    """Errors by round and AdaBoost's bound: the held-out error falls after training's is 0."""
     return plots.error_curve(s.classifier, s.X_test, s.y_test)
 
 
 def margin_distribution(s: Study) -> Axes:
-    """Why it does: the least margins still grow when every training sample is got right."""
+    """The reason: the smallest margins still grow when no training sample is misclassified."""
     return plots.margin_distribution(s.model, s.X, s.y)
 
 
 def importances(s: Study) -> Axes:
-    """Which features move the scores, beside how much of the voting asks about them."""
+    """The features' shares of the contributions and of the votes."""
     return plots.importances(s.model, s.X)
 
 
 def stump_lines(s: Study) -> Axes:
-    """One data set under two weight vectors: the best stump is another one."""
+    """The best stumps for one data set under two weight vectors."""
     plane, signs = s.X[:, _of_plane(s)], np.where(s.y == "malignant", 1, -1)
     first = fit_stump(plane, signs)
-    # AdaBoost's second round: what the first stump got wrong weighs as much as all the rest.
+    # AdaBoost's second round: misclassified samples have half of the total weight.
     wrong = first.predict(plane) != signs
     weights = np.where(wrong, 0.5 / np.mean(wrong), 0.5 / np.mean(~wrong))
     ax = plots.stump_lines(
@@ -108,7 +108,7 @@ def stump_lines(s: Study) -> Axes:
 
 
 def decision_regions(s: Study) -> Axes:
-    """The boosted whole, on the same two features."""
+    """A boosted model on the same two features."""
     plane = s.X[:, _of_plane(s)]
     fitted = AdaBoostClassifier(n_estimators=25, device="cpu").fit(plane, s.y)
     model = replace(fitted.model_, feature_names=PLANE)
@@ -116,7 +116,7 @@ def decision_regions(s: Study) -> Axes:
 
 
 def weighted_loss(s: Study) -> Axes:
-    """What the first round minimised: the loss of every threshold on one feature."""
+    """What the first round minimises: the weighted error for every threshold on one feature."""
     signs = np.where(s.y == "malignant", 1, -1)
     ax = plots.weighted_loss(s.X, signs, s.names.index("worst texture"))
     ax.set_xlabel("threshold b on worst texture")
@@ -142,7 +142,7 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
 
 
 def draw(folder: Path) -> list[Path]:
-    """Write all pictures; the same bytes every time, with the same Matplotlib."""
+    """Write all pictures; the same version of Matplotlib writes the same bytes each time."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -167,7 +167,7 @@ def _of_plane(s: Study) -> list[int]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Draw all the pictures there are.")
+    parser = argparse.ArgumentParser(description="Draw every picture of gpustump.plots.")
     parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path("docs"))
     for path in draw(parser.parse_args().folder):
         print(path)

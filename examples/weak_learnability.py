@@ -1,12 +1,12 @@
-"""Stumps are weak learners of interval functions, and boosting makes a strong one of them.
+"""Stumps are weak learners of interval functions, and boosting them gives a strong learner.
 
-Four experiments, each printed as a small table, each with its law asserted:
+Four experiments. Each prints a small table and asserts its theorem:
 
-1. Under any distribution over the samples, the best stump has an error of at most 1/3.
-2. A stump fitted to samples drawn from a distribution has an error of at most 1/3 + eps under that
-   distribution, if there are enough of them; how many, next to how many the theory asks for.
-3. AdaBoost on these stumps drives the training error to zero, below its bound.
-4. The best interval is the function itself: where stumps need rounds, one interval is enough.
+1. Under any probability distribution over the samples, the best stump has an error of at most 1/3.
+2. A stump fitted to enough samples from a distribution has an error of at most 1/3 + eps under that
+   distribution. The table compares numbers of samples with the number that the theory requires.
+3. AdaBoost on these stumps reduces the training error to zero, and it stays below its bound.
+4. The best interval is the function itself: one interval is enough where stumps need many rounds.
 
 Run it with `python examples/weak_learnability.py`; `--help` lists the sizes.
 [Shalev-Shwartz and Ben-David 2014, Understanding Machine Learning, 10.1]
@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import gpustump
-from gpustump.theory.bounds import edge_bounds, weak_learning_samples
+from gpustump.theory import edge_bounds, weak_learning_samples
 from gpustump.theory.weak_learnability import make_intervals, random_distribution
 
 GAMMA = 1 / 12
-"""The edge that experiment 2 asks for: half of the best that holds everywhere."""
+"""The edge that experiment 2 requires: half of 1/6, the largest one that is always reached."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Row:
 
 
 def learned_stump(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> gpustump.Stump:
-    """The best stump; the constant one where the samples have one label only."""
+    """The best stump; a constant one if the samples have one label only."""
     present = np.unique(y[weights > 0])
     if len(present) == 1:
         constant = int(present[0])
@@ -50,7 +50,7 @@ def learned_stump(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> gpustump
 
 
 def error_under(stump: gpustump.Stump, X: np.ndarray, y: np.ndarray, D: np.ndarray) -> float:
-    """The weight of the samples that the stump gets wrong, as a share of all."""
+    """The stump's weighted error: the share of the weight of misclassified samples."""
     return math.fsum(D[stump.predict(X) != y]) / math.fsum(D)
 
 
@@ -108,7 +108,7 @@ def boosted(
 def intervals_found(
     n_draws: int, n_samples: int, n_features: int, rng: np.random.Generator
 ) -> tuple[int, int]:
-    """Experiment 4: how often the best interval, and how often a stump, makes no mistake."""
+    """Experiment 4: how often the best interval and the best stump have an error of 0."""
     by_interval = by_stump = 0
     for _ in range(n_draws):
         X, y, function = make_intervals(n_samples, n_features, random_state=rng)

@@ -30,6 +30,7 @@ from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.parameters import check_count, check_learner, check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
@@ -203,12 +204,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
                 if arrays.is_array(sample_weight):
                     sample_weight = arrays.to_host(sample_weight)
             weights, rows = check_weights(sample_weight, y)
-            xp = arrays.namespace_of(y)
-            right = xp.astype(predicted == y, xp.float64)
-            weights = weights / xp.max(weights)  # the sum of huge ones would be infinite
-            if rows is not None:
-                right = xp.take(right, rows, axis=0)
-            return float(xp.sum(right * weights) / xp.sum(weights))
+            return IntegerWeights.of(weights).share(arrays.picked(predicted == y, rows))
 
     def _table(self, X: Any, *, reset: bool = False) -> Array:
         """X as an array; its number and names of features are learnt (`reset`) or compared."""

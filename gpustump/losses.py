@@ -1,4 +1,4 @@
-"""The weighted loss of a stump as a function of its threshold; see `gpustump.theory.loss_curve`."""
+"""The loss curve of a stump, under a public name; see `gpustump.theory.loss_curve`."""
 
 from gpustump.theory.loss_curve import Losses, weighted_losses
 

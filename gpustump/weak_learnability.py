@@ -1,4 +1,4 @@
-"""Samples that stumps learn weakly; see `gpustump.theory.weak_learnability`."""
+"""Functions that stumps learn weakly, under a public name; see `gpustump.theory`."""
 
 from gpustump.theory.weak_learnability import (
     KINDS,

@@ -1,11 +1,12 @@
-"""Which array library and device an array belongs to, and moving arrays between them.
+"""Arrays of any library on any device.
 
-    libraries     what the array API standard lacks, in every library that is supported
-    order_keys    integers that sort as floats do: how values are compared
-    devices       which devices can be used here, and why others cannot
+    libraries     the library, device and dtype of an array, and what the array API lacks
+    order_keys    integers that sort as floats do: all values are compared by them
+    devices       which devices can be used on this machine, and why others cannot
     moving        the same values in another library or on another device
 
-The names of `libraries` and `order_keys`, which everything uses, are names of this package.
+The names of `libraries` and `order_keys` are names of this package as well. Nothing here knows what
+the arrays hold.
 """
 
 from gpustump.arrays.libraries import (

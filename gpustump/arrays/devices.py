@@ -1,8 +1,7 @@
-"""Which devices can be used here, why others cannot, and bringing data to the one wanted.
+"""Which devices can be used on this machine, why others cannot, and which ones to try for data.
 
-Data already on a device stays there. Host data goes to a CUDA GPU where CuPy works, and is trained
-on the CPU otherwise. Asking for "cuda" outright gets the actual reason if it cannot be had, rather
-than a silent CPU run.
+Data on a device is used there. Host data goes to a CUDA GPU if CuPy works, otherwise it stays on
+the CPU. If a user asks for "cuda" and there is none that works, the error says why.
 """
 
 from __future__ import annotations
@@ -16,22 +15,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays.libraries import Array, device_name
 
 _CUPY_WANTED = "pip install 'gpustump[cuda13]' (or 'gpustump[cuda12]' for a CUDA 12 driver)"
 
 OLDEST = (7, 0)
-"""The least compute capability that the CUDA kernels are made for."""
+"""The lowest compute capability that the CUDA kernels support."""
 
 
 class DeviceError(RuntimeError):
-    """A device that was asked for and cannot be used; the message says why."""
+    """A device was asked for and cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """One way to compute.
+    """A device, and an array library that computes on it.
 
     Attributes
     ----------
@@ -43,7 +41,7 @@ class Device:
         Its version; None if it is not installed.
     usable : bool
     detail : str
-        What it is, or why it cannot be used and what to do.
+        A description, or why it cannot be used and what to do.
     """
 
     name: str
@@ -54,10 +52,15 @@ class Device:
 
 
 def devices() -> tuple[Device, ...]:
-    """What is usable on this machine, and why the rest is not.
+    """Every device and library on this machine, usable or not.
 
-    Libraries for arrays on the CPU are looked up, not imported. CuPy is imported and made to
-    compute something on each GPU.
+    Libraries for arrays on the CPU are looked up without importing them. CuPy is imported, and
+    computes something on each GPU.
+
+    Returns
+    -------
+    tuple of Device
+        Those that cannot be used say why in `detail`.
     """
     host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data"), _numba()]
     for library in ("torch", "jax", "array_api_strict"):
@@ -102,7 +105,13 @@ def _version(library: str) -> str | None:
 
 
 def working_cupy() -> Any:
-    """CuPy, if it is installed, loads, finds a driver and at least one device."""
+    """CuPy, after checking that it loads and finds a device.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy is not installed, does not load, or finds no driver or no device.
+    """
     if importlib.util.find_spec("cupy") is None:
         raise DeviceError(f"CuPy is not installed: {_CUPY_WANTED}.")
     try:
@@ -119,7 +128,7 @@ def working_cupy() -> Any:
 
 
 def _tried(cupy: Any, index: int) -> str:
-    """Compute on a device, and say what it is."""
+    """A description of a device, after computing something on it."""
     try:
         with cupy.cuda.Device(index):
             total = int(cupy.arange(3).sum())
@@ -137,7 +146,7 @@ def _tried(cupy: Any, index: int) -> str:
 
 
 def capability_of(device: Any) -> tuple[int, int]:
-    """The compute capability of a device of CuPy's: (9, 0)."""
+    """The compute capability of a CuPy device, such as (9, 0)."""
     text = str(device.compute_capability)
     return int(text[:-1]), int(text[-1])
 
@@ -147,7 +156,13 @@ def _line(error: BaseException) -> str:
 
 
 def check_device(device: Any) -> str:
-    """One of "auto", "cpu", "cuda" or "cuda:N"."""
+    """The `device` parameter: "auto", "cpu", "cuda" or "cuda:N".
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is anything else.
+    """
     if not isinstance(device, str):
         raise TypeError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'; got {device!r}.")
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
@@ -156,34 +171,40 @@ def check_device(device: Any) -> str:
 
 
 def places_to_train(x: Array, device: str) -> tuple[str, ...]:
-    """The devices to try for data, best first: one, unless "auto" leaves the choice.
+    """The devices to try for data, best first: one, unless `device` is "auto".
 
     Parameters
     ----------
     x : array
     device : str
-        As `check_device` allows.
+        As `check_device` returns it.
     """
-    here = arrays.device_name(x)
+    here = device_name(x)
     if device != "auto":
         return (here if device == "cuda" and here.startswith("cuda") else device,)
     return (here,) if here != "cpu" or not _has_cuda() else ("cuda", "cpu")
 
 
 def check_usable(device: str) -> None:
-    """Refuse a device that cannot be had, before any data is read.
+    """Refuse a device that cannot be used, before any data is read.
 
     Raises
     ------
     DeviceError
-        That says why.
+        If it cannot be used; the message says why.
     """
     if device.startswith("cuda"):
         _tried(*cupy_device(device))
 
 
 def cupy_device(place: str) -> tuple[Any, int]:
-    """CuPy and the number of a device: the one named, or CuPy's current one for plain "cuda"."""
+    """CuPy and the number of a device: that of "cuda:N", or CuPy's current one for "cuda".
+
+    Raises
+    ------
+    DeviceError
+        If there is no such device, or CuPy does not work.
+    """
     cupy = working_cupy()
     count = cupy.cuda.runtime.getDeviceCount()
     index = int(place.partition(":")[2] or cupy.cuda.Device().id)
@@ -194,7 +215,7 @@ def cupy_device(place: str) -> tuple[Any, int]:
 
 @contextlib.contextmanager
 def explained_errors(place: str) -> Iterator[None]:
-    """Turn a GPU library's own errors into a DeviceError that says what happened where."""
+    """Turn a GPU library's errors into a DeviceError that names the device and the cause."""
     try:
         yield
     except Exception as error:
@@ -210,7 +231,7 @@ def explained_errors(place: str) -> Iterator[None]:
 @functools.cache
 def _has_cuda() -> bool:
     try:
-        check_usable("cuda")  # it may be found and yet lack a library it needs to compute
+        check_usable("cuda")  # CuPy may find a device and lack a library that it needs there
     except DeviceError:
         return False
     return True

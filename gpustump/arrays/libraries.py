@@ -1,15 +1,11 @@
-"""Which array library an array belongs to, where it lives, and the few things the array API lacks.
+"""The library, device and dtype of an array, and the few operations that the array API lacks.
 
-The rest of the package is written against the array API standard and asks this file for what the
-standard does not offer: integers that sort as floats do, full-width integers in JAX, copies to the
-host. Two rules hold here:
+The rest of the package is written against the array API standard and uses this file for what the
+standard does not offer: 64-bit integers in JAX, copies to the host, running minima.
 
-* No array library is imported that the user has not imported already. A library may be installed
-  and broken, and a program that never touches it must not pay for it. (Only `placement` imports
-  CuPy of its own accord, to look for a GPU.)
-* Values are compared as integers that sort as they do (`order_keys`), never as floats. XLA on the
-  CPU flushes subnormal numbers to zero in comparisons, so JAX would otherwise find fewer distinct
-  values than NumPy in the same data, and NaN would need care in every sort.
+No array library is imported here that the user has not imported already: a library may be installed
+and broken, and a program that does not use it should not spend time on it. (Only `devices` imports
+CuPy by itself, to look for a GPU.)
 """
 
 from __future__ import annotations
@@ -33,11 +29,10 @@ device_of = array_api_compat.device
 
 @contextlib.contextmanager
 def computing_on(x: Array) -> Iterator[None]:
-    """What an array's library needs before one computes with it.
+    """Set up an array's library for computing with it, until the end of the `with`.
 
-    JAX has its 64-bit types only where they are switched on, CuPy computes on the current device
-    only, and NumPy may have been told to raise at an overflow or underflow, both of which are meant
-    where they happen here. All is put back at the end of the `with`.
+    JAX has 64-bit types only if they are switched on, CuPy computes on its current device only, and
+    NumPy may have been told to raise at an overflow or underflow, both of which are intended here.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(np.errstate(all="ignore"))
@@ -49,7 +44,7 @@ def computing_on(x: Array) -> Iterator[None]:
 
 
 def device_name(x: Array) -> str:
-    """Where an array lives, in this package's words: "cpu", "cuda:0", ... or the library's own."""
+    """The name of an array's device: "cpu", "cuda:0", ...; the library's own for other kinds."""
     device = device_of(x)
     if array_api_compat.is_cupy_array(x):
         return f"cuda:{device.id}"
@@ -69,12 +64,12 @@ def on_host(x: Array) -> bool:
 
 
 def library_name(x: Array) -> str:
-    """The name of the array's library as its users write it: "numpy", "torch", ..."""
+    """The name under which users import the array's library: "numpy", "torch", ..."""
     return type(x).__module__.partition(".")[0].removesuffix("lib")
 
 
 def to_host(x: Array) -> np.ndarray:
-    """A NumPy array with the same values: the same memory where that is possible."""
+    """A NumPy array with the same values; it shares their memory where that is possible."""
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get())
     if array_api_compat.is_torch_array(x):
@@ -85,19 +80,19 @@ def to_host(x: Array) -> np.ndarray:
 
 
 def dtype_name(x: Array) -> str:
-    """The dtype's bare name: "float32", "int64", "bool"."""
+    """The name of an array's dtype without its library: "float32", "int64", "bool"."""
     if isinstance(x.dtype, np.dtype):
         return _numpy_name(x.dtype)
     return str(x.dtype).rpartition(".")[2]
 
 
-@functools.cache  # NumPy puts the name together anew each time, and it is asked for often
+@functools.cache  # NumPy builds the name in every call, and it is needed often
 def _numpy_name(dtype: np.dtype) -> str:
     return str(dtype)
 
 
 def plain(x: Array) -> Array:
-    """The same values without what only their library knows: gradients, lazy signs, byte order."""
+    """The same values without gradients, lazy negation (PyTorch) or foreign byte order (NumPy)."""
     if array_api_compat.is_torch_array(x):
         return x.detach().resolve_neg()
     if array_api_compat.is_numpy_array(x) and not x.dtype.isnative:
@@ -106,12 +101,12 @@ def plain(x: Array) -> Array:
 
 
 def picked(x: Array, rows: Array | None) -> Array:
-    """Some rows of an array; all of them for None."""
+    """The rows with these numbers, (n_rows,) of int; all rows for None."""
     return x if rows is None else namespace_of(x).take(x, rows, axis=0)
 
 
 def scalar(value: float, like: Array) -> Array:
-    """A number as an array without dimensions, of the dtype and on the device of another array."""
+    """A number as an array without dimensions, with the dtype and device of another array."""
     return namespace_of(like).asarray(value, dtype=like.dtype, device=device_of(like))
 
 
@@ -121,10 +116,10 @@ def integers(x: Array) -> list[int]:
 
 
 def running_minimum(x: Array) -> Array:
-    """The least of each element and those before it in its row, for an array (b, n).
+    """The smallest of each element and those before it in its row, for an array (b, n).
 
-    The standard has no cumulative minimum. Where the library has none either, windows of twice the
-    length are compared in every step [Hillis and Steele 1986].
+    The standard has no cumulative minimum. If the library has none either, each step compares
+    windows of twice the length of the step before [Hillis and Steele 1986].
     """
     if array_api_compat.is_numpy_array(x):
         return np.minimum.accumulate(x, axis=1)

@@ -1,7 +1,7 @@
 """Moving arrays between libraries and devices.
 
-Nothing is moved without being asked for, except what belongs beside a table that is there already:
-labels, sample weights and row numbers.
+A table is moved only where the user asks for a device. Labels, sample weights and row numbers are
+moved to the library and device of their table.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from gpustump.arrays.devices import DeviceError, cupy_device, explained_errors, 
 from gpustump.arrays.libraries import Array
 
 _DLPACK_CUDA = 2
-"""The number that DLPack has given to memory of CUDA devices."""
+"""DLPack's number for memory of CUDA devices."""
 
 
 def moved_to_device(x: Array, place: str) -> Array:
     """The same values on "cpu", "cuda" (CuPy's current device) or "cuda:N".
 
-    Data that is there already comes back as it is, in its own library.
+    Data that is there already is returned unchanged, in its own library.
 
     Raises
     ------
     DeviceError
-        If the device cannot be had, or its memory is too small.
+        If the device cannot be used, or its memory is too small.
     """
     if arrays.device_name(x) == place:
         return x
@@ -38,26 +38,25 @@ def moved_to_device(x: Array, place: str) -> Array:
 
 
 def is_on_cuda_device(x: Any) -> bool:
-    """Whether something speaks for memory of a CUDA device, in one of the two ways there are."""
+    """Whether an object offers memory of a CUDA device: by CUDA's array interface or by DLPack."""
     if hasattr(x, "__cuda_array_interface__"):
         return True
     return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) == _DLPACK_CUDA
 
 
 def as_cupy_array(x: Any, name: str) -> Array:
-    """A CuPy array of the same memory.
+    """A CuPy array that shares the memory of an object; `name` is the argument's, for messages.
 
     Raises
     ------
     DeviceError
-        If CuPy cannot be had.
+        If CuPy does not work here.
     """
     try:
         cupy = working_cupy()
     except DeviceError as error:
         raise DeviceError(
-            f"{name} ({type(x).__name__}) lives on a GPU, and CuPy is needed to read it there: "
-            f"{error}"
+            f"{name} ({type(x).__name__}) is on a GPU, and CuPy is needed to read it there: {error}"
         ) from error
     by_interface = hasattr(x, "__cuda_array_interface__")
     return cupy.asarray(x) if by_interface else cupy.from_dlpack(x)

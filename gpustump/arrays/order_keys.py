@@ -1,8 +1,8 @@
-"""Integers that sort as floats do: how values are compared everywhere.
+"""Integers that sort as floats do: all values are compared by them.
 
-Values are compared as integers (`order_keys`), never as floats. XLA on the CPU flushes subnormal
-numbers to zero in comparisons, so JAX would otherwise find fewer distinct values than NumPy in the
-same data, and NaN would need care in every sort.
+Values are never compared as floats. XLA on the CPU flushes subnormal numbers to zero in
+comparisons, so JAX would find fewer distinct values than NumPy in the same data; and NaN would need
+special treatment in every sort.
 """
 
 from __future__ import annotations
@@ -13,27 +13,24 @@ from gpustump.arrays.libraries import Array, device_of, dtype_name, namespace_of
 
 _MINIMUM = {"int16": -(2**15), "int32": -(2**31), "int64": -(2**63)}
 
-
-_WORKING = {"bool": "float32", "int8": "float32", "uint8": "float32", "int16": "float32"}
-
-
-_WORKING |= {"uint16": "float32", "int32": "float64", "uint32": "float64", "int64": "float64"}
-
-
-_WORKING |= {"uint64": "float64", "float16": "float16", "float32": "float32", "float64": "float64"}
+_WORKING = {
+    **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "float32"),
+    **dict.fromkeys(("int32", "uint32", "int64", "uint64"), "float64"),
+    **{name: name for name in ("float16", "float32", "float64")},
+}
 
 
 def working_dtype(dtype: str) -> str | None:
-    """The float dtype in which values of a dtype are compared and cut; None if there is none.
+    """The float dtype in which values of a dtype are compared; None for dtypes not supported.
 
-    Floats keep their own. Booleans and integers of up to 16 bits are exact in float32, those of 32
-    bits in float64; 64-bit integers beyond 2**53 count as the float64 they round to.
+    Floats keep their own. Booleans and integers of up to 16 bits are exact in float32, integers of
+    32 bits in float64. Integers of 64 bits beyond 2**53 are rounded to the nearest float64.
     """
     return _WORKING.get(dtype)
 
 
 def as_working(x: Array) -> Array:
-    """The values in their `working_dtype`, without a copy where they have it already."""
+    """The values in their `working_dtype`; not copied if that is their dtype already."""
     xp = namespace_of(x)
     wanted = _WORKING[dtype_name(x)]
     return x if dtype_name(x) == wanted else xp.astype(x, getattr(xp, wanted))
@@ -56,8 +53,9 @@ def missing_key(dtype: str) -> int:
 def order_keys(x: Array) -> Array:
     """Integers that compare exactly as the floats do, with NaN above all of them.
 
-    The bit pattern of a float is its sign and a magnitude that grows with the value; turning that
-    into two's complement gives integers in the floats' own order, and one key for both zeros.
+    The bit pattern of a float is a sign and a magnitude that grows with the absolute value. In
+    two's complement the same sign and magnitude are an integer, and integers of this kind have the
+    order of the floats. Both zeros have the same key.
 
     Parameters
     ----------

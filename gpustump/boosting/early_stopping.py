@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.boosting.votes import Round
-from gpustump.engines.integer_weights import in_units, signed
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.hypothesis import Hypothesis, by_region, signs
 
 
@@ -62,7 +62,7 @@ class EarlyStopping:
         self._tol = tol
         self._n_rounds = 0
         self._scores = arrays.namespace_of(y).zeros_like(y)
-        self._units = signed(in_units(sample_weight), arrays.namespace_of(y).ones_like(y))
+        self._weights = IntegerWeights.of(sample_weight)
 
     def __call__(self, record: Round) -> bool:
         self._count(record.stump, record.vote)
@@ -88,8 +88,5 @@ class EarlyStopping:
         self._n_rounds += 1
 
     def _error(self) -> float:
-        xp = arrays.namespace_of(self._y)
         with arrays.computing_on(self._y):
-            mistaken = (self._scores > 0) != (self._y > 0)
-            wrong = xp.sum(xp.where(mistaken, self._units.values, 0))
-            return int(wrong) / self._units.weight
+            return self._weights.share((self._scores > 0) != (self._y > 0))

@@ -1,7 +1,7 @@
-"""Labels of any kind to class numbers: what y may be, and which classes it holds.
+"""Labels of any kind, and the number of each one's class.
 
-Host labels may be numbers, booleans or text, in an array, a list or a frame's column. Labels on a
-device must be numbers, as that is all there is on a device.
+Labels on the host may be numbers, booleans or text, in an array, a list or a frame's column. Labels
+on another device are numbers, as devices have no text.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.data.arrays_given import as_array, check_same_device, check_vector, stands_for_nothing
+from gpustump.data.input_arrays import as_array, check_same_device, check_vector, is_missing
 
 _SHOWN = 10
-"""So many classes are named in a message."""
+"""How many classes a message names."""
 
 
 def check_labels(y: Any, X: Array) -> Array:
@@ -28,8 +28,8 @@ def check_labels(y: Any, X: Array) -> Array:
     TypeError
         If y holds neither numbers, booleans nor text.
     ValueError
-        If y has another length or device than X, holds NaN or None, or numbers that are not whole,
-        which would be a regression target.
+        If y has another length or device than X, holds NaN or None, or holds numbers that are not
+        whole, as a regression target does.
     """
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
@@ -43,7 +43,20 @@ def check_labels(y: Any, X: Array) -> Array:
 
 
 def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
-    """The classes, sorted, and each sample's class number, int64 beside X.
+    """The classes, and the number of each sample's class.
+
+    Parameters
+    ----------
+    y : array (n_samples,)
+        Labels as `check_labels` returns them.
+    X : array
+        Its library and device are those of the result.
+
+    Returns
+    -------
+    classes : ndarray (n_classes,)
+        Sorted, on the host.
+    numbers : array (n_samples,) of int64
 
     Raises
     ------
@@ -68,12 +81,12 @@ def encode(y: Array, X: Array) -> tuple[np.ndarray, Array]:
 
 
 def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
-    """Each label's place among a model's classes, int64 (n_samples,), on the host.
+    """The number of each label among a model's classes, int64 (n_samples,), on the host.
 
     Raises
     ------
     ValueError, TypeError
-        If y is not as `check_labels` wants it for the rows of X, or holds another label.
+        If `check_labels` refuses y for the rows of X, or y holds a label that is no class.
     """
     with arrays.computing_on(X):
         labels = arrays.to_host(check_labels(y, X))
@@ -92,13 +105,13 @@ def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
 
 
 def listed(classes: Sequence[Any]) -> str:
-    """Classes in a message: the first of them."""
+    """The first classes, for a message."""
     more = ", ..." if len(classes) > _SHOWN else ""
     return ", ".join(map(repr, classes[:_SHOWN])) + more
 
 
 def plain_labels(classes: np.ndarray) -> tuple[bool | int | float | str, ...]:
-    """Labels as a model holds them: whole numbers are ints, whatever their dtype was."""
+    """Labels as a model holds them: whole numbers are ints, also if they were floats."""
     if classes.dtype.kind == "f" and (np.abs(classes) < 2**53).all():
         classes = classes.astype(np.int64)
     return tuple(classes.tolist())
@@ -113,7 +126,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise TypeError(
             f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
         )
-    if labels.ndim != 1:  # a column is taken, with scikit-learn's warning; the rest is refused
+    if labels.ndim != 1:  # a column is accepted with scikit-learn's warning, the rest refused
         try:
             labels = np.asarray(column_or_1d(labels, warn=True))
         except ValueError as error:
@@ -125,7 +138,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {X.shape[0]} and {labels.shape[0]}."
         )
-    if given_as_array and labels.dtype.kind not in "UO":  # there is no text on a device
+    if given_as_array and labels.dtype.kind not in "UO":  # text is always on the host
         check_same_device(labels, "y", X)
     return labels
 
@@ -133,7 +146,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
 def _refuse_missing(y: Array) -> None:
     kind = arrays.dtype_name(y)
     if kind == "object":
-        lacking = [index for index, label in enumerate(y) if stands_for_nothing(label)]
+        lacking = [index for index, label in enumerate(y) if is_missing(label)]
         kinds = {type(label).__name__ for label in y}
         if lacking:
             raise ValueError(f"y contains NaN or None, the first at index {lacking[0]}.")

@@ -1,6 +1,7 @@
 """Single parameters, checked: counts, real numbers, sizes in bytes, choices.
 
-Every refusal names the parameter, what was found and what is wanted.
+Every function raises a TypeError or ValueError that names the parameter, what was found and what is
+wanted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
     wanted = "a finite number" + ("" if above == -math.inf else f" above {above:g}")
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be {wanted}; got {value!r}.")
-    with contextlib.suppress(OverflowError):  # a whole number beyond all floats
+    with contextlib.suppress(OverflowError):  # from an int larger than every float
         if math.isfinite(value) and float(value) > above:
             return float(value)
     raise ValueError(f"{name} must be {wanted}; got {value!r}.")
@@ -29,7 +30,7 @@ LEARNERS: tuple[Learner, ...] = ("stump", "interval")
 
 
 def check_learner(weak_learner: Any) -> Learner:
-    """What a round of boosting may choose from."""
+    """A weak learner by its name."""
     for learner in LEARNERS:
         if weak_learner == learner:
             return learner
@@ -39,14 +40,15 @@ def check_learner(weak_learner: Any) -> Learner:
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """A number of threads; None and -1 stand for all that there are."""
+    """A number of threads; None, which -1 stands for as well, means all that there are."""
     return None if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs")
 
 
-_UNITS = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
-
-
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_UNITS = {
+    "b": 1,
+    **{f"{letter}b": 1000.0**power for power, letter in enumerate("kmgt", start=1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", start=1)},
+}
 
 
 def check_bytes(value: Any, name: str) -> int:
@@ -65,7 +67,7 @@ def check_bytes(value: Any, name: str) -> int:
 
 
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
-    """A whole number, at least `least`."""
+    """A whole number that is not below `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     if value < least:

@@ -1,4 +1,7 @@
-"""Sample weights, checked: finite and not negative, with the rows that have one above zero."""
+"""Sample weights, checked: finite, not negative, and not all zero.
+
+A sample of weight zero takes no part in training, as if it were not in the data.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,28 @@ from typing import Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.arrays_given import check_vector
+from gpustump.data.input_arrays import check_vector
+
+SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
+"""The smallest normal number of a dtype. Weights below it count as zero on every device, because
+XLA, and CuPy's kernels in float32, flush them to zero."""
 
 
 def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
-    """Positive float64 weights beside X, and the rows that have one (None if all do).
+    """The positive weights, and the rows that have one.
 
-    A sample of weight zero takes no part at all: it is as if it were not there.
+    Parameters
+    ----------
+    sample_weight : array (n_samples,), float, or None
+        None and a single number give every sample the same weight.
+    X : array (n_samples, ...)
+        Its library and device are those of the results.
+
+    Returns
+    -------
+    weights : array (n_rows,) of float64
+    rows : array (n_rows,) of int64, or None
+        None if every sample has a positive weight.
 
     Raises
     ------
@@ -49,8 +67,3 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
     rows = xp.nonzero(counts)[0]
     return xp.take(weights, rows, axis=0), rows
-
-
-SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
-"""Sample weights below the smallest normal number of their dtype count as zero, since they would be
-one where subnormals are flushed: in XLA, and in all that CuPy compiles with float32."""

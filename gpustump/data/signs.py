@@ -1,4 +1,4 @@
-"""Labels -1 and +1, as a run of boosting for two classes takes them, checked."""
+"""Labels -1 and +1, checked: the labels of one run of boosting."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.arrays_given import check_vector
+from gpustump.data.input_arrays import check_vector
 
 
 def check_signs(y: Any, X: Array) -> Array:
-    """Labels in {-1, +1}, both present, as float64 beside X: its library, its device, its length.
+    """Labels -1 and +1, both present, as float64 (n_samples,) in X's library and on its device.
 
     Raises
     ------
     TypeError
         If y does not hold real numbers.
     ValueError
-        If y has another length or device than X, or other labels than -1 and +1, or only one.
+        If y has another length or device than X, holds other labels than -1 and +1, or holds only
+        one of the two.
     """
     y = check_vector(y, "y", X)
     xp = arrays.namespace_of(y)

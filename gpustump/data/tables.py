@@ -1,8 +1,7 @@
-"""What may come in: tables, labels in {-1, +1} and sample weights, checked before anything is done.
+"""A table X of samples and features, checked.
 
-Every refusal names the argument, what was found in it and what is wanted. Arrays stay in their own
-library and on their own device; anything that is not an array is taken as NumPy takes it. The
-phrases that scikit-learn's own estimator checks look for are kept word for word.
+An array stays in its own library and on its own device; anything else is converted by NumPy. Some
+messages contain, word for word, phrases that scikit-learn's estimator checks look for.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
-from gpustump.data.arrays_given import as_array
+from gpustump.arrays import Array
+from gpustump.data.input_arrays import as_array
 
 
 def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
@@ -19,19 +18,26 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
 
     Parameters
     ----------
-    X : array (n_samples, n_features), or anything that NumPy turns into one
+    X : array (n_samples, n_features), or anything that NumPy converts to one
     min_features : int
-        The fewest columns that will do.
+        The smallest number of columns that is accepted.
+    name : str
+        What the argument is called in messages.
+
+    Returns
+    -------
+    array (n_samples, n_features)
 
     Raises
     ------
     TypeError
-        If X holds something other than booleans, integers or floats of up to 64 bits.
+        If X holds something other than booleans, integers or floats of up to 64 bits, or is a
+        sparse tensor.
     ValueError
-        If X is not two-dimensional, empty, or has too few columns.
+        If X is not two-dimensional, is empty, has too few columns, or holds complex numbers.
     """
     if "sparse" in str(getattr(X, "layout", "")):
-        raise TypeError(f"{name} is a sparse tensor; only dense ones are taken: {name}.to_dense().")
+        raise TypeError(f"{name} is a sparse tensor; pass a dense one: {name}.to_dense().")
     X = as_array(X, name)
     dtype = arrays.dtype_name(X)
     if "complex" in dtype:

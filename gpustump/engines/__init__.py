@@ -1,1 +1,15 @@
-""""""
+"""The search for the best cut, and the sums that it is made of.
+
+    contract           what every engine offers, and the one order of ties between cuts
+    route              which engine trains a table, and where; decided once, as a value
+    reference/         the scan in the array API, on arrays of any library
+    cpu/               compiled kernels for the CPU
+    cuda/              compiled kernels for CUDA devices
+    prediction         the sum of step functions, by the kernels that suit the table
+    integer_weights    sample weights as integers, whose sums depend on no order
+    threads            the threads that the CPU kernels run on
+    announcements      messages on stderr
+
+Engines never import each other, and all return the same integers. Nothing here knows rounds or
+files.
+"""

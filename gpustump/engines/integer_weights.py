@@ -75,6 +75,50 @@ def in_units(sample_weight: Array) -> Array:
     return xp.maximum(scaled, xp.ones_like(scaled))
 
 
+@dataclass(frozen=True)
+class IntegerWeights:
+    """Sample weights as integers and their sum, for weighted errors and other shares.
+
+    Attributes
+    ----------
+    values : array (n_samples,) of int64
+        Not negative.
+    total : int
+        The sum of the values.
+    """
+
+    values: Array
+    total: int
+
+    @classmethod
+    def of(cls, sample_weight: Array) -> IntegerWeights:
+        """Positive float64 weights (n_samples,), as `in_units` rounds them."""
+        with arrays.computing_on(sample_weight):
+            xp = arrays.namespace_of(sample_weight)
+            values = xp.astype(in_units(sample_weight), xp.int64)
+            return cls(values, int(xp.sum(values)))
+
+    def share(self, selected: Array) -> float:
+        """The share of the total weight that the selected samples have.
+
+        The weighted error of a model is this share for the samples that it misclassifies.
+
+        Parameters
+        ----------
+        selected : array (n_samples,) of bool
+            In the library and on the device of the values.
+
+        Returns
+        -------
+        float
+            In [0, 1]: a ratio of two integers, rounded once, so the same number on every device.
+        """
+        with arrays.computing_on(self.values):
+            xp = arrays.namespace_of(self.values)
+            chosen = xp.where(selected, self.values, xp.zeros_like(self.values))
+            return int(xp.sum(chosen)) / self.total
+
+
 def grown_factor(
     odds: Decimal, right_weight: int, wrong_weight: int, n_samples: int
 ) -> tuple[float, int]:

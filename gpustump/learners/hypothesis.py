@@ -1,11 +1,11 @@
 """What all weak hypotheses have in common: a partition of one feature's values into regions.
 
-Every weak hypothesis cuts a feature's values at its thresholds into slices, and every slice belongs
-to one of three regions: the first (left of a stump, inside an interval), the second (right,
-outside) and that of missing values. What the regions vote is a table of numbers beside the
-hypothesis, one row for each region. Discrete votes are the case in which every region has a sign.
+The thresholds of a hypothesis cut its feature's values into slices. Each slice belongs to one of
+three regions: the first (left of a stump, inside an interval), the second (right, outside) or that
+of missing values. The regions' votes are kept beside the hypothesis, one row of numbers for each
+region. In discrete boosting the votes of the regions differ in sign only.
 
-Whatever adds up, draws, explains or saves hypotheses takes any of them by this interface.
+Models, pictures and files use this interface and work for every kind of hypothesis.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Hypothesis(Protocol):
     """A `Stump` or an `Interval`."""
 
     @property
-    def feature(self) -> int: ...
+    def feature(self) -> int:
+        """The feature's column of X, from 0."""
 
     @property
     def polarity(self) -> int:
@@ -40,7 +41,8 @@ class Hypothesis(Protocol):
         """+1 or -1: the sign of the region of missing values."""
 
     @property
-    def error(self) -> float: ...
+    def error(self) -> float:
+        """The weighted error on the training samples."""
 
     @property
     def is_constant(self) -> bool:
@@ -48,11 +50,11 @@ class Hypothesis(Protocol):
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Where the feature's values are cut, increasing: slice i ends with thresholds[i]."""
+        """Increasing thresholds: slice i ends with thresholds[i]."""
 
     @property
     def slices(self) -> tuple[int, ...]:
-        """The region of each slice, one more than there are thresholds."""
+        """The region of each slice; there is one slice more than there are thresholds."""
 
 
 def signs(hypothesis: Hypothesis) -> tuple[int, int, int]:
@@ -61,7 +63,7 @@ def signs(hypothesis: Hypothesis) -> tuple[int, int, int]:
 
 
 def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -> Array:
-    """The number of the region that each value lies in.
+    """For each value the number that belongs to its region.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -
     values : array (n_samples,)
         The feature's values, floats.
     numbers : sequence of float
-        One for each region.
+        One number for each region.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -
 
 
 def predicted_signs(hypothesis: Hypothesis, values: Array) -> Array:
-    """-1.0 or 1.0, float64 (n_samples,), for the feature's values, a float array."""
+    """The sign, -1.0 or 1.0, float64 (n_samples,), for each of a feature's values, floats."""
     return by_region(hypothesis, values, signs(hypothesis))
 
 
@@ -108,6 +110,6 @@ def check_signs_of(hypothesis: Hypothesis) -> None:
 
 
 def set_plain_numbers(hypothesis: Hypothesis, fields: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Turn its fields into Python's own numbers: others would be written to a file differently."""
+    """Convert fields to Python's own numbers: NumPy's would be written to a file differently."""
     for name, kind in fields.items():
         object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))

@@ -1,8 +1,7 @@
-"""An interval as a weak hypothesis: one vote inside (low, high] of a feature, the other outside.
+"""An interval as a weak hypothesis: one sign for values in (low, high], the other outside.
 
-A stump asks on which side of a threshold a value lies; an interval asks whether it lies between
-two. Both are step functions of one feature, so whatever adds up stumps adds up intervals as well:
-predicting, drawing, explaining and saving do not tell them apart.
+A stump has one threshold, an interval has two. Both are step functions of one feature, so models
+predict, explain, draw and save them in the same way.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.learners.hypothesis import (
     FIRST,
     SECOND,
@@ -33,21 +32,26 @@ _FIELDS = {
 class Interval:
     """h(x) = polarity if low < x[feature] <= high else -polarity; `missing` where it is NaN.
 
-    These are the 3-piece classifiers that decision stumps learn weakly [Shalev-Shwartz and
-    Ben-David, Understanding Machine Learning, 10.1, example 10.1].
+    Intervals are the 3-piece classifiers that decision stumps learn weakly [Shalev-Shwartz and
+    Ben-David 2014, Understanding Machine Learning, example 10.1].
 
     Attributes
     ----------
     feature : int
         Column of X, from 0.
     low, high : float
-        Exact in the dtype of the data they were learnt from; low < high < infinity.
+        Exact in the dtype of the training data; low < high < infinity.
     polarity : int
         +1: predicts +1 inside; -1: predicts -1 there.
     missing : int
         What it predicts for NaN, +1 or -1; as for `Stump`.
     error : float
-        Weighted share of the training samples that it gets wrong.
+        The share of the training weight that it gets wrong.
+
+    Raises
+    ------
+    ValueError
+        If low, high, polarity or missing is not as described.
     """
 
     feature: int
@@ -72,12 +76,12 @@ class Interval:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Where the feature's values are cut: at both ends."""
+        """Both ends of the interval."""
         return self.low, self.high
 
     @property
     def slices(self) -> tuple[int, ...]:
-        """The region of each slice: inside is the first, outside the second."""
+        """The region of each slice: below, inside and above the interval."""
         return SECOND, FIRST, SECOND
 
     def predict(self, X: Array) -> Array:

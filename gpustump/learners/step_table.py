@@ -1,6 +1,6 @@
-"""A step function of one feature: what all terms of a model on that feature add up to.
+"""A step function of one feature: the sum of all votes on that feature.
 
-Votes are whole multiples of `VOTE_UNIT`, so sums of votes are exact, in any order.
+Votes are whole multiples of `VOTE_UNIT`, so sums of votes are exact in any order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.learners.thresholds import rounded_down
 
 VOTE_UNIT = 2.0**-36
@@ -31,9 +31,9 @@ class StepTable:
     thresholds : ndarray (k,) of float64
         Increasing; the last is infinite.
     values : ndarray (k,) or (k, n_outputs) of float64
-        values[i] holds where thresholds[i - 1] < x <= thresholds[i].
+        values[i] is the function's value where thresholds[i - 1] < x <= thresholds[i].
     missing : float, or ndarray (n_outputs,)
-        Holds where x is NaN.
+        The function's value where x is NaN.
     """
 
     feature: int
@@ -43,27 +43,29 @@ class StepTable:
 
     @property
     def outcomes(self) -> np.ndarray:
-        """The values of all steps, and behind them the one where x is NaN."""
+        """The values of all steps, followed by the one for NaN: (k + 1,) or (k + 1, n_outputs)."""
         return np.concatenate([self.values, np.asarray(self.missing)[np.newaxis]])
 
     def output(self, number: int) -> StepTable:
-        """The step function of one output, as a table with values (k,)."""
+        """The step function of one output, with values (k,)."""
         missing = float(self.missing[number])
         return StepTable(self.feature, self.thresholds, self.values[:, number], missing)
 
     def look_up(self, column: Array) -> Array:
-        """The function's values for a feature's values (n_samples,), float64.
+        """The function's values for a feature's values (n_samples,).
 
-        (n_samples,), or (n_samples, n_outputs) for values of several outputs.
+        Returns
+        -------
+        array (n_samples,) or (n_samples, n_outputs) of float64
         """
         xp, device = arrays.namespace_of(column), arrays.device_of(column)
         return xp.take(xp.asarray(self.outcomes, device=device), self.steps_of(column), axis=0)
 
     def steps_of(self, column: Array) -> Array:
-        """Which of the values a feature's values (n_samples,) find; k where they are missing."""
+        """The step that each of a feature's values (n_samples,) lies on; k for NaN."""
         xp, device = arrays.namespace_of(column), arrays.device_of(column)
         column = arrays.as_working(column)
         thresholds = rounded_down(self.thresholds, arrays.dtype_name(column))
         keys = xp.asarray(arrays.order_keys(thresholds), device=device)
-        # The key of NaN is above that of infinity, so NaN finds what is behind the last step.
+        # The key of NaN is above that of infinity, so searching for it returns k.
         return xp.searchsorted(keys, arrays.order_keys(column))

@@ -1,4 +1,4 @@
-"""One decision stump as a value, and predicting with it."""
+"""A decision stump as a weak hypothesis: one sign up to a threshold, the other above it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.learners.hypothesis import (
     FIRST,
     SECOND,
@@ -23,23 +23,28 @@ _FIELDS = {"feature": int, "threshold": float, "polarity": int, "missing": int, 
 class Stump:
     """h(x) = polarity if x[feature] <= threshold else -polarity; `missing` where x[feature] is NaN.
 
-    This is sign(threshold - x[feature]) * polarity [Shalev-Shwartz and Ben-David, Understanding
-    Machine Learning, 10.1.1]. In the notation of MATLAB's build_stump: ind = feature + 1,
-    x0 = threshold, s = -polarity, werr = error.
+    This is sign(threshold - x[feature]) * polarity [Shalev-Shwartz and Ben-David 2014,
+    Understanding Machine Learning, 10.1.1]. In the notation of MATLAB's build_stump,
+    ind = feature + 1, x0 = threshold, s = -polarity and werr = error.
 
     Attributes
     ----------
     feature : int
         Column of X, from 0.
     threshold : float
-        Exact in the dtype of the data it was learnt from. Infinite where every value goes left.
+        Exact in the dtype of the training data. Infinite if every value is on the left.
     polarity : int
         +1: predicts +1 where x <= threshold; -1: predicts -1 there.
     missing : int
-        What it predicts for NaN, +1 or -1. If no training sample lacked the feature, that is the
-        label that was heavier overall, the best constant answer.
+        What it predicts for NaN, +1 or -1. If no training sample lacked the feature, this is the
+        label with the larger total weight.
     error : float
-        Weighted share of the training samples that it gets wrong.
+        The share of the training weight that it gets wrong.
+
+    Raises
+    ------
+    ValueError
+        If the threshold is NaN, or polarity or missing is neither +1 nor -1.
     """
 
     feature: int
@@ -61,12 +66,12 @@ class Stump:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Where the feature's values are cut: at one threshold."""
+        """The one threshold."""
         return (self.threshold,)
 
     @property
     def slices(self) -> tuple[int, ...]:
-        """The region of each slice: left is the first, right the second."""
+        """The region of each slice: left, right."""
         return FIRST, SECOND
 
     def predict(self, X: Array) -> Array:
@@ -75,7 +80,7 @@ class Stump:
         Parameters
         ----------
         X : array (n_samples, n_features)
-            Of any array library; anything else is taken as NumPy takes it.
+            Of any array library, or anything that NumPy converts to an array.
 
         Returns
         -------
@@ -85,6 +90,6 @@ class Stump:
         Raises
         ------
         ValueError, TypeError
-            If X is not a two-dimensional table of numbers that holds the feature.
+            If X is not a two-dimensional table of real numbers with this feature.
         """
         return predict(self, X)

@@ -1,4 +1,4 @@
-"""Thresholds: between two values when they are learnt, and in the data's dtype when compared."""
+"""Thresholds: computed between two values in training, and rounded to the data's dtype later."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:
-    """Float64 thresholds as the largest values of a dtype that are not above them.
+    """For each threshold (k,) of float64 the largest value of a dtype that is not above it.
 
-    A value of that dtype is at most the rounded threshold exactly if it is at most the original,
-    so data need not be widened to be compared.
+    A value of that dtype is at most the rounded threshold exactly if it is at most the original
+    one, so data can be compared in its own dtype.
     """
     with np.errstate(all="ignore"):
         nearest = thresholds.astype(dtype)
@@ -20,14 +20,14 @@ def rounded_down(thresholds: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def midpoint(low: Any, high: Any) -> float:
-    """A threshold between two values, computed in their own dtype.
+    """A threshold t with low <= t < high: the midpoint, computed in the values' own dtype.
 
-    Where the midpoint rounds up to the higher value, overflows or is undefined, it is the lower one
-    itself, so that comparing with it always parts the samples just where the scan did.
+    If the midpoint rounds up to `high`, overflows or is undefined, the threshold is `low`. So
+    comparing with it always separates the samples where the scan separated them.
     """
     with np.errstate(all="ignore"):
         middle = (low + high) / low.dtype.type(2)
-    return float(middle if low <= middle < high else low) + 0.0  # one zero, never minus zero
+    return float(middle if low <= middle < high else low) + 0.0  # turns minus zero into zero
 
 
 def midpoints(values: np.ndarray) -> np.ndarray:

@@ -1,1 +1,11 @@
-""""""
+"""The finished model: scores, explanations, and a file.
+
+    additive       a sum of terms with K outputs: hypotheses and what their regions vote
+    step_tables    the same sum as one step function for each feature
+    ensemble       a classifier for two classes or more on top of it
+    explanation    each feature's part in a score, and in all scores of a table
+    model_file     a model as JSON: exact, and refused if anything in it has changed
+    whole_file     files that appear whole or not at all
+
+Nothing here knows how a model is trained.
+"""

@@ -2,8 +2,8 @@
 
     F_l(x) = sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
 
-A term may vote for every output or for one only; boosting one class against the rest gives terms of
-the second kind. How a classifier reads the outputs is not known here; see `ensemble`.
+A term may vote for all outputs or for one only. Boosting one class against the rest gives terms
+that vote for one output. `ensemble` makes labels and probabilities from the outputs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Term(NamedTuple):
 
     @classmethod
     def discrete(cls, hypothesis: Hypothesis, vote: float, output: int, n_outputs: int) -> Term:
-        """Of a hypothesis that votes for one output only, with a sign for each region."""
+        """The term of a hypothesis whose regions vote +vote or -vote for one output only."""
         votes = np.zeros((N_REGIONS, n_outputs))
         votes[:, output] = np.asarray(signs(hypothesis)) * vote
         return cls(hypothesis, votes)
@@ -44,7 +44,7 @@ class AdditiveModel:
     Attributes
     ----------
     rounds : tuple of tuple of Term
-        What each round added.
+        The terms that each round added.
     n_outputs : int
     """
 
@@ -58,16 +58,16 @@ class AdditiveModel:
 
     @cached_property
     def tables(self) -> tuple[np.ndarray, tuple[StepTable, ...]]:
-        """The constant part of the scores, and the step function of each feature in use."""
+        """The constant part of the scores, and a step function for each feature in use."""
         return step_tables(self.terms, self.n_outputs)
 
     @cached_property
     def _layouts(self) -> dict[str, Any]:
-        """What predicting keeps between calls; not part of the model."""
+        """Data that prediction keeps between calls; not part of the model."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: without what predicting keeps, which may lie on a device."""
+        """The attributes to pickle: all but the data of prediction, which may be on a device."""
         return {name: value for name, value in vars(self).items() if name != "_layouts"}
 
     def scores(self, X: Array, n_jobs: int | None = None) -> Array:
@@ -90,7 +90,13 @@ class AdditiveModel:
 def one_against_rest(
     members: Sequence[tuple[Sequence[Hypothesis], Sequence[float]]],
 ) -> AdditiveModel:
-    """The model whose output l is the sum of the l-th hypotheses, each with a discrete vote."""
+    """The model whose output l is the weighted sum of the l-th sequence of hypotheses.
+
+    Parameters
+    ----------
+    members : sequence of (hypotheses, votes)
+        For each output its hypotheses, and a discrete vote for each of them.
+    """
     n_rounds = max((len(hypotheses) for hypotheses, _ in members), default=0)
     rounds = tuple(
         tuple(
@@ -104,7 +110,7 @@ def one_against_rest(
 
 
 def _added(scores: list[Array], term: Term, X: Array) -> list[Array]:
-    """The scores of each output, (n_samples,), with a term's votes added."""
+    """The scores of each output, (n_samples,), after adding a term's votes."""
     values = arrays.as_working(X[:, term.hypothesis.feature])
     votes = term.votes.T
     return [

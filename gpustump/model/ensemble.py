@@ -1,7 +1,7 @@
-"""The finished model: stumps and votes as plain data, to predict anywhere, save and compare.
+"""The finished model: stumps and votes as plain data, to predict with, save and compare.
 
-A `StumpEnsemble` holds no arrays and belongs to no array library. It answers in the library and on
-the device of whatever table it is given, and its decision values are the same numbers on all.
+A `StumpEnsemble` holds no arrays. Its results are in the library and on the device of the table
+that it is given, and its decision values are the same numbers on all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.data.labels import listed
 from gpustump.data.parameters import check_count
 from gpustump.data.sample_weights import check_weights
@@ -32,11 +32,11 @@ from gpustump.model.additive import AdditiveModel, one_against_rest
 Label = bool | int | float | str
 
 STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
-"""What a stump's row in a file holds, in a model of stumps alone (version 1)."""
+"""The columns of a stump's row in a file, in a model without intervals (version 1)."""
 
 INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
-"""What a row holds in a model with intervals (version 2): an interval's `threshold` is its `high`,
-and a stump has no `low`."""
+"""The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
+`high`, and a stump has no `low`."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,12 @@ class Member:
     ----------
     stumps : tuple of Stump or Interval
     votes : tuple of float
+        As many as stumps, all finite.
+
+    Raises
+    ------
+    ValueError
+        If the votes are not as described.
     """
 
     stumps: tuple[Stump | Interval, ...]
@@ -68,7 +74,7 @@ class Member:
 
     @cached_property
     def tables(self) -> tuple[float, tuple[StepTable, ...]]:
-        """The constant part of the score, and its step function of each feature in use."""
+        """The constant part of the score, and a step function for each feature in use."""
         constant, tables = one_against_rest([(self.stumps, self.votes)]).tables
         return float(constant[0]), tuple(table.output(0) for table in tables)
 
@@ -80,14 +86,19 @@ class StumpEnsemble:
     Attributes
     ----------
     members : tuple of Member
-        For two classes one, whose score is positive for the second class; for more, one for each
+        For two classes one, whose score is positive for the second class. For more, one for each
         class against the rest.
     n_features : int
     classes : tuple of bool, int, float or str
-        The labels, in the order of the members; (-1, +1) unless said otherwise.
+        The labels, in the order of the members; (-1, +1) by default.
     feature_names : tuple of str, or None
     details : mapping
-        Whatever else should travel in the file, as JSON knows it. Not part of the digest.
+        More data for the file, in types that JSON has. Not part of the digest.
+
+    Raises
+    ------
+    ValueError
+        If members, classes, feature names and features do not fit together.
     """
 
     members: tuple[Member, ...]
@@ -140,7 +151,7 @@ class StumpEnsemble:
 
     @property
     def n_rounds(self) -> int:
-        """Rounds of the member that has most."""
+        """The largest number of rounds of any member."""
         return max(len(member) for member in self.members)
 
     def decision_function(self, X: Array, *, n_jobs: int | None = None) -> Array:
@@ -156,7 +167,7 @@ class StumpEnsemble:
         Returns
         -------
         array of float64, in the library and on the device of X
-            (n_samples,) for two classes, positive where the second one is predicted; otherwise
+            (n_samples,) for two classes, positive if the second one is predicted. For more,
             (n_samples, n_classes).
 
         Raises
@@ -169,7 +180,7 @@ class StumpEnsemble:
             return self._read(self.additive.scores(X, n_jobs))
 
     def predict(self, X: Array) -> Array:
-        """The label of each sample: of the positive score, or of the largest. See `labels_of`."""
+        """The predicted label of each sample, (n_samples,); see `labels_of`."""
         return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: Array) -> Array:
@@ -179,7 +190,7 @@ class StumpEnsemble:
     def staged_decision_function(self, X: Array) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
 
-        A member with fewer rounds than others keeps its score.
+        The score of a member with fewer rounds than others stays the same after its last round.
         """
         for scores in self.additive.staged_scores(self.checked(X)):
             yield self._read(scores)
@@ -193,16 +204,17 @@ class StumpEnsemble:
         return map(self.probabilities_of, self.staged_decision_function(X))
 
     def labels_of(self, scores: Array) -> Array:
-        """The labels that decision values stand for.
+        """The labels that belong to decision values, (n_samples,).
 
-        Numeric labels come in the scores' own library and on their device, text as a NumPy array.
-        Where two classes tie, or the score of a binary model is 0, the first one is taken.
+        Numeric labels are in the library and on the device of the scores, text in a NumPy array. If
+        two classes have the same score, or the score of a binary model is 0, the first one is
+        predicted.
         """
         index = self.class_indices(scores)
         return labels_at(self.class_array, index)
 
     def class_indices(self, scores: Array) -> Array:
-        """The indices into `classes`, int64 (n_samples,), that decision values stand for."""
+        """The indices into `classes`, int64 (n_samples,), that belong to decision values."""
         xp = arrays.namespace_of(scores)
         with arrays.computing_on(scores):
             if self.is_binary:
@@ -210,16 +222,16 @@ class StumpEnsemble:
             return xp.astype(xp.argmax(scores, axis=1), xp.int64)
 
     def probabilities_of(self, scores: Array) -> Array:
-        """The class probabilities that decision values stand for, float64 (n_samples, n_classes).
+        """The class probabilities that belong to decision values, (n_samples, n_classes).
 
-        P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1];
-        with more classes each member's, divided by their sum.
+        P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1].
+        With more classes, this is computed for each member and divided by the sum.
         """
         with arrays.computing_on(scores):
             return arrays.namespace_of(scores).exp(self.log_probabilities_of(scores))
 
     def log_probabilities_of(self, scores: Array) -> Array:
-        """Logarithms of `probabilities_of`, without a detour over probabilities that vanish."""
+        """Logarithms of `probabilities_of`, also finite where a probability underflows to 0."""
         xp = arrays.namespace_of(scores)
         with arrays.computing_on(scores):
             if self.is_binary:
@@ -230,32 +242,32 @@ class StumpEnsemble:
 
     @property
     def intercepts(self) -> tuple[float, ...]:
-        """For each member the sum of its constant stumps' votes, which belongs to no feature."""
+        """For each member the sum of its constant stumps' votes, which depend on no feature."""
         return tuple(member.tables[0] for member in self.members)
 
     def shape_function(self, feature: int | str, *, label: Label | None = None) -> StepTable:
-        """A feature's part in the score, as a function of its value: all there is to know of it.
+        """A feature's contribution to the score as a function of its value.
 
-        The score of a sample is the sum of all features' shape functions, each at the sample's
-        value, and the intercept; exactly, in any order.
+        The score of a sample is the sum of the intercept and of all features' shape functions at
+        the sample's values. The sum is exact in any order.
 
         Parameters
         ----------
         feature : int or str
             Its index, or its name if the model has names.
         label : bool, int, float or str, optional
-            With more than two classes, the class whose score is meant.
+            With more than two classes, the class whose score it is.
 
         Returns
         -------
         StepTable
-            `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature that no
-            stump asks about has one step of height 0.
+            `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature without
+            stumps has one step of height 0.
 
         Raises
         ------
         ValueError, TypeError
-            If there is no such feature, or no such class, or a class is needed and not given.
+            If there is no such feature or class, or a label is needed and not given.
         """
         wanted = self.feature_index(feature)
         _, tables = self.members[self.member_index(label)].tables
@@ -265,7 +277,7 @@ class StumpEnsemble:
         return StepTable(wanted, np.asarray([np.inf]), np.zeros(1), 0.0)
 
     def explain(self, X: Array) -> Array:
-        """Each sample's contribution per feature: what the score is the sum of.
+        """Each feature's contribution to each sample's score.
 
         Parameters
         ----------
@@ -275,7 +287,7 @@ class StumpEnsemble:
         Returns
         -------
         array of float64, in the library and on the device of X
-            (n_samples, n_features + 1): in the last column the intercept. With more than two
+            (n_samples, n_features + 1), with the intercept in the last column. With more than two
             classes (n_samples, n_classes, n_features + 1). The sum over the last axis is
             `decision_function(X)`, bit for bit.
 
@@ -286,9 +298,9 @@ class StumpEnsemble:
 
         Notes
         -----
-        The layout is that of XGBoost's `pred_contribs`. Here a contribution is what the feature's
-        votes add up to, nothing is taken off; less its mean over a table, it is the feature's
-        Shapley value over that table (the interventional one), as features do not interact.
+        The layout is that of XGBoost's `pred_contribs`. Here a contribution is the sum of the
+        feature's votes. As features do not interact, the contribution minus its mean over a table
+        is the feature's interventional Shapley value over that table.
         """
         X = self.checked(X)
         xp = arrays.namespace_of(X)
@@ -302,7 +314,7 @@ class StumpEnsemble:
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the absolute votes, (n_features,).
 
-        They add up to 1, or to 0 if no stump asks about a feature.
+        They add up to 1, or to 0 if the model uses no feature.
         """
         weight = np.zeros(self.n_features)
         for member in self.members:
@@ -313,11 +325,11 @@ class StumpEnsemble:
         return weight / total if total else weight
 
     def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
-        """Each feature's share in what makes the scores of a table's rows differ.
+        """Each feature's share of the differences between the scores of a table's rows.
 
-        Many votes on one feature may cancel out, or part few samples from the rest. This measures
-        what comes of them: the mean absolute deviation of the feature's contributions from their
-        mean (the mean absolute Shapley value), as a share of the sum over all features.
+        Many votes on one feature may cancel out, or concern few samples. This measures their
+        effect: the mean absolute deviation of the feature's contributions from their mean (the mean
+        absolute Shapley value), as a share of the sum over all features.
 
         Parameters
         ----------
@@ -328,7 +340,7 @@ class StumpEnsemble:
         Returns
         -------
         ndarray (n_features,)
-            A sum of 1, or 0 where every row has the same score. The same on every device.
+            The sum is 1, or 0 if every row has the same score. The same numbers on every device.
 
         Raises
         ------
@@ -343,7 +355,7 @@ class StumpEnsemble:
             return explanation.importances(X, rows, counted, tables, self.n_features)
 
     def feature_index(self, feature: int | str) -> int:
-        """A feature's index, from that or from its name.
+        """A feature's index, from its index or its name.
 
         Raises
         ------
@@ -368,7 +380,7 @@ class StumpEnsemble:
         return index
 
     def member_index(self, label: Label | None) -> int:
-        """Which member's score a label stands for; see `shape_function` for errors."""
+        """The index of the member whose score is for a label; errors as for `shape_function`."""
         if self.is_binary:
             if label is not None and label != self.classes[1]:
                 raise ValueError(
@@ -400,8 +412,8 @@ class StumpEnsemble:
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
 
-        Equal for equal models: stumps, votes, number of features and labels. Names of features and
-        details do not count.
+        Equal for models with equal stumps, votes, numbers of features and labels. Feature names and
+        details are not part of it.
         """
         return model_file.digest_of(self._document())
 
@@ -421,8 +433,7 @@ class StumpEnsemble:
         Raises
         ------
         ModelFileError
-            A ValueError that says what is wrong with the file: truncated, edited, foreign, of a
-            later version.
+            A ValueError: the file is truncated, was edited, is not a model, or has a newer version.
         OSError
             If the file cannot be read.
         """
@@ -446,7 +457,7 @@ class StumpEnsemble:
         return any(isinstance(s, Interval) for member in self.members for s in member.stumps)
 
     def _document(self) -> dict[str, Any]:
-        """What the digest covers, as JSON knows it; an infinite threshold is text there."""
+        """The part of the file that the digest covers; an infinite threshold is text."""
         has_intervals = self._has_intervals
         return {
             "n_features": self.n_features,
@@ -462,7 +473,13 @@ class StumpEnsemble:
         }
 
     def checked(self, X: Array) -> Array:
-        """X as an array, once it has proved to be a table with the model's features."""
+        """X as an array, after checking that it is a table with the model's features.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If it is not.
+        """
         X = check_table(X)
         if X.shape[1] != self.n_features:
             raise ValueError(
@@ -501,12 +518,12 @@ def model_of(model: Any) -> StumpEnsemble:
 
 
 def labels_at(labels: np.ndarray, index: Array) -> Array:
-    """labels[index], in the index's library and on its device where the labels are numbers."""
+    """labels[index]; numbers are in the library and on the device of the index."""
     if labels.dtype.kind not in "biuf":
         return labels[arrays.to_host(index)]
     xp, device = arrays.namespace_of(index), arrays.device_of(index)
     with arrays.computing_on(index):
-        if labels.dtype.kind == "u":  # PyTorch holds wide unsigned integers, but picks none
+        if labels.dtype.kind == "u":  # PyTorch cannot index wide unsigned integers
             return xp.asarray(labels[arrays.to_host(index)], device=device)
         return xp.take(xp.asarray(labels, device=device), index, axis=0)
 

@@ -1,14 +1,13 @@
-"""Why a model says what it says: each feature's part in a decision value, and in all of them.
+"""Explanations: each feature's contribution to a score, and its importance over a table.
 
-F(x) is a constant and one step function of each feature, added up, so a feature's contribution to
-a sample is nothing but its step function's value there. Nothing is estimated or sampled:
-contributions are whole multiples of `VOTE_UNIT`, as boosting's votes are, and add up to the
-decision value exactly, in any order. (Votes made up by hand may not be; then sums are rounded as
-sums are.)
+F(x) is the sum of a constant and one step function of each feature. So a feature's contribution to
+a sample's score is the value of its step function. Contributions are whole multiples of
+`VOTE_UNIT`, as votes are, and add up to the score exactly, in any order. (Votes made by hand may be
+other numbers; then sums are rounded as usual.)
 
-How much a feature matters over a table is a question of how far its contributions lie apart. It is
-answered by counting the samples on each step, in integers, and by rational arithmetic from there,
-so that it too is the same number on every library and device.
+A feature's importance over a table measures how much its contributions differ. It is computed from
+the weight of the samples on each step, in integers and rational numbers, so it is the same number
+in every library and on every device.
 """
 
 from __future__ import annotations
@@ -21,19 +20,32 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
-from gpustump.engines.integer_weights import in_units
+from gpustump.arrays import Array
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
 _AT_ONCE = 64
-"""Columns that are stacked together: XLA takes minutes to compile a stack of thousands."""
+"""How many columns are stacked at once: XLA takes minutes to compile a stack of thousands."""
 
 
 def contributions(
     X: Array, intercept: float, tables: Sequence[StepTable], n_features: int
 ) -> Array:
-    """Each feature's part in F(x), and the intercept, (n_samples, n_features + 1) of float64."""
+    """Each feature's contribution to F(x), and the intercept.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+    intercept : float
+    tables : sequence of StepTable
+        With values (k,); at most one for each feature.
+    n_features : int
+
+    Returns
+    -------
+    array (n_samples, n_features + 1) of float64
+    """
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     nothing = xp.zeros(X.shape[0], dtype=xp.float64, device=device)
     columns = [nothing, xp.full_like(nothing, intercept)]
@@ -48,16 +60,16 @@ def contributions(
 
 
 class Sorted(NamedTuple):
-    """A feature's values in order, and what the samples up to each count.
+    """A feature's values in sorted order, and the weight of the samples up to each of them.
 
     Attributes
     ----------
     keys : array (n_samples,)
         `arrays.order_keys` of the values, increasing; those of missing values last.
     running : array (n_samples,) of int64, or None
-        The sum of what samples count, up to each; None if each counts 1.
+        Cumulative sums of the weights; None if each sample has weight 1.
     dtype : str
-        In which the values are compared.
+        The dtype in which the values are compared.
     """
 
     keys: Array
@@ -65,20 +77,20 @@ class Sorted(NamedTuple):
     dtype: str
 
     @classmethod
-    def of(cls, column: Array, units: Array | None = None) -> Sorted:
-        """From values (n_samples,), and what each sample counts, int64."""
+    def of(cls, column: Array, weights: Array | None = None) -> Sorted:
+        """Values (n_samples,) with integer weights (n_samples,) of int64, or weight 1 for None."""
         xp = arrays.namespace_of(column)
         column = arrays.as_working(column)
         keys, dtype = arrays.order_keys(column), arrays.dtype_name(column)
-        if units is None:
+        if weights is None:
             return cls(xp.sort(keys), None, dtype)
         order = xp.argsort(keys)
-        running = xp.cumulative_sum(xp.take(units, order, axis=0))
+        running = xp.cumulative_sum(xp.take(weights, order, axis=0))
         return cls(xp.take(keys, order, axis=0), running, dtype)
 
 
-def masses(table: StepTable, values: Sorted) -> list[int]:
-    """What counts on each of the table's k steps, and what lacks the feature: k + 1 integers."""
+def weight_on_steps(table: StepTable, values: Sorted) -> list[int]:
+    """The weight of the samples on each of k steps, then of those without a value: k + 1 ints."""
     xp, device = arrays.namespace_of(values.keys), arrays.device_of(values.keys)
     thresholds = arrays.order_keys(rounded_down(table.thresholds, values.dtype))
     ends = np.append(thresholds, arrays.missing_key(values.dtype)).astype(thresholds.dtype)
@@ -91,16 +103,24 @@ def masses(table: StepTable, values: Sorted) -> list[int]:
 
 
 def spread(table: StepTable, on_steps: Sequence[int]) -> Fraction:
-    """The mean absolute deviation of a step function from its mean, over samples so distributed."""
+    """The mean absolute deviation of a step function from its mean.
+
+    Parameters
+    ----------
+    table : StepTable
+        With k steps.
+    on_steps : sequence of int
+        The weight of the samples on each step, as `weight_on_steps` returns it.
+    """
     values = [Fraction(value) for value in (*table.values.tolist(), table.missing)]
     unit = max(value.denominator for value in values)  # all are powers of two
     heights = [int(value * unit) for value in values]
-    mass = sum(on_steps)
-    moment = sum(m * height for m, height in zip(on_steps, heights, strict=True))
+    total = sum(on_steps)
+    weighted_sum = sum(w * height for w, height in zip(on_steps, heights, strict=True))
     deviation = sum(
-        m * abs(height * mass - moment) for m, height in zip(on_steps, heights, strict=True)
+        w * abs(height * total - weighted_sum) for w, height in zip(on_steps, heights, strict=True)
     )
-    return Fraction(deviation, unit * mass * mass)
+    return Fraction(deviation, unit * total * total)
 
 
 def importances(
@@ -110,19 +130,30 @@ def importances(
     members: Sequence[Sequence[StepTable]],
     n_features: int,
 ) -> np.ndarray:
-    """Each feature's share of the spread of contributions, (n_features,); see `spread`.
+    """Each feature's share of the spread of contributions; see `spread`.
 
-    `rows` are those that count, None for all, and `weights` what they weigh. Of several members,
-    their spreads are added up.
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+    rows : array (n_samples,) of int, or None
+        The rows that take part; None for all.
+    weights : array (n_samples,) of float64, or None
+        Their weights; None for equal ones.
+    members : sequence of sequences of StepTable
+        The step functions of each member; the spreads of all members are added up.
+    n_features : int
+
+    Returns
+    -------
+    ndarray (n_features,) of float64
     """
-    xp = arrays.namespace_of(X)
-    units = None if weights is None else xp.astype(in_units(weights), xp.int64)
+    integers = None if weights is None else IntegerWeights.of(weights).values
     by_feature: dict[int, list[StepTable]] = {}
     for table in itertools.chain.from_iterable(members):
         by_feature.setdefault(table.feature, []).append(table)
     found = [Fraction(0)] * n_features
     for feature, tables in by_feature.items():
-        values = Sorted.of(arrays.picked(X[:, feature], rows), units)
-        found[feature] = sum((spread(t, masses(t, values)) for t in tables), Fraction(0))
+        values = Sorted.of(arrays.picked(X[:, feature], rows), integers)
+        found[feature] = sum((spread(t, weight_on_steps(t, values)) for t in tables), Fraction(0))
     total = sum(found)
     return np.asarray([float(one / total) if total else 0.0 for one in found])

@@ -1,10 +1,10 @@
-"""A model as a file: plain JSON, readable, exact, and refused if anything in it has changed.
+"""A model as a file: JSON that people can read, exact, and refused if anything in it has changed.
 
-What stands in a model's document is the ensemble's business; this file knows how one is kept.
-Python writes a float with the fewest digits that read back as the same float, so thresholds and
-votes survive bit for bit. The canonical bytes of a document are its JSON with sorted keys and no
-spaces; the digest is taken of the model's part of it, the checksum of everything but itself. So a
-file may be re-indented, but not edited.
+`ensemble` decides what a model's document holds; this file writes and reads it. Python writes a
+float with the fewest digits that give the same float when read, so thresholds and votes stay the
+same bit for bit. The canonical bytes of a document are its JSON with sorted keys and without
+spaces. The digest is that of the model's part, the checksum that of everything but itself. So a
+file may be indented differently, but not edited.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from gpustump.model.whole_file import whole_file
 
 FORMAT = "gpustump model"
 VERSION = 2
-"""The newest version that is read: 1 knows stumps only, 2 intervals as well."""
+"""The newest version that can be read: 1 has stumps only, 2 intervals as well."""
 
 
 class ModelFileError(ValueError):
-    """A file that is not an intact model; the message says what is wrong with it."""
+    """The file is not an intact model; the message says what is wrong with it."""
 
 
 def canonical(document: Any) -> bytes:
-    """A document's one and only byte form."""
+    """The canonical bytes of a document: the same for equal documents."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -40,19 +40,21 @@ def digest_of(model: Any) -> str:
 def write(parts: dict[str, Any], path: str | PathLike[str], version: int) -> None:
     """Write a document with a part "model" to a file, whole or not at all."""
     document = {"format": FORMAT, "version": version, "digest": digest_of(parts["model"]), **parts}
-    document = json.loads(json.dumps(document, allow_nan=False))  # as a reader will see it
+    document = json.loads(
+        json.dumps(document, allow_nan=False)
+    )  # tuples become lists, as for a reader
     document["checksum"] = _checksum(document)
     with whole_file(path) as file:
         file.write(_readable(document).encode())
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read a document that `write` wrote, once it has proved to be one, and intact.
+    """Read a document that `write` wrote.
 
     Raises
     ------
     ModelFileError
-        That says what is wrong with the file.
+        If the file is not a model, was changed, or has a newer version.
     OSError
         If it cannot be read.
     """
@@ -64,7 +66,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _document(name: str, content: bytes) -> dict[str, Any]:
-    """The file's JSON, once it has proved to be a model of ours, of this version, and intact."""
+    """The file's JSON, after checking format, version and checksum."""
     try:
         document = json.loads(content)
     except UnicodeDecodeError as error:
@@ -76,7 +78,10 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
                 f"column {error.colno} ({error.msg}). Copy or train it again."
             ) from error
         raise ModelFileError(f"{name} is not a gpustump model: it is not JSON.") from error
-    except (RecursionError, ValueError) as error:  # absurdly deep, or an endless number
+    except (
+        RecursionError,
+        ValueError,
+    ) as error:  # too deeply nested, or a number with too many digits
         raise ModelFileError(f"{name} is not a gpustump model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a gpustump model: it does not say '{FORMAT}'.")
@@ -88,7 +93,7 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
     claimed = document.pop("checksum", None)
     try:
         intact = claimed == _checksum(document)
-    except ValueError:  # NaN and infinity, which Python's reader admits
+    except ValueError:  # NaN and infinity, which Python's reader accepts
         intact = False
     if not intact:
         raise ModelFileError(
@@ -103,7 +108,7 @@ def _checksum(document: dict[str, Any]) -> str:
 
 
 def _readable(document: dict[str, Any]) -> str:
-    """The document as indented JSON with one stump a line."""
+    """The document as indented JSON with one stump on a line."""
     members = [
         _listed([json.dumps(row) for row in member]) for member in document["model"]["members"]
     ]

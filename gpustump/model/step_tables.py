@@ -1,9 +1,9 @@
-"""A model as one step function per feature: what prediction reads, and what a plot shows.
+"""A model as one step function for each feature, for prediction, explanations and pictures.
 
 All terms on one feature add up to a step function of that feature, with one value for each output
-on every step. So the score of a sample is one table look-up per feature, whatever the number of
-rounds. Votes are whole multiples of `VOTE_UNIT`, so the running sums in a table are exact, and so
-is their sum over the features, in any order.
+on every step. So the score of a sample takes one table look-up for each feature, for any number of
+rounds. Votes are whole multiples of `VOTE_UNIT`, so the cumulative sums in a table are exact, and
+so are sums over the features, in any order.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ Voting = tuple[Hypothesis, np.ndarray]
 def step_tables(
     terms: Iterable[Voting], n_outputs: int
 ) -> tuple[np.ndarray, tuple[StepTable, ...]]:
-    """The sum of what constant hypotheses vote, (n_outputs,), and a table for every other feature.
+    """The sum of the constant hypotheses' votes, and a table for each feature of the others.
 
-    Tables are sorted by feature; their values are (k, n_outputs).
+    Returns
+    -------
+    ndarray (n_outputs,) of float64
+    tuple of StepTable
+        Sorted by feature, with values (k, n_outputs).
     """
     constant = np.zeros(n_outputs)
     by_feature: dict[int, list[Voting]] = {}
@@ -52,7 +56,7 @@ def _step_table(feature: int, terms: list[Voting], n_outputs: int) -> StepTable:
 
 
 def _falls(hypothesis: Hypothesis, votes: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """At which thresholds the votes fall, and by how much; less than 0 where they rise."""
+    """A hypothesis' thresholds, and by how much its votes fall there; negative if they rise."""
     parts = pairwise(votes[region] for region in hypothesis.slices)
     return [
         (at, below - above) for at, (below, above) in zip(hypothesis.thresholds, parts, strict=True)

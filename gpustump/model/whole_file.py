@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writing files that are either complete or not there at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write into that takes its name only once everything is in it.
+    """A file to write into that gets its name only when it is complete.
 
-    The bytes go to a temporary file beside it, which replaces the old one at the end of the
-    `with`. If anything fails before, the old one is left as it was and the temporary one removed.
+    The bytes go to a temporary file in the same folder, which replaces the old file at the end of
+    the `with`. If anything fails before, the old file stays as it was and the temporary file is
+    removed.
 
     Raises
     ------

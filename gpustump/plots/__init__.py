@@ -1,8 +1,20 @@
-"""Pictures of boosted stumps: the model, its rounds, its margins, and the choice of one stump.
+"""Pictures of boosted stumps.
 
-A model is a sum of step functions, so pictures of it can be exact: steps and regions are drawn from
-their corners, never from a grid of points. Each picture is a function that draws on `ax`, or on
-a new figure, and returns the Axes::
+    shapes         what each feature adds to the score
+    importances    shares of votes and contributions
+    rounds         errors, bounds and edges by round
+    margins        the distribution of margins
+    regions        decision regions over two features
+    lines          stumps as lines in the plane of two features
+    loss_curve     the weighted error of a stump over its threshold
+    page           a model on one page
+    inputs         models, tables, weights and features as arguments
+    limits         the limits and units of an axis
+    style          colours, lines, legends
+
+A model is a sum of step functions, so pictures of it are exact: steps and regions are drawn from
+their corners, not from a grid of points. Each picture is a function that draws on `ax`, or on a new
+figure, and returns the Axes::
 
     from gpustump import AdaBoostClassifier, plots
 
@@ -10,17 +22,17 @@ a new figure, and returns the Axes::
     ax = plots.shape_function(clf, "age", X=X)
     ax.figure.savefig("age.png")
 
-New figures are pyplot's, as those of scikit-learn's displays are: notebooks and `plt.show()` find
-them. On axes of one's own, a layout that leaves room for the legends above is best:
-`plt.subplots(layout="constrained")`. Nothing is set globally, and text follows the caller's own
-font size. Matplotlib is loaded by the first picture and not before.
+New figures are pyplot's, so notebooks and `plt.show()` show them. For axes of your own, use a
+layout that leaves room for the legends above: `plt.subplots(layout="constrained")`. No setting of
+Matplotlib is changed, and text follows your own font size. Matplotlib is imported by the first
+picture.
 """
 
 from __future__ import annotations
 
 from gpustump.plots.importances import importances
 from gpustump.plots.lines import stump_lines
-from gpustump.plots.losses import weighted_loss
+from gpustump.plots.loss_curve import weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.page import overview
 from gpustump.plots.regions import decision_regions

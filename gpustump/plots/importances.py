@@ -1,4 +1,4 @@
-"""Which features matter: by votes, and by what the votes come to on data."""
+"""Feature importances: shares of the votes, and of the contributions to scores on data."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def importances(
     ----------
     model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
     X : array or frame (n_samples, n_features), optional
-        With it, shares of the contributions over its samples stand beside the shares of the votes,
-        and order the features; unless contributions are the same in all rows, which is then said.
+        With it, shares of the contributions over its samples are drawn beside the shares of the
+        votes, and order the features. If contributions are the same in all rows, a text says so.
     sample_weight : array (n_samples,), optional
-        What the samples count.
+        The weights of the samples.
     n_features : int
-        How many features have bars; what is left to the others is said below.
+        How many features have bars; a text below gives the share of the others.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -51,25 +51,24 @@ def importances(
 
     Notes
     -----
-    `StumpEnsemble.feature_importances`: the sum of a feature's votes, as a share.
-    `StumpEnsemble.contribution_importances`: the mean absolute deviation of its contributions, as a
-    share. Votes may cancel out, or part few samples; contributions show what comes of them.
+    `StumpEnsemble.feature_importances`: a feature's share of the absolute votes.
+    `StumpEnsemble.contribution_importances`: its share of the mean absolute deviation of
+    contributions. Votes may cancel out, or concern few samples; contributions show their effect.
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
-    X = None if X is None else inputs.table_of(model, X)
-    inputs.units_beside(sample_weight, X)
-    contributions = contributions_of(ensemble, X, sample_weight)
+    samples = inputs.samples_of(model, X, sample_weight)
+    contributions = contributions_of(ensemble, samples)
     n_bars = len(top(ensemble, contributions, n_features))
     ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(n_bars, 2))
-    draw_shares(ax, ensemble, None if X is None else contributions, n_features)
+    draw_shares(ax, ensemble, None if samples is None else contributions, n_features)
     return style.make_current(ax)
 
 
 def draw_shares(
     ax: Axes, model: StumpEnsemble, contributions: np.ndarray | None, n_features: int
 ) -> None:
-    """Bars for the features' shares; `contributions` are None where there are no samples."""
+    """Bars for the features' shares; `contributions` is None if there are no samples."""
     kinds = {"votes": model.feature_importances()}
     if contributions is not None and contributions.any():
         kinds = {"contributions": contributions, **kinds}
@@ -109,7 +108,7 @@ def _bars(ax: Axes, kinds: dict[str, np.ndarray]) -> None:
 
 
 def _rest(ranking: np.ndarray, chosen: list[int]) -> str:
-    """What the features without a bar have."""
+    """The share of the features without a bar, as text."""
     rest = int((ranking > 0).sum()) - len(chosen)
     if rest <= 0:
         return ""

@@ -1,28 +1,65 @@
-"""What may be drawn: models, tables and labels as users hold them, and what to call them.
+"""The inputs of pictures: models, tables, weights and features, and their names in a picture.
 
-Models come as estimators or as plain ensembles, tables in any array library or, for estimators, as
-frames, which they make arrays of. Pictures are drawn on the host, and take from an array one column
-at a time.
+A model is an estimator or a `StumpEnsemble`; a table is an array of any library or, for estimators,
+a frame. Pictures are drawn on the host, and copy one column of an array at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
-from gpustump.data.arrays_given import as_array
+from gpustump.arrays import Array
+from gpustump.data.input_arrays import as_array
 from gpustump.data.sample_weights import check_weights
-from gpustump.engines.integer_weights import in_units
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
 
 
+class Samples(NamedTuple):
+    """A table, and the weights of its samples.
+
+    Attributes
+    ----------
+    X : array (n_samples, n_features)
+    sample_weight : array (n_samples,) or None
+        As the caller gave it.
+    weights : IntegerWeights
+        The same on the host.
+    """
+
+    X: Array
+    sample_weight: Any
+    weights: IntegerWeights
+
+
+def samples_of(model: Any, X: Any, sample_weight: Any) -> Samples | None:
+    """The samples to draw beside a model; None if no table is given.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are weights without samples, or one of them is not valid.
+    """
+    if X is None:
+        check_no_weights(sample_weight)
+        return None
+    X = table_of(model, X)
+    return Samples(X, sample_weight, weights_of(sample_weight, X))
+
+
+def check_no_weights(sample_weight: Any) -> None:
+    """Refuse weights that are given without samples."""
+    if sample_weight is not None:
+        raise ValueError("sample_weight is given without X; give both, or neither.")
+
+
 def table_of(model: Any, X: Any) -> Array:
-    """A table with the model's features, as an array; frames are taken by estimators."""
+    """A table with the model's features, as an array; estimators accept frames."""
     if isinstance(model, StumpEnsemble):
         return model.checked(X)
     table: Array = model._table(X, reset=False)
@@ -36,18 +73,18 @@ def column_of(X: Array, feature: int) -> np.ndarray:
     return column.astype(np.float64)
 
 
-def units_of(sample_weight: Any, X: Array) -> np.ndarray:
-    """What each sample counts, int64 (n_samples,) on the host, in training's own whole numbers."""
+def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
+    """The weight of each sample on the host, in the integers of training; 1 each for None."""
     if sample_weight is None:
-        return np.ones(X.shape[0], dtype=np.int64)
+        return IntegerWeights(np.ones(X.shape[0], dtype=np.int64), int(X.shape[0]))
     with arrays.computing_on(X):
-        weights, rows = check_weights(sample_weight, X)
-        units = arrays.to_host(in_units(weights)).astype(np.int64)
+        positive, rows = check_weights(sample_weight, X)
+        found = IntegerWeights.of(arrays.to_host(positive))
     if rows is None:
-        return units
-    found = np.zeros(X.shape[0], dtype=np.int64)
-    found[arrays.to_host(rows)] = units
-    return found
+        return found
+    values = np.zeros(X.shape[0], dtype=np.int64)
+    values[arrays.to_host(rows)] = found.values
+    return IntegerWeights(values, found.total)
 
 
 def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
@@ -57,29 +94,14 @@ def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
     )
 
 
-def units_beside(sample_weight: Any, X: Array | None) -> np.ndarray | None:
-    """`units_of` the samples of X, if there are samples.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are weights without samples, or they are not as `units_of` wants them.
-    """
-    if X is not None:
-        return units_of(sample_weight, X)
-    if sample_weight is not None:
-        raise ValueError("sample_weight is given without X; give both, or neither.")
-    return None
-
-
 def several(given: Any) -> list[Any]:
-    """A list of what is given, also where it is a single number or name."""
+    """A list of what is given: of its items, or of one number or name."""
     is_one = isinstance(given, str) or not isinstance(given, Iterable)
     return [given] if is_one else list(given)
 
 
 def feature_pair(features: Iterable[int | str], index: Callable[[Any], int]) -> tuple[int, int]:
-    """The indices of two features; `index` knows one feature's.
+    """The indices of two features; `index` gives the index of one.
 
     Raises
     ------
@@ -102,14 +124,14 @@ def host_row(values: Any, name: str, length: int) -> np.ndarray:
     row = as_array(values, name)
     if arrays.working_dtype(arrays.dtype_name(row)) is None or tuple(row.shape) != (length,):
         raise ValueError(
-            f"{name} must hold {length} numbers, one a feature; got {arrays.dtype_name(row)} of "
-            f"shape {tuple(row.shape)}."
+            f"{name} must hold {length} numbers, one for each feature; got "
+            f"{arrays.dtype_name(row)} of shape {tuple(row.shape)}."
         )
     return arrays.to_host(row).astype(np.float64)
 
 
 def feature_name(model: StumpEnsemble, feature: int) -> str:
-    """What a feature is called in a picture; with its index where that would not tell it apart."""
+    """A feature's name in a picture; with its index if the shortened name is not unique."""
     if model.feature_names is None:
         return f"feature {feature}"
     name = model.feature_names[feature]
@@ -120,10 +142,10 @@ def feature_name(model: StumpEnsemble, feature: int) -> str:
 
 
 def class_name(label: Label) -> str:
-    """What a class is called in a sentence."""
+    """A class's name in a sentence."""
     return words(label, 20) if isinstance(label, str) else f"class {label}".replace("-", "−")
 
 
 def score_name(model: StumpEnsemble, label: Label | None) -> str:
-    """What a member's score speaks for: the second class of two, or the class itself."""
+    """The class that a member's score is for: the second of two, or the one with this label."""
     return class_name(model.classes[1 if model.is_binary else model.member_index(label)])

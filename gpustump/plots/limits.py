@@ -1,4 +1,4 @@
-"""Which stretch of a feature a picture shows."""
+"""The limits and units of an axis that shows a feature's values."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import math
 import numpy as np
 
 _TAILS = 6.0
-"""Tails are cut off where they make the whole so many times as wide as the bulk."""
+"""Tails are cut off if all values span more than so many times the width of the bulk."""
 
 _LARGEST = 1e150
-"""Beyond this, Matplotlib's own arithmetic overflows."""
-
+"""Larger values overflow in Matplotlib's own arithmetic."""
 
 _SMALLEST = 1e-280
-"""Axes that go no further from 0 than this are taken for empty by Matplotlib."""
+"""Matplotlib treats an axis with only smaller values as empty."""
 
 
 def unit(values: np.ndarray) -> float:
-    """The power of ten to draw a feature in: 1, unless Matplotlib could not draw most of it then.
+    """The power of ten that a feature's values are divided by.
+
+    It is 1 unless most of the values are too large or too small for Matplotlib.
 
     Parameters
     ----------
     values : ndarray of float64
-        In any order; those that are not finite do not count.
+        In any order; those that are not finite are ignored.
     """
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     if not sizes.size:
@@ -35,24 +36,25 @@ def unit(values: np.ndarray) -> float:
 
 
 def in_unit(values: np.ndarray, unit: float) -> np.ndarray:
-    """Values as they are drawn; infinite where they are out of all proportion to the unit."""
+    """Values divided by the unit; infinite where the quotient overflows."""
     with np.errstate(over="ignore"):
         return values if unit == 1.0 else values / unit
 
 
 def unit_text(unit: float) -> str:
-    """What is said of it behind a feature's name."""
+    """The unit as text to put after a feature's name; empty for 1."""
     return "" if unit == 1.0 else f" (in units of {unit:.0e})"
 
 
 def span(values: np.ndarray, pad: float) -> tuple[float, float]:
-    """From the least finite value to the greatest, and a share of that on both sides.
+    """Limits that show all finite values.
 
     Parameters
     ----------
     values : ndarray of float64
-        In any order; if none of them is finite, the span is that of 0 and 1.
+        In any order; if none of them is finite, the limits are those for 0 and 1.
     pad : float
+        The room on both sides, as a share of the values' span.
     """
     finite = _finite(values)
     if not finite.size:
@@ -61,15 +63,21 @@ def span(values: np.ndarray, pad: float) -> tuple[float, float]:
     if low == high:
         margin = abs(low) or 0.5
     else:
-        # Where that is all that rounding leaves of a narrow span, at least neighbouring numbers.
+        # In a very narrow span the room must be at least a few neighbouring floats.
         margin = max((high - low) * pad, 8 * float(np.spacing(max(abs(low), abs(high)))))
     return low - margin, high + margin
 
 
 def bulk(values: np.ndarray, pad: float, *, core: tuple[float, float]) -> tuple[float, float]:
-    """As `span`, without tails that would leave the bulk of the values no room.
+    """Limits that show all finite values, but cut off long tails.
 
-    `core` are the quantiles between which the bulk lies.
+    Parameters
+    ----------
+    values : ndarray of float64
+    pad : float
+        As for `span`.
+    core : tuple of float
+        The quantiles between which the bulk of the values lies.
     """
     low, high = span(values, pad)
     finite = _finite(values)

@@ -1,4 +1,4 @@
-"""Margins: how decidedly the samples are classified, and how that grows with the rounds."""
+"""The distribution of the samples' margins, and how it changes with the rounds."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_count
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.theory.bounds import normalised_margins
+from gpustump.theory import normalised_margins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROUNDS = (5, 100)
-"""After these, and after all of them, as Schapire et al. drew them."""
+"""Margins are drawn after these rounds and after all, as by Schapire et al. (1998)."""
 
 _LOOKS = (
     {"color": style.BLUE, "linestyle": style.DASHES[0], "linewidth": 1.8},
@@ -50,11 +51,11 @@ def margin_distribution(
     y : array (n_samples,)
         Labels of the model's classes.
     rounds : int or iterable of int, optional
-        At most 5 numbers; 5, 100 and all by default, as far as there are so many.
+        At most 5 numbers; by default 5, 100 and all, or fewer if the model has fewer rounds.
     sample_weight : array (n_samples,), optional
-        What the samples count; those of weight 0 take no part.
+        The weights of the samples; those of weight 0 take no part.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose margins against the rest are meant.
+        With more than two classes, the class whose margins against the rest are drawn.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -72,22 +73,22 @@ def margin_distribution(
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
-    margin (`gpustump.theory.bounds.normalised_margins`) of theta or less, for each theta, as
-    `gpustump.theory.share_below` counts it. Left of 0 are the samples that the vote gets wrong.
+    margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, which is
+    `gpustump.theory.share_below`. Samples left of 0 are misclassified.
     """
     ensemble = model_of(model)
     number = ensemble.member_index(label)
     chosen = _chosen(rounds, len(ensemble.members[number]))
     X = inputs.table_of(model, X)
     signs = _signs(ensemble, number, y, X)
-    units = inputs.units_of(sample_weight, X)
+    weights = inputs.weights_of(sample_weight, X)
     one = inputs.alone(ensemble, number)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
     for count, look in reversed(list(zip(chosen[::-1], _LOOKS, strict=False))):
         margins = arrays.to_host(normalised_margins(one.truncated(count), X, signs))
         rounds_text = f"{count} round{'s' * (count != 1)}"
-        ax.plot(*_corners(margins, units), label=rounds_text, **style.seen(look))
+        ax.plot(*_corners(margins, weights), label=rounds_text, **style.seen(look))
     of = "the samples" if sample_weight is None else "the weight"
     ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
     against = "" if ensemble.is_binary else f", {inputs.score_name(ensemble, label)} against rest"
@@ -97,7 +98,7 @@ def margin_distribution(
 
 
 def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
-    """+1 for the samples of the member's own class, -1 for the rest, beside X."""
+    """+1 for the samples of the member's class, -1 for the rest, in X's library."""
     own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
     return moved_to_device_of(np.where(own, 1, -1), X)
 
@@ -110,19 +111,21 @@ def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:
     if not 1 <= len(chosen) <= len(_LOOKS):
         raise ValueError(f"rounds must be 1 to {len(_LOOKS)} numbers; got {len(chosen)}.")
     if chosen[-1] > n_rounds:
-        raise ValueError(f"rounds must be at most {n_rounds}, all there are; got {chosen[-1]}.")
+        raise ValueError(
+            f"rounds must be at most {n_rounds}, the model's number; got {chosen[-1]}."
+        )
     return chosen
 
 
-def _corners(margins: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cumulative distribution from -1 to 1: it rises at each margin.
+def _corners(margins: np.ndarray, weights: IntegerWeights) -> tuple[np.ndarray, np.ndarray]:
+    """The cumulative distribution from -1 to 1, with a step at each margin.
 
-    Shares are ratios of Python's integers, rounded once, as `share_below` has them.
+    Shares are ratios of integers, rounded once, and equal those of `share_below`.
     """
-    values, at = np.unique(margins[units > 0], return_inverse=True)
-    masses = np.zeros(len(values), dtype=np.int64)
-    np.add.at(masses, at, units[units > 0])
-    upto = np.cumsum(masses).tolist()
-    shares = [0.0, *(mass / upto[-1] for mass in upto)]
+    has_weight = weights.values > 0
+    values, at = np.unique(margins[has_weight], return_inverse=True)
+    at_margin = np.zeros(len(values), dtype=np.int64)
+    np.add.at(at_margin, at, weights.values[has_weight])
+    shares = [0.0, *(up_to / weights.total for up_to in np.cumsum(at_margin).tolist())]
     edges = np.concatenate([[-1.0], values, [1.0]])
     return style.corners(edges, shares)

@@ -1,4 +1,4 @@
-"""A model on one page: its shape functions, its features, and what it tells of its rounds."""
+"""A model on one page: shape functions, feature importances, and errors by round."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 _PANELS = 6
 _NAMED = 6
-"""So many classes stand in the title."""
+"""How many classes the title names."""
 
 _LINE = 110
+"""The length of a line of the title, in characters."""
 
 
 def overview(
@@ -35,11 +36,11 @@ def overview(
     Parameters
     ----------
     model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
-        A model's file is enough: `StumpEnsemble.load(path)`.
+        Also a model from a file: `StumpEnsemble.load(path)`.
     X : array or frame (n_samples, n_features), optional
-        Samples, for the distributions below the shape functions and for what features contribute.
+        Samples, for the histograms below the shape functions and for the contributions.
     sample_weight : array (n_samples,), optional
-        What the samples count.
+        The weights of the samples.
     label : bool, int, float or str, optional
         With more than two classes, the class whose shape functions and rounds are drawn; the first
         by default. The importances are those of all classes.
@@ -59,34 +60,40 @@ def overview(
 
     Notes
     -----
-    Above, the shape functions of the six features that matter most. Below, the importances, and by
-    round the weighted error of the stump and the bound on the training error that follows from the
-    errors and votes so far: `gpustump.theory.bounds.training_bounds` [Schapire and Singer 1999].
+    Above are the shape functions of the six most important features. Below are the importances,
+    and for each round the weighted error of its stump and the bound on the training error that
+    follows from the errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer
+    1999].
     """
     ensemble = model_of(model)
     if label is None and not ensemble.is_binary:
         label = ensemble.classes[0]
     number = ensemble.member_index(label)
-    X = None if X is None else inputs.table_of(model, X)
-    units = inputs.units_beside(sample_weight, X)
-    contributions = contributions_of(ensemble, X, sample_weight)
+    samples = inputs.samples_of(model, X, sample_weight)
+    contributions = contributions_of(ensemble, samples)
     one = ensemble if ensemble.is_binary else inputs.alone(ensemble, number)
-    of_one = contributions if one is ensemble else contributions_of(one, X, sample_weight)
+    of_one = contributions if one is ensemble else contributions_of(one, samples)
     chosen = top(one, of_one, _PANELS)
-    heights = (2.5 if X is None else 2.9) * (1 if len(chosen) <= 3 else 2), 3.3 if chosen else 1.6
+    heights = (
+        (2.5 if samples is None else 2.9) * (1 if len(chosen) <= 3 else 2),
+        3.3 if chosen else 1.6,
+    )
     if figure is None:
         figure = style.new_figure(10.0, sum(heights) + 0.6)
     figure.suptitle(_title(ensemble), fontsize="large", x=0.01, ha="left")
     above, below = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
-    draw_panels(ensemble, chosen, label, X, units, above)
+    draw_panels(ensemble, chosen, label, samples, above)
     left, right = (style.tidy_axes(ax) for ax in below.subplots(1, 2))
-    draw_shares(left, ensemble, None if X is None else contributions, 8 if X is None else 6)
+    if samples is None:
+        draw_shares(left, ensemble, None, 8)
+    else:
+        draw_shares(left, ensemble, contributions, 6)
     _draw_rounds(right, ensemble, number)
     return figure
 
 
 def _draw_rounds(ax: Axes, model: StumpEnsemble, number: int) -> None:
-    """What the rounds of a member tell, and whose they are."""
+    """The errors and bounds by round of one member."""
     draw_model(ax, model.members[number])
     if not len(model.members[number]):
         return

@@ -1,10 +1,10 @@
 """Decision regions over two features, exactly: rectangles between thresholds.
 
-Over two features, with the others held, the score is one step function of each and a constant. So
-its sign is the same throughout each cell of the grid that the thresholds make, and the cells
-themselves are drawn. scikit-learn's `DecisionBoundaryDisplay`, whose names `xx0`, `xx1` and
-`response` are kept, asks a model at the points of a grid instead, and so draws each boundary up to
-a grid's width beside where it is.
+With all other features fixed, the score is the sum of a constant and one step function of each of
+the two features. So the prediction is the same in each cell between neighbouring thresholds, and
+the cells are drawn. scikit-learn's `DecisionBoundaryDisplay` evaluates a model on a grid of points,
+so its boundaries are off by up to a grid's width. Its names `xx0`, `xx1` and `response` are used
+here as well.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LIGHTNESS = (0.72, 0.93, 0.58, 0.84, 0.66, 0.78, 0.5, 0.88)
-"""As many as there are markers, and one more than colours: no two of 56 classes look the same."""
+"""One for each marker, so 8; with 7 colours, no two of 56 classes look the same."""
 
 _CELLS = 2000
-"""So many cells at most along an axis; no screen shows more."""
+"""The most cells along an axis; no screen shows more."""
 
 
 def decision_regions(
@@ -39,44 +39,44 @@ def decision_regions(
     at: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw which class a model predicts over two features, and the samples on top.
+    """Draw the class that a model predicts over two features, and the samples on top.
 
     Parameters
     ----------
     model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
     X : array or frame (n_samples, n_features), optional
-        Samples to draw; those that lack one of the two features, or have it infinite, are counted
-        below the picture.
+        Samples to draw. Those with a missing or infinite value of one of the two features are not
+        drawn; a text above the picture gives their number.
     y : array (n_samples,), optional
-        Their labels, of the model's classes; without it, points have no class.
+        Their labels, of the model's classes; without it, all points look the same.
     features : two of int or str
         On the x axis and on the y axis; names if the model has names.
     at : array (n_features,), optional
-        Where the other features are held, NaN for missing; by default at their medians over X. Not
-        needed where the model uses no others.
+        The values of the other features, NaN for missing; by default their medians over X. Not
+        needed if the model uses no other features.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
     Returns
     -------
     matplotlib Axes
-        Its first collection is the mesh of cells, whose array holds the class numbers.
+        The first collection is the mesh of cells, and its array holds the class numbers.
 
     Raises
     ------
     ValueError, TypeError
         If an argument is not as described, or the model uses other features and neither X nor `at`
-        says where to hold them.
+        is given.
     ImportError
         If Matplotlib is missing.
 
     Notes
     -----
-    The picture of the toy example of Schapire and Freund (2012), Boosting: Foundations and
-    Algorithms, chapter 1, and of scikit-learn's AdaBoost examples. A boundary belongs to the cell
-    on its left, or below. Of thresholds closer than 1/2000 of the picture's range, one stands for
-    all. Values too large or too small for Matplotlib are drawn in units of a power of ten, which is
-    then named on the axis.
+    Pictures of this kind are in Schapire and Freund (2012), Boosting: Foundations and Algorithms,
+    chapter 1, and in scikit-learn's AdaBoost examples. A boundary belongs to the cell on its left,
+    or below. If thresholds are closer than 1/2000 of the axis, only one of them is drawn. Values
+    too large or too small for Matplotlib are drawn in units of a power of ten, which the axis
+    names.
     """
     ensemble = model_of(model)
     pair = inputs.feature_pair(features, ensemble.feature_index)
@@ -105,8 +105,16 @@ def decision_regions(
 class _Axis:
     """A feature's axis.
 
-    `edges` (n_cells + 1,) are where cells begin and end, in the unit that they are drawn in, and
-    `ends` (n_cells,) their upper ends as the model knows them.
+    Attributes
+    ----------
+    name : str
+        The label of the axis.
+    unit : float
+        The power of ten that values are drawn in.
+    edges : ndarray (n_cells + 1,) of float64
+        The edges of the cells, in that unit.
+    ends : ndarray (n_cells,) of float64
+        The upper ends of the cells, in the model's own unit.
     """
 
     name: str
@@ -120,27 +128,27 @@ def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
 
 
 def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.ndarray:
-    """A row on which the features outside the pair are held."""
+    """A row (n_features,) with the values of the features outside the pair."""
     if at is not None:
         return inputs.host_row(at, "at", model.n_features)
     if X is None:
         if _uses_others(model, pair):
             raise ValueError(
-                "the model uses other features than these two: give X, to hold them at their "
-                "medians, or at, a row of values to hold them at."
+                "the model uses other features than these two: give X, for their medians, or at, a "
+                "row with their values."
             )
         return np.zeros(model.n_features)
     used = {table.feature for member in model.members for table in member.tables[1]}
     row = np.zeros(model.n_features)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # all missing: held as missing
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a column of NaN, whose median is NaN
         for feature in used - set(pair):
             row[feature] = np.nanmedian(inputs.column_of(X, feature))
     return row
 
 
 def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axis:
-    """From one end of the picture to the other, with all thresholds between them."""
+    """A feature's axis, with a cell between any two neighbouring thresholds in view."""
     found = [t.thresholds for m in model.members for t in m.tables[1] if t.feature == feature]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
     known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
@@ -150,13 +158,13 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     is_inside = (drawn > low) & (drawn < high)
     kept = _apart(drawn[is_inside], (high - low) / _CELLS)
     edges = np.concatenate([[low], drawn[is_inside][kept], [high]])
-    with np.errstate(over="ignore"):  # at the end of all numbers, the last end is infinite
+    with np.errstate(over="ignore"):  # near the largest float, the last end is infinite
         ends = np.append(thresholds[is_inside][kept], high * unit)
     return _Axis(inputs.feature_name(model, feature) + limits.unit_text(unit), unit, edges, ends)
 
 
 def _apart(values: np.ndarray, least: float) -> list[int]:
-    """The places of increasing values of which none is closer than so much to the one before."""
+    """The indices of increasing values that are at least so far apart."""
     kept, at = [], 0
     while at < len(values):
         kept.append(at)
@@ -169,8 +177,9 @@ def _response(
 ) -> np.ndarray:
     """The class number of each cell, (cells along x1, cells along x0).
 
-    A cell's upper end stands for all of it: a threshold belongs to its left. Sums of votes are
-    exact in any order, so these are the model's own predictions; of equal scores the first wins.
+    Each cell is evaluated at its upper end, as a threshold belongs to the left. Sums of votes are
+    exact in any order, so these are the model's own predictions. If scores are equal, the first
+    class is taken.
     """
     best = _scores(model.members[0], pair, ends, row)
     if model.is_binary:
@@ -202,10 +211,10 @@ def _scores(
 def _draw_cells(
     ax: Axes, xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray, n_classes: int
 ) -> None:
-    """Tinted cells, and a line where two classes meet.
+    """Tinted cells, and lines between cells of different classes.
 
-    Cells have edges of their own colour, as programs that show vector graphics leave gaps between
-    areas, which would look like boundaries.
+    Each cell has an edge in its own colour: without, programs that show vector graphics leave gaps
+    between areas, which look like boundaries.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import BoundaryNorm, ListedColormap
@@ -233,7 +242,7 @@ def _draw_cells(
 
 
 def _boundaries(xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """The sides that two cells of different classes share, (n_sides, 2 ends, 2 coordinates)."""
+    """The sides between two cells of different classes, (n_sides, 2 ends, 2 coordinates)."""
     i, j = np.nonzero(response[:, 1:] != response[:, :-1])
     upright = [[xx0[j + 1], xx1[i]], [xx0[j + 1], xx1[i + 1]]]
     i, j = np.nonzero(response[1:] != response[:-1])
@@ -242,7 +251,7 @@ def _boundaries(xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray) -> np.nd
 
 
 def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None) -> None:
-    """The samples that have both features, a shape for each class."""
+    """The samples with finite values of both features, with a shape for each class."""
     is_shown = np.isfinite(points[0]) & np.isfinite(points[1])
     area = style.point_area(int(is_shown.sum()))
     for number in [None] if numbers is None else np.unique(numbers).tolist():
@@ -258,7 +267,7 @@ def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None)
             zorder=3,
         )
     if hidden := int((~is_shown).sum()):
-        text = f"{hidden} sample{'s' * (hidden > 1)} without a finite value here not shown"
+        text = f"{hidden} sample{'s' * (hidden > 1)} without finite values not shown"
         style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
 
 
@@ -291,5 +300,5 @@ def _colour(number: int) -> str:
 
 
 def _tint(number: int) -> tuple[float, float, float]:
-    """The colour of a class's area; neighbouring classes differ in lightness as well."""
+    """The colour of a class's area; classes differ in lightness as well."""
     return style.tint(_colour(number), _LIGHTNESS[number % len(_LIGHTNESS)])

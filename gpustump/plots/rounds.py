@@ -1,4 +1,4 @@
-"""The rounds of boosting: errors, what bounds them, and the edges that they come from."""
+"""The rounds of boosting: errors, their bounds, and the edges of the stumps."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.boosting.votes import Round
 from gpustump.data.labels import class_numbers
 from gpustump.learners.hypothesis import predicted_signs
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, Member, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.theory.bounds import edge_bounds, training_bounds
+from gpustump.theory import edge_bounds, training_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Curve:
-    """An error by round: how it is called and drawn."""
+    """The error after each round, with its name and its look."""
 
     name: str
     values: np.ndarray
@@ -33,14 +33,14 @@ class _Curve:
 
 @dataclass(frozen=True)
 class _Coded:
-    """A feature of samples as the places of its values among the thresholds of a model.
+    """A feature's values as numbers of steps between a model's thresholds.
 
     Attributes
     ----------
     ends : ndarray (k + 1,) of float64
-        A value for each step, its upper end, and NaN for missing ones.
+        The upper end of each step, and NaN for missing values.
     steps : ndarray (n_samples,) of the narrowest unsigned integers that hold k
-        Which of them stands for each sample.
+        The step of each sample.
     """
 
     ends: np.ndarray
@@ -53,7 +53,7 @@ _BOUND = {"color": style.BLACK, "linestyle": style.DASHES[2], "linewidth": 1.4}
 _BY_EDGES = {"color": style.GREY, "linestyle": style.DASHES[3], "linewidth": 0.9}
 
 _MARKERS = {"training": "o", "held-out": "s", "bound": "^", "by edges": "v"}
-"""Of curves with few rounds; a line of one point would not be seen."""
+"""Markers of curves with few rounds: a line through one point cannot be seen."""
 
 
 def error_curve(
@@ -65,30 +65,30 @@ def error_curve(
     label: Label | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the errors by round, beside the bound on the training error, and the edges below.
+    """Draw the errors by round with the bound on the training error, and the edges below.
 
     Parameters
     ----------
     classifier : AdaBoostClassifier
         Fitted; its `rounds_` are drawn.
     X : array or frame (n_samples, n_features), optional
-        Samples held out, for the error on them by round. Without them, those that early stopping
-        held out, if it did.
+        Held-out samples, for the error on them by round. By default, the errors on the samples that
+        early stopping held out, if there are any.
     y : array (n_samples,), optional
         Their labels.
     sample_weight : array (n_samples,), optional
-        What they count.
+        Their weights.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose member's rounds are meant; errors are then its
-        own, of the class against the rest. If it is left out, the error of the whole model on X is
-        drawn alone: no edges and no bound, as those are the members' own.
+        With more than two classes, the class whose rounds and errors against the rest are drawn. If
+        it is not given, only the error of the whole model on X is drawn: edges and bounds belong to
+        one class against the rest.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip of edges takes a part of it.
 
     Returns
     -------
     matplotlib Axes
-        Those of the errors; the strip's are the figure's newest.
+        Those of the errors. The figure's last Axes are those of the strip.
 
     Raises
     ------
@@ -100,23 +100,30 @@ def error_curve(
     Notes
     -----
     The figure of COS 511, lecture 11, and of Schapire, Freund, Bartlett and Lee (1998), section 1:
-    does the held-out error still fall when the training error no longer does? Each curve is marked
-    where it first has its least value. The least held-out error was picked on the samples that it
-    is the error of, so it is optimistic: choose rounds on some samples, and judge on others.
+    does the held-out error still fall when the training error no longer does? A mark on each curve
+    shows its first minimum. The minimum of the held-out error is an optimistic estimate, as it is
+    chosen on the same samples: choose the number of rounds on some samples, and test on others.
 
-    The bound is the product of the rounds' normalisers, `Round.training_bound`; with AdaBoost's own
-    votes, exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker one by the edges g alone [Freund and
-    Schapire 1997, theorem 6]. The scale of y is that of the errors; a bound may come in from above.
+    The bound is the product of the rounds' normalisers, `Round.training_bound`. With AdaBoost's own
+    votes, exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker bound from the edges g only [Freund and
+    Schapire 1997, theorem 6]. The y axis fits the errors; a bound may start above it.
     """
     model = model_of(classifier)
     if not hasattr(classifier, "rounds_"):
         raise TypeError(
-            f"classifier must be a fitted AdaBoostClassifier, whose rounds_ are drawn; got "
+            f"classifier must be a fitted AdaBoostClassifier, which has rounds_ to draw; got "
             f"{type(classifier).__name__}."
         )
     is_of_all = label is None and X is not None and not model.is_binary
     number = None if is_of_all else model.member_index(label)
-    held_out = _held_out(classifier, model, number, X, y, sample_weight)
+    if (X is None) != (y is None):
+        raise ValueError("X and y must be given together: the held-out samples and their labels.")
+    if X is None:
+        inputs.check_no_weights(sample_weight)
+        held_out = np.asarray(classifier.held_out_errors_[number])
+    else:
+        table = inputs.table_of(classifier, X)
+        held_out = held_out_errors(model, number, table, y, sample_weight)
     rounds = () if number is None else classifier.rounds_[number]
     has_curves = held_out.size > 0 if number is None else len(rounds) > 0
     ax = style.tidy_axes(ax, 6.0, 4.6 if has_curves else 1.6)
@@ -156,7 +163,7 @@ def _draw_member(ax: Axes, rounds: Sequence[Round], held_out: np.ndarray) -> Non
 
 
 def draw_model(ax: Axes, member: Member) -> None:
-    """What a model alone tells of its rounds: each stump's error, and the bound on training's."""
+    """Each stump's weighted error, and the bound on the training error, from a model alone."""
     if not len(member):
         style.leave_empty(ax, "no stump is better than chance")
         return
@@ -173,7 +180,7 @@ def draw_model(ax: Axes, member: Member) -> None:
         markersize=3,
         label="weighted error of the round's stump",
     )
-    if all(error < 1 for error in errors):  # of a model made by hand it may be 1
+    if all(error < 1 for error in errors):  # in a model made by hand one may be 1
         bounds = training_bounds(errors, member.votes)
         ax.plot(
             numbers,
@@ -190,29 +197,38 @@ def draw_model(ax: Axes, member: Member) -> None:
 def held_out_errors(
     model: StumpEnsemble, number: int | None, X: Array, y: Any, sample_weight: Any = None
 ) -> np.ndarray:
-    """The error on samples after 1, 2, ... rounds, (n_rounds,) of float64.
+    """The weighted error on samples after 1, 2, ... rounds.
 
-    Of a member, or of the whole model if `number` is None. X is an array, not a frame.
+    Parameters
+    ----------
+    model : StumpEnsemble
+    number : int or None
+        The member whose error it is, of its class against the rest; None for the whole model.
+    X : array (n_samples, n_features)
+    y : array (n_samples,)
+    sample_weight : array (n_samples,), optional
+
+    Returns
+    -------
+    ndarray (n_rounds,) of float64
     """
     members = model.members if number is None else (model.members[number],)
     true = class_numbers(model.classes, y, X)
     if number is not None:
         true = (true == (1 if model.is_binary else number)).astype(np.int64)
-    units = inputs.units_of(sample_weight, X)
-    mass, is_weighted = int(units.sum()), bool((units != 1).any())
-    errors = []
-    for scores in _staged_scores(members, X):
-        wrong = (scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)) != true
-        lost = units.sum(where=wrong) if is_weighted else np.count_nonzero(wrong)
-        errors.append(int(lost) / mass)
-    return np.asarray(errors)
+    weights = inputs.weights_of(sample_weight, X)
+    predictions = (
+        scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)
+        for scores in _staged_scores(members, X)
+    )
+    return np.asarray([weights.share(predicted != true) for predicted in predictions])
 
 
 def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
-    """Scores after 1, 2, ... rounds, (n_members, n_samples), in an array that is used again.
+    """Scores after 1, 2, ... rounds, (n_members, n_samples); every item is the same array.
 
-    They are added up stump by stump, as `StumpEnsemble.staged_decision_function` does it, so they
-    are the same to the last bit; but each column is compared with thresholds once only.
+    They are added up stump by stump as in `StumpEnsemble.staged_decision_function`, so they are the
+    same to the last bit. But each column is compared with the thresholds only once.
     """
     columns = _coded_columns(members, X)
     scores = np.zeros((len(members), X.shape[0]))
@@ -232,7 +248,7 @@ def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
 
 
 def _coded_columns(members: Sequence[Member], X: Array) -> dict[int, _Coded]:
-    """Each feature in use, by the thresholds of all members, one column after the other."""
+    """Each feature in use as steps between the thresholds of all members."""
     found = dict[int, list[np.ndarray]]()
     for member in members:
         for table in member.tables[1]:
@@ -249,45 +265,34 @@ def _coded(X: Array, feature: int, thresholds: np.ndarray) -> _Coded:
     return _Coded(np.append(ends, np.nan), steps.astype(np.min_scalar_type(len(ends))))
 
 
-def _held_out(
-    classifier: Any, model: StumpEnsemble, number: int | None, X: Any, y: Any, sample_weight: Any
-) -> np.ndarray:
-    if (X is None) != (y is None):
-        raise ValueError("X and y must be given together: the held-out samples and their labels.")
-    if X is None:
-        inputs.units_beside(sample_weight, None)
-        return np.asarray(classifier.held_out_errors_[number])
-    return held_out_errors(model, number, inputs.table_of(classifier, X), y, sample_weight)
-
-
 def _draw_errors(axes: Sequence[Axes], curves: Sequence[_Curve]) -> None:
-    """Curves of errors with their least points, which all axes show."""
+    """Curves of errors with marks at their minima, and lines at the minima on all axes."""
     ax = axes[0]
     for curve, size in zip(curves, (9, 6), strict=False):  # one mark does not hide the other
         at = int(np.argmin(curve.values))
-        least, last = float(curve.values[at]), float(curve.values[-1])
+        lowest, last = float(curve.values[at]), float(curve.values[-1])
         _draw_by_round(
             ax,
             curve.values,
             curve.name,
-            label=f"{curve.name} error: {last:.3g} at the end, least {least:.3g} in round {at + 1}",
+            label=f"{curve.name} error: last {last:.3g}, lowest {lowest:.3g} in round {at + 1}",
             **curve.look,
         )
         look: Any = {"color": curve.look["color"], "mec": ax.get_facecolor(), "clip_on": False}
-        ax.plot([at + 1], [least], _MARKERS[curve.name], ms=size, zorder=6, **look)
+        ax.plot([at + 1], [lowest], _MARKERS[curve.name], ms=size, zorder=6, **look)
         for one in axes:
             look = {"color": curve.look["color"], "linestyle": curve.look["linestyle"]}
             one.axvline(at + 1, linewidth=0.7, **look)
 
 
 def _draw_bounds(ax: Axes, rounds: Sequence[Round]) -> np.ndarray:
-    """The bound on the training error by round, and the weaker one where it holds."""
+    """The bound on the training error by round, and the weaker bound if it holds."""
     bounds = np.asarray([one.training_bound for one in rounds])
-    text = r"product of the normalisers, $\prod Z_t$: bounds the training error"
+    text = r"product of the normalisers, $\prod Z_t$: a bound on the training error"
     _draw_by_round(ax, bounds, "bound", label=text, **style.seen(_BOUND))
     weaker = edge_bounds([one.error for one in rounds])
     if (bounds <= weaker * (1 + 1e-9)).all():  # not so with every learning rate
-        text = r"by the edges alone, $\exp(-2 \sum g_t^2)$: weaker"
+        text = r"from the edges only, $\exp(-2 \sum g_t^2)$: a weaker bound"
         _draw_by_round(ax, weaker, "by edges", label=text, **_BY_EDGES)
     return bounds
 
@@ -298,7 +303,7 @@ def _draw_by_round(ax: Axes, values: np.ndarray, kind: str, **look: Any) -> None
 
 
 def _set_top(ax: Axes, curves: Sequence[_Curve], bound: float = 0.0) -> None:
-    """The scale of errors; a bound is in view at its least at any rate."""
+    """Set the y axis for the errors, with the lowest value of the bound in view."""
     highest = max(float(curve.values.max()) for curve in curves)
     top = max(2.2 * highest, 1.1 * bound, 0.01)
     ax.set_ylim(0, top if top < 0.6 else 1.0)
@@ -318,5 +323,5 @@ def _draw_edges(strip: Axes, edges: Sequence[float]) -> None:
 
 
 def _marker(n_rounds: int) -> str:
-    """Few rounds are seen as points."""
+    """The marker of a curve: points if the rounds are few."""
     return "o" if n_rounds < style.LONG else ""

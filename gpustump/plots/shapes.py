@@ -1,7 +1,7 @@
-"""Shape functions: what each feature adds to the score, drawn step by step.
+"""Shape functions: what each feature adds to the score.
 
-All stumps on one feature add up to one step function, so the picture is the model itself and not an
-estimate of it, as partial dependence would be. Corners lie at the thresholds.
+All stumps on one feature add up to one step function, and the picture draws it exactly, with
+corners at the thresholds. Partial dependence, in contrast, is an estimate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
 from gpustump.data.parameters import check_count
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
@@ -25,24 +24,32 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 _BARS = 20
-"""A feature of so many values or fewer has a bar for each in the strip below."""
+"""A feature with at most so many distinct values has a bar for each in the strip below."""
 
 _BINS = 40
 _MISSING = "missing text"
 _COLUMNS = 3
 _STRIP = 0.2
-"""The share of a panel's height that the strip below takes."""
+"""The height of the strip below, as a share of the panel's."""
 
 _AT_EDGE = (1.015, 1.055)
-"""Where the vote for missing values stands, right of the axes, in their width."""
+"""The place of the vote for missing values, right of the axes, in shares of their width."""
 
 
 @dataclass(frozen=True)
 class _Data:
-    """A feature's values in a table: what is below the function, and how it is read.
+    """A feature's values in a table, for the strip below the function.
 
-    `values` and `shares` of the weight are those of the samples that are present; `missing` is the
-    share of the others.
+    Attributes
+    ----------
+    values : ndarray (n_present,) of float64
+        Of the samples of positive weight that have a value.
+    shares : ndarray (n_present,) of float64
+        Their shares of the total weight.
+    missing : float
+        The share of the samples without a value.
+    is_boolean : bool
+        Whether the table holds booleans.
     """
 
     values: np.ndarray
@@ -53,7 +60,7 @@ class _Data:
 
 @dataclass(frozen=True)
 class _Panel:
-    """What is drawn of a feature, in the unit that it is drawn in."""
+    """One feature's step function and data, in the unit that they are drawn in."""
 
     name: str
     table: StepTable
@@ -61,7 +68,7 @@ class _Panel:
 
     @property
     def shows_missing(self) -> bool:
-        """Without data nobody knows whether values are missing; then the vote on them counts."""
+        """Whether the vote for missing values is drawn: with data only if values are missing."""
         return (self.table.missing if self.data is None else self.data.missing) != 0.0
 
 
@@ -82,10 +89,10 @@ def shape_function(
     feature : int or str
         Its index, or its name if the model has names.
     X : array (n_samples, n_features), optional
-        Samples, whose distribution is drawn in a strip below, with the same x axis; of any array
-        library, and a frame if the model is an estimator.
+        Samples, whose values are drawn as a histogram in a strip below; an array of any library, or
+        a frame if the model is an estimator.
     sample_weight : array (n_samples,), optional
-        What the samples count in the strip.
+        The weights of the samples in the histogram.
     label : bool, int, float or str, optional
         With more than two classes, the class whose score is meant.
     ax : matplotlib Axes, optional
@@ -94,7 +101,7 @@ def shape_function(
     Returns
     -------
     matplotlib Axes
-        Those of the step function; with X, the strip's are the figure's newest.
+        Those of the step function. With X, the figure's last Axes are those of the strip.
 
     Raises
     ------
@@ -109,19 +116,18 @@ def shape_function(
     boosted stumps are [Friedman, Hastie and Tibshirani 2000]: here from
     `StumpEnsemble.shape_function`, in units of the score, half the log-odds.
 
-    The picture ends with the finite values of X, or a little outside the thresholds, and before
-    tails that would leave the bulk no room; steps beyond it are counted at its edge. The vote for
-    missing values stands to the right: without X wherever it is not 0, with X where a value is
-    missing. Values too large or too small for Matplotlib are drawn in units of a power of ten,
-    which is then named on the axis.
+    The x axis covers the finite values of X, or without X the thresholds. Long tails are cut off,
+    and a text at the edge counts the steps there. The vote for missing values is drawn to the
+    right: without X if it is not 0, with X if a value is missing. Values too large or too small for
+    Matplotlib are drawn in units of a power of ten, which the axis names.
     """
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)
     ensemble.member_index(label)  # refused before a table is read
-    X = None if X is None else inputs.table_of(model, X)
-    panel = _panel_of(ensemble, index, label, X, inputs.units_beside(sample_weight, X))
-    ax = style.tidy_axes(ax, height=3.6 if X is None else 4.2)
-    _draw_panel(ax, None if X is None else style.strip_below(ax, _STRIP), panel)
+    samples = inputs.samples_of(model, X, sample_weight)
+    panel = _panel_of(ensemble, index, label, samples)
+    ax = style.tidy_axes(ax, height=3.6 if samples is None else 4.2)
+    _draw_panel(ax, None if samples is None else style.strip_below(ax, _STRIP), panel)
     if panel.shows_missing:
         _keep_room(ax)
     _say_what(ax, inputs.score_name(ensemble, label))
@@ -139,18 +145,18 @@ def shape_functions(
     label: Label | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> np.ndarray:
-    """Draw the shape functions that matter most, side by side and to the same scale.
+    """Draw the shape functions of the most important features, with one scale for all.
 
     Parameters
     ----------
     model, X, sample_weight, label
         As for `shape_function`.
     features : int, str, or an iterable of these, optional
-        Which ones, in this order. By default those whose contributions to the score that is drawn
-        differ most over X, or without X those with the most votes; see
-        `StumpEnsemble.contribution_importances` and `StumpEnsemble.feature_importances`.
+        Which ones, in this order. By default those with the largest
+        `StumpEnsemble.contribution_importances` over X, or without X the largest
+        `StumpEnsemble.feature_importances`.
     n_features : int
-        How many, if `features` is not given; fewer if the score uses fewer.
+        How many, if `features` is not given; fewer if the model uses fewer.
     figure : matplotlib Figure or SubFigure, optional
         An empty one to draw on; a new figure by default.
 
@@ -168,8 +174,8 @@ def shape_functions(
 
     Notes
     -----
-    Sources and limits as for `shape_function`. The scale of y is shared, so that heights compare.
-    Where contributions are the same in all rows of X, those with the most votes are drawn.
+    Sources and limits as for `shape_function`. All panels have the same y axis. If contributions
+    are the same in all rows of X, the features with the most votes are drawn.
     """
     ensemble = model_of(model)
     number = ensemble.member_index(label)
@@ -179,26 +185,24 @@ def shape_functions(
     )
     if chosen == []:
         raise ValueError("features is empty; name one at least, or leave it out.")
-    X = None if X is None else inputs.table_of(model, X)
-    units = inputs.units_beside(sample_weight, X)
+    samples = inputs.samples_of(model, X, sample_weight)
     if chosen is None:
         one = inputs.alone(ensemble, number)
-        chosen = top(one, contributions_of(one, X, sample_weight), n_features)
-    return draw_panels(ensemble, chosen, label, X, units, figure)
+        chosen = top(one, contributions_of(one, samples), n_features)
+    return draw_panels(ensemble, chosen, label, samples, figure)
 
 
 def draw_panels(
     model: StumpEnsemble,
     features: list[int],
     label: Label | None,
-    X: Array | None,
-    units: np.ndarray | None,
+    samples: inputs.Samples | None,
     figure: Figure | SubFigure | None,
 ) -> np.ndarray:
-    """The shape functions of some features; of a feature that is not used, if there are none."""
+    """The shape functions of some features; of the first feature if the list is empty."""
     features = features or [0]
-    panels = [_panel_of(model, index, label, X, units) for index in features]
-    grid, strips = _grid(figure, len(panels), has_strip=X is not None)
+    panels = [_panel_of(model, index, label, samples) for index in features]
+    grid, strips = _grid(figure, len(panels), has_strip=samples is not None)
     has_missing = any(panel.shows_missing for panel in panels)
     for ax, strip, panel in zip(grid, strips, panels, strict=True):
         _draw_panel(ax, strip, panel)
@@ -207,40 +211,39 @@ def draw_panels(
     _share_scale(grid)
     for ax in grid:
         _turn_texts_inwards(ax)
-    line = "\n" if len(features) <= _COLUMNS else " "  # one row leaves the label little room
+    line = "\n" if len(features) <= _COLUMNS else " "  # one row has little height for the label
     text = f"contribution to{line}the score of {inputs.score_name(model, label)}"
     grid[0].figure.supylabel(text, fontsize="medium")
     style.make_current(grid[0])
     return grid
 
 
-def contributions_of(model: StumpEnsemble, X: Array | None, sample_weight: Any) -> np.ndarray:
-    """Shares of contributions over X; all 0 if there is no X, or every row has the same score."""
-    if X is None:
+def contributions_of(model: StumpEnsemble, samples: inputs.Samples | None) -> np.ndarray:
+    """Each feature's share of the contributions, (n_features,).
+
+    All are 0 if there are no samples, or if all samples have the same score.
+    """
+    if samples is None:
         return np.zeros(model.n_features)
-    return model.contribution_importances(X, sample_weight)
+    return model.contribution_importances(samples.X, samples.sample_weight)
 
 
 def top(model: StumpEnsemble, contributions: np.ndarray, limit: int) -> list[int]:
-    """The features of the largest shares of contributions, or of votes if those are all 0."""
+    """The features with the largest shares of contributions, or of votes if all those are 0."""
     return largest(contributions if contributions.any() else model.feature_importances(), limit)
 
 
 def largest(shares: np.ndarray, limit: int) -> list[int]:
-    """The features of the largest shares, the largest first; none without a share."""
+    """The features with the largest shares, in decreasing order; features without a share not."""
     order = np.argsort(-shares, kind="stable")[:limit]
     return [int(index) for index in order if shares[index] > 0]
 
 
 def _panel_of(
-    model: StumpEnsemble,
-    feature: int,
-    label: Label | None,
-    X: Array | None,
-    units: np.ndarray | None,
+    model: StumpEnsemble, feature: int, label: Label | None, samples: inputs.Samples | None
 ) -> _Panel:
     table = model.shape_function(feature, label=label)
-    data = None if X is None or units is None else _data_of(X, units, feature)
+    data = None if samples is None else _data_of(samples, feature)
     known = table.thresholds if data is None or not data.values.size else data.values
     unit = limits.unit(known)
     table = replace(table, thresholds=limits.in_unit(table.thresholds, unit))
@@ -249,16 +252,21 @@ def _panel_of(
     return _Panel(inputs.feature_name(model, feature) + limits.unit_text(unit), table, data)
 
 
-def _data_of(X: Array, units: np.ndarray, feature: int) -> _Data:
+def _data_of(samples: inputs.Samples, feature: int) -> _Data:
+    X, weights = samples.X, samples.weights
     values = inputs.column_of(X, feature)
-    is_there, mass = ~np.isnan(values) & (units > 0), int(units.sum())
-    lacking = int(units[np.isnan(values)].sum()) / mass
-    is_boolean = arrays.dtype_name(X) == "bool"
-    return _Data(values[is_there], units[is_there] / mass, lacking, is_boolean)
+    is_missing = np.isnan(values)
+    is_shown = ~is_missing & (weights.values > 0)
+    return _Data(
+        values[is_shown],
+        weights.values[is_shown] / weights.total,
+        weights.share(is_missing),
+        arrays.dtype_name(X) == "bool",
+    )
 
 
 def _draw_panel(ax: Axes, strip: Axes | None, panel: _Panel) -> None:
-    """A feature's steps, and its samples in the strip if there is one."""
+    """A feature's steps, and the histogram of its values if there is a strip."""
     bottom = ax if strip is None else strip
     style.few_ticks(bottom)
     _draw(ax, panel)
@@ -268,7 +276,7 @@ def _draw_panel(ax: Axes, strip: Axes | None, panel: _Panel) -> None:
 
 
 def _draw(ax: Axes, panel: _Panel) -> None:
-    """The zero line, the steps, the vote for missing values, and what is not in view."""
+    """The zero line, the steps, the vote for missing values, and counts of steps out of view."""
     table, data = panel.table, panel.data
     finite = table.thresholds[np.isfinite(table.thresholds)]
     if data is not None and _is_flag(data.values):
@@ -292,7 +300,7 @@ def _draw(ax: Axes, panel: _Panel) -> None:
 
 
 def corners(table: StepTable, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a step function between two values: two at each threshold."""
+    """The corners of a step function from `low` to `high`, two at each threshold."""
     inside = (table.thresholds > low) & (table.thresholds < high)
     first = int(np.searchsorted(table.thresholds, low, side="right"))
     values = table.values[first : first + int(inside.sum()) + 1]
@@ -301,10 +309,10 @@ def corners(table: StepTable, low: float, high: float) -> tuple[np.ndarray, np.n
 
 
 def _mark_missing(ax: Axes, vote: float, data: _Data | None) -> None:
-    """The vote for missing values behind the right edge; grey if nobody knows whether there are.
+    """The vote for missing values, right of the axes; grey if there are no samples.
 
-    None of it is in the layout, as it would make the axes as much lower as it stands out above or
-    below them; `_keep_room` makes room at the side.
+    It is not part of the layout: its text may be higher than the axes, and the layout would make
+    the axes smaller. `_keep_room` makes room at the side.
     """
     across = ax.get_yaxis_transform()
     paper = ax.get_facecolor()
@@ -331,18 +339,20 @@ def _mark_missing(ax: Axes, vote: float, data: _Data | None) -> None:
 
 
 def _say_what(ax: Axes, score: str) -> None:
-    """The label of y, in two lines where the axes are low."""
+    """The label of the y axis, in two lines if the axes are low."""
     text = f"contribution to the score of {score}"
     ax.set_ylabel(text)
     length = 0.5 * float(ax.yaxis.label.get_fontsize()) * len(text) / 72
-    if length > 1.15 * ax.bbox.height / ax.figure.dpi:  # the layout will make the axes higher
+    if (
+        length > 1.15 * ax.bbox.height / ax.figure.dpi
+    ):  # a margin, as the layout will make the axes higher
         ax.set_ylabel(text.replace(" to the", " to\nthe", 1))
 
 
 def _keep_room(ax: Axes) -> None:
-    """Let the layout leave as much room on the right as the text there takes, and no more above.
+    """Make the layout leave room for the text on the right, but not for its height.
 
-    What takes it is a line that cannot be seen, half as high as the axes.
+    An invisible line, half as high as the axes, takes the room.
     """
     from matplotlib.font_manager import FontProperties
     from matplotlib.lines import Line2D
@@ -356,7 +366,7 @@ def _keep_room(ax: Axes) -> None:
 
 
 def _turn_texts_inwards(ax: Axes) -> None:
-    """Texts beside a vote near an end of the scale reach from there to the middle."""
+    """Align texts near an end of the y axis so that they extend towards the middle."""
     low, high = ax.get_ylim()
     for text in ax.texts:
         if text.get_gid() == _MISSING:
@@ -371,7 +381,7 @@ def _turn_inwards(text: Text, height: float) -> None:
 
 
 def percent(share: float) -> str:
-    """A share as text; one that is not 0 is never written as if it were."""
+    """A share as text; only 0 is written as 0 %."""
     if 0 < share < 0.0005:
         return "< 0.1 %"
     return f"{100 * share:.{1 if 0 < share < 0.1 else 0}f} %"
@@ -380,7 +390,7 @@ def percent(share: float) -> str:
 def _count_hidden(
     ax: Axes, thresholds: np.ndarray, view: tuple[float, float], heights: np.ndarray
 ) -> None:
-    """How many steps lie beyond the edges: said above or below, where the function is not."""
+    """The number of steps beyond each edge, as text above or below the function."""
     left, right = int((thresholds <= view[0]).sum()), int((thresholds >= view[1]).sum())
     middle = (min(0.0, heights.min()) + max(0.0, heights.max())) / 2
     for count, end, x, ha, text in (
@@ -395,7 +405,7 @@ def _count_hidden(
 
 
 def _fill_strip(strip: Axes, data: _Data) -> None:
-    """The samples' distribution, below the function."""
+    """The histogram of the samples' values, below the function."""
     low, high = strip.get_xlim()
     in_view = (data.values >= low) & (data.values <= high)
     values, shares = data.values[in_view], data.shares[in_view]
@@ -423,7 +433,7 @@ def _is_flag(values: np.ndarray) -> bool:
 def _grid(
     figure: Figure | SubFigure | None, n_panels: int, *, has_strip: bool
 ) -> tuple[np.ndarray, list[Axes | None]]:
-    """So many axes, row by row, three in a row, and the strips below them."""
+    """Axes for the panels, three in a row, and the strips below them."""
     columns = 2 if n_panels == 4 else min(n_panels, _COLUMNS)
     rows = -(-n_panels // columns)
     if figure is None:
@@ -439,8 +449,8 @@ def _grid(
 def _grid_of_strips(
     figure: Figure | SubFigure, n_panels: int, columns: int, rows: int
 ) -> tuple[np.ndarray, list[Axes | None]]:
-    """The panels of a row share a grid, so that their axes and their strips are level."""
-    gap = None if figure.get_layout_engine() else 0.35  # no layout makes room for names
+    """Panels with strips; those of a row share a grid, so that their edges are aligned."""
+    gap = None if figure.get_layout_engine() else 0.35  # without a layout, room for the names
     outer = figure.add_gridspec(rows, 1, hspace=gap)
     look: Any = {"height_ratios": [1 - _STRIP, _STRIP], "hspace": 0.06}
     grid: list[Axes] = []
@@ -458,7 +468,7 @@ def _grid_of_strips(
 
 
 def _share_scale(grid: np.ndarray) -> None:
-    """One scale of y, that of the panel that needs most."""
+    """Set one scale of y for all panels, with room for the largest values."""
     bounds = [ax.dataLim.intervaly for ax in grid]
     low, high = min(0.0, *(b[0] for b in bounds)), max(0.0, *(b[1] for b in bounds))
     margin = 0.06 * (high - low) or 1.0

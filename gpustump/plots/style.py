@@ -1,9 +1,9 @@
-"""What all pictures look like, and where Matplotlib comes in.
+"""The common look of all pictures.
 
-Colours are Okabe and Ito's, and never the only difference: lines differ in their dashes, points in
-their shapes, and areas in lightness, so that a grey print says the same. Black is the caller's own
-colour of text, and sizes of text are relative to the caller's. Matplotlib is imported inside
-functions only, so that these files can be imported without it.
+Colours are those of Okabe and Ito. They are never the only difference: lines differ in their
+dashes, points in their shapes and areas in lightness, so a grey print shows the same. Black stands
+for the caller's own text colour, and text sizes are relative to the caller's. Matplotlib is
+imported inside functions only, so these files can be imported without it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#767676"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK)
-"""Okabe and Ito's palette (2008); GREY is for what stands back."""
+"""Okabe and Ito's palette (2008). GREY is for reference lines and notes."""
 
 MARKERS = "osD^vP*X"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
 
 LONG = 50
-"""From so many rounds on, their axis is logarithmic."""
+"""With so many rounds or more, their axis is logarithmic."""
 
 NAME = 30
-"""Names of more characters lose their middle."""
+"""The middle of a name with more characters is cut out."""
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches, pyplot's, so that `plt.show()` and notebooks know of it.
+    """A new pyplot figure, in inches, so that `plt.show()` and notebooks show it.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def tidy_axes(ax: Axes | None, width: float = 5.6, height: float = 3.8) -> Axes:
-    """The axes to draw on, new ones if there are none, without what holds no information.
+    """The axes to draw on, new ones for None, without the lines above and on the right.
 
     Raises
     ------
@@ -74,25 +74,25 @@ def _has_two_dimensions(ax: object) -> bool:
 
 
 def make_current(ax: Axes) -> Axes:
-    """Let `plt.title()` and the like mean these axes, and not a strip below them."""
+    """Make `plt.title()` and similar functions apply to these axes, not to a strip below them."""
     ax.figure.sca(ax)
     return ax
 
 
 def ink() -> str:
-    """The caller's colour of text, which can be seen on the caller's background."""
+    """The caller's text colour, which is readable on the caller's background."""
     from matplotlib import rcParams
 
     return str(rcParams["text.color"])
 
 
 def seen(look: Any) -> dict[str, Any]:
-    """How a line looks; in ink, if it is black here."""
+    """A line's look, with the text colour in place of black."""
     return {**look, "color": ink()} if look["color"] == BLACK else dict(look)
 
 
 def strip_below(ax: Axes, share: float) -> Axes:
-    """Low axes under others, with the same x; they take a share of the others' height."""
+    """New axes below others, with the same x axis; they take a share of the others' height."""
     figure, spec = ax.figure, ax.get_subplotspec()
     ratios = [1 - share, share]
     if spec is not None:
@@ -108,14 +108,14 @@ def strip_below(ax: Axes, share: float) -> Axes:
 
 
 def under(ax: Axes, strip: Axes) -> Axes:
-    """The strip, which now has the x axis of both."""
+    """The strip, after removing the labels of the x axis above it."""
     ax.tick_params(labelbottom=False)
     ax.xaxis.offsetText.set_visible(False)
     return strip
 
 
 def few_ticks(ax: Axes) -> None:
-    """So few ticks on the x axis, and such short ones, that they have room in a small panel."""
+    """Few and short tick labels on the x axis, so that they fit into a small panel."""
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
     formatter = ScalarFormatter(useMathText=True)
@@ -126,9 +126,9 @@ def few_ticks(ax: Axes) -> None:
 
 
 def words(text: object, limit: int = NAME) -> str:
-    """Text as a picture may show it: on one line, not too long, and not as mathematics.
+    """Text for a picture: on one line, not too long, and without mathematics.
 
-    No font has control characters; they are escaped.
+    Control characters, which no font has, are escaped.
     """
     line = printable(" ".join(str(text).split())) or "(no name)"
     if len(line) > limit:
@@ -137,35 +137,35 @@ def words(text: object, limit: int = NAME) -> str:
 
 
 def leave_empty(ax: Axes, text: str) -> None:
-    """Nothing to draw, and why."""
+    """Show only a text: why there is nothing to draw."""
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     note(ax, text)
 
 
 def note(ax: Axes, text: str, *, x: float = 0.5, y: float = 0.5, **how: Any) -> None:
-    """A remark, in axes coordinates."""
+    """A text in axes coordinates."""
     look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
     look |= {"color": ink(), "alpha": 0.75}
     ax.text(x, y, text, transform=ax.transAxes, **look | how)
 
 
 def chance_line(ax: Axes) -> None:
-    """Where an error is no better than a coin's."""
+    """A line at an error of 1/2, that of random guessing."""
     ax.axhline(0.5, color=GREY, linewidth=0.8, zorder=1)
     look: dict[str, Any] = {"fontsize": "x-small", "color": GREY, "alpha": 1.0}
     note(ax, "chance", x=0.995, y=0.5, ha="right", va="bottom", **look)
 
 
 def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) -> None:
-    """A legend on top of the axes, where no data can lie under it."""
+    """A legend above the axes, where it hides no data."""
     look: dict[str, Any] = {"ncols": 4, "fontsize": "small", "title_fontsize": "small"}
     look |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, frameon=False, **look | how)
 
 
 def rounds_axis(ax: Axes, n_rounds: int) -> None:
-    """An axis from the first round to the last, logarithmic if they are many."""
+    """An x axis from the first round to the last, logarithmic if there are many."""
     from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
     ax.set_xlabel("round")
@@ -184,7 +184,7 @@ def rounds_axis(ax: Axes, n_rounds: int) -> None:
 
 
 def tint(colour: str, lightness: float) -> tuple[float, float, float]:
-    """A colour mixed with as much white as makes it print in a given grey, 1 for white."""
+    """A colour mixed with white to print in a given grey; `lightness` is 1 for white."""
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     grey = sum(share * part for share, part in zip((0.299, 0.587, 0.114), parts, strict=True))
     strength = min(1.0, (1 - lightness) / (1 - grey))
@@ -193,10 +193,10 @@ def tint(colour: str, lightness: float) -> tuple[float, float, float]:
 
 
 def corners(edges: np.ndarray, heights: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a line of k steps: from k + 1 edges and k heights, 2 * k points."""
+    """The 2 * k corners of a line of k steps, from k + 1 edges and k heights."""
     return np.repeat(edges, 2)[1:-1], np.repeat(heights, 2)
 
 
 def point_area(n_samples: int) -> float:
-    """The area of a sample's mark, in square points, that keeps so many apart."""
+    """The area of a sample's mark in square points, smaller for more samples."""
     return float(np.clip(6000 / max(n_samples, 1), 4, 26))

@@ -1,13 +1,14 @@
-"""Interval functions: the class that decision stumps learn weakly, as a source of samples.
+"""Interval functions, which decision stumps learn weakly, and samples of them.
 
 A function that is +1 on an interval of one feature and -1 elsewhere (or the reverse) cuts the
-samples into three regions. No stump gets all three right, but some stump gets the two heavier ones
-right, so under any distribution the best stump has an error of at most 1/3: stumps are a weak
-learner of these functions, with an edge of 1/6, and boosting them learns the functions exactly
-[Shalev-Shwartz and Ben-David 2014, Understanding Machine Learning, example 10.1].
+samples into three regions. No stump is right on all three, but some stump is right on the two of
+larger weight. So under any probability distribution over the samples the best stump has an error of
+at most 1/3: stumps are weak learners of these functions, with an edge of 1/6, and boosting learns
+the functions exactly [Shalev-Shwartz and Ben-David 2014, Understanding Machine Learning, example
+10.1].
 
-Here are such functions, samples of them, and distributions that try that edge: also the one that
-no stump can exceed, a third of the weight on each region.
+This file makes such functions, samples of them, and distributions over the samples. With a third of
+the weight on each region, no stump has an edge above 1/6.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 from gpustump.data.parameters import check_count, check_real
 from gpustump.data.tables import check_table
 
@@ -27,8 +28,8 @@ KINDS = ("equal", "spread", "peaked", "thirds")
 """The kinds of distributions that `random_distribution` draws."""
 
 _CONCENTRATIONS = {"spread": 1.0, "peaked": 0.05}
-"""Of Dirichlet distributions: at 1 all distributions are equally likely, at 0.05 a few samples hold
-nearly all of the weight."""
+"""Parameters of Dirichlet distributions. With 1 all distributions are equally likely; with 0.05 a
+few samples have nearly all of the weight."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class IntervalFunction:
     low, high : float
     polarity : int
         +1 or -1, the label inside.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the feature is not a count, low is above high, or polarity is neither +1 nor -1.
     """
 
     feature: int
@@ -62,7 +68,7 @@ class IntervalFunction:
         Parameters
         ----------
         X : array (n_samples, n_features)
-            Of any array library; anything else is taken as NumPy takes it.
+            Of any array library, or anything that NumPy converts to an array.
 
         Returns
         -------
@@ -72,7 +78,7 @@ class IntervalFunction:
         Raises
         ------
         ValueError, TypeError
-            If X is not a two-dimensional table of numbers that holds the feature.
+            If X is not a two-dimensional table of real numbers with this feature.
         """
         regions = self.regions(X)
         with arrays.computing_on(regions):
@@ -80,14 +86,14 @@ class IntervalFunction:
             return self.polarity * (2 * inside - 1)
 
     def regions(self, X: Array) -> Array:
-        """Where each row of X lies: 0 below the interval, 1 inside, 2 above it or missing.
+        """The region of each row of X: 0 below the interval, 1 inside, 2 above it or missing.
 
         Parameters, result and errors are those of `labels`.
         """
         X = check_table(X, min_features=self.feature + 1)
         xp = arrays.namespace_of(X)
         with arrays.computing_on(X):
-            # In float64, which holds every value and both bounds exactly, whatever X's dtype.
+            # float64 holds the values of every dtype, and both bounds, exactly.
             values = xp.astype(X[:, self.feature], xp.float64)
             not_below, inside_or_below = values >= self.low, values <= self.high
             above = xp.astype(~inside_or_below, xp.int64)
@@ -107,9 +113,9 @@ def make_intervals(
     ----------
     n_samples, n_features : int
     random_state : int, Generator or None
-        As `numpy.random.default_rng` takes it; the same number gives the same samples.
+        As for `numpy.random.default_rng`; the same number gives the same samples.
     noise : float
-        In [0, 1]: the probability with which each label is flipped.
+        In [0, 1]: the probability that a label is flipped.
 
     Returns
     -------
@@ -118,8 +124,9 @@ def make_intervals(
     y : array (n_samples,) of int64
         -1 or +1.
     function : IntervalFunction
-        What labelled them. Its ends are values of X, with at least one sample inside, one above if
-        there are two, and one below if there are three (and if no two values are equal).
+        The function that labels them, before noise. Its ends are values of X. At least one sample
+        is inside, one above if there are two samples, and one below if there are three (if no two
+        values are equal).
 
     Raises
     ------
@@ -151,7 +158,7 @@ def random_distribution(
     kind: str | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> np.ndarray:
-    """A distribution over samples of an interval function, to try a weak learner with.
+    """A random probability distribution over samples of an interval function.
 
     Parameters
     ----------
@@ -159,22 +166,22 @@ def random_distribution(
     X : array (n_samples, n_features)
         Of any array library.
     kind : str, optional
-        "equal" for all samples; "spread" or "peaked", a Dirichlet distribution's draw; "thirds",
-        an equal share for each region that has samples, spread inside it: no stump does better
-        there than an error of 1/3, if none of the three is empty and no value is missing. By
-        default any of the four.
+        "equal": the same probability for all samples. "spread" or "peaked": drawn from a Dirichlet
+        distribution. "thirds": the same total for each region that has samples, spread at random
+        inside it; if no region is empty and no value is missing, every stump has an error of at
+        least 1/3. By default one of the four at random.
     random_state : int, Generator or None
-        As `numpy.random.default_rng` takes it.
+        As for `numpy.random.default_rng`.
 
     Returns
     -------
     array (n_samples,) of float64
-        Not negative, with a sum of 1 but for rounding.
+        Not negative; the sum is 1 up to rounding.
 
     Raises
     ------
     ValueError, TypeError
-        If X is not a table that holds the function's feature, or kind is none of the four.
+        If X is not a table with the function's feature, or kind is none of the four.
     """
     rng = np.random.default_rng(random_state)
     regions = arrays.to_host(function.regions(X))
@@ -189,7 +196,7 @@ def random_distribution(
 
 
 def _random_interval(X: np.ndarray, rng: np.random.Generator) -> IntervalFunction:
-    """An interval from one sample's value to another's, every one as likely."""
+    """An interval from one sample's value to another's, each with the same probability."""
     n_samples, n_features = X.shape
     feature = int(rng.integers(n_features))
     values = np.sort(X[:, feature])

@@ -18,6 +18,7 @@ import pytest
 
 from gpustump import Device, DeviceError, devices
 from gpustump.arrays import devices as placement
+from gpustump.arrays import moving
 from gpustump.data import tables as validation
 from gpustump.engines.cuda import device
 
@@ -274,7 +275,7 @@ def test_what_speaks_for_memory_of_a_gpu_is_taken_by_cupy_without_a_copy(install
     there = OnGpu(way)
     assert validation.as_array(there, "X") == ("the same memory as", there)
     install(None)
-    with pytest.raises(DeviceError, match=r"X \(OnGpu\) lives on a GPU, and CuPy is needed .*pip"):
+    with pytest.raises(DeviceError, match=r"X \(OnGpu\) is on a GPU, and CuPy is needed .*pip"):
         validation.as_array(there, "X")
 
 

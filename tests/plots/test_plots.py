@@ -396,13 +396,13 @@ def test_the_error_curve_is_what_predictions_say_round_by_round(binary, cancer):
         ("training error", training),
         ("held-out error", held_out),
         ("product of the normalisers", theory.training_bounds([r.error for r in rounds])),
-        ("by the edges alone", theory.edge_bounds([r.error for r in rounds])),
+        ("from the edges only", theory.edge_bounds([r.error for r in rounds])),
     ):
         line = line_called(ax, start)
         assert_array_equal(line.get_xdata(), np.arange(1, 61))
         assert_allclose(line.get_ydata(), values, rtol=1e-9, atol=1e-12)
     assert legend(ax)[:2] == [
-        f"{name} error: {values[-1]:.3g} at the end, least {values.min():.3g} in round "
+        f"{name} error: last {values[-1]:.3g}, lowest {values.min():.3g} in round "
         f"{values.argmin() + 1}"
         for name, values in (("training", training), ("held-out", held_out))
     ]
@@ -433,7 +433,7 @@ def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
         table[::7, 0], table[::11, 1], table[::13, 2] = np.nan, np.inf, -np.inf
     weights = random.exponential(size=200)
     weights[::9] = 0
-    units, mass = inputs.units_of(weights, table), int(inputs.units_of(weights, table).sum())
+    units = inputs.weights_of(weights, table).values
     y = random.integers(0, 3, 200)
     model = StumpEnsemble(tuple(members), 3, classes=(0, 1, 2))
     for number in (0, 1, 2, None):
@@ -445,7 +445,7 @@ def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
                 wrong = scores.argmax(axis=1) != y
             else:
                 wrong = (scores[:, number] > 0) != (y == number)
-            assert error == int(units[wrong].sum()) / mass
+            assert error == int(units[wrong].sum()) / int(units.sum())
 
 
 def test_of_several_classes_the_whole_models_error_is_drawn_unless_one_is_named(three, wine):
@@ -632,7 +632,7 @@ def test_ten_classes_have_ten_areas_and_ten_marks():
 def test_samples_that_cannot_be_placed_are_counted():
     X = [[0.0, 0.0], [1.0, math.nan], [math.inf, 2.0], [1.0, 1.0]]
     ax = plots.decision_regions(EMPTY, [[*row, 0.0] for row in X], [-1, 1, 1, 1])
-    assert "2 samples without a finite value here not shown" in texts(ax)
+    assert "2 samples without finite values not shown" in texts(ax)
     assert cells(ax)[2].tolist() == [[0]]
 
 
@@ -700,7 +700,7 @@ def test_the_weighted_loss_is_drawn_with_its_least_point():
     stump = fit_stump(X[:, 1:], y, weights)
     assert drawn(ax, "least").tolist() == [[stump.threshold, stump.error]]
     assert legend(ax)[2] == (
-        f"least: {stump.error:.4g}, at b = {stump.threshold:.4g}, polarity {stump.polarity:+d}"
+        f"minimum: {stump.error:.4g}, at b = {stump.threshold:.4g}, polarity {stump.polarity:+d}"
     ).replace("-", "−")
 
 
@@ -1012,7 +1012,7 @@ X3, Y3 = [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], [-1, 1]
         (lambda: plots.margin_distribution(ONE, X3, Y3, rounds=[2]), "rounds must be at most 1"),
         (lambda: plots.margin_distribution(ONE, X3, Y3, rounds=[]), "rounds must be 1 to 5"),
         (lambda: plots.margin_distribution(ONE, X3, [0, 1]), "none of the model's classes"),
-        (lambda: plots.decision_regions(ONE, features=(1, 2)), "give X, to hold them"),
+        (lambda: plots.decision_regions(ONE, features=(1, 2)), "give X, for their medians"),
         (lambda: plots.decision_regions(ONE, features=(1, 1)), "two different ones"),
         (lambda: plots.decision_regions(ONE, features="age"), r"features must be two; got \['age"),
         (lambda: plots.decision_regions(ONE, at=[1.0]), "at must hold 3 numbers"),
@@ -1020,11 +1020,14 @@ X3, Y3 = [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], [-1, 1]
         (lambda: plots.decision_regions(ONE, X3, [5, 1]), "y holds 5 at index 0, which is none of"),
         (lambda: plots.stump_lines([]), "stumps must be 1 to 5; got 0"),
         (lambda: plots.stump_lines([3]), r"stumps\[0\] must be a Stump"),
-        (lambda: plots.stump_lines(Stump(2, 0.0, 1, 1, 0.1)), "asks about feature 2"),
+        (lambda: plots.stump_lines(Stump(2, 0.0, 1, 1, 0.1)), "is on feature 2"),
         (lambda: plots.stump_lines(STUMP, X3), "X and y must be given together"),
         (lambda: plots.stump_lines(STUMP, sample_weights=[1.0]), "without X"),
         (lambda: plots.stump_lines(STUMP, X3, Y3, sample_weights=[[1, 1]] * 2), "at most 1"),
-        (lambda: plots.stump_lines(STUMP, labels=["a", "b"]), "labels must be 1, one a stump"),
+        (
+            lambda: plots.stump_lines(STUMP, labels=["a", "b"]),
+            "labels must be 1, one for each stump",
+        ),
         (lambda: plots.weighted_loss(X3, Y3, 3), "feature must be below 3, the width of X"),
         (lambda: plots.weighted_loss(X3, [0, 1], 0), "y must hold the labels -1 and"),
         (lambda: plots.importances(ONE, n_features=0.5), "n_features must be a whole number"),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpustump import boost, fit_stump
-from gpustump.theory.bounds import edge_bounds
+from gpustump.theory import edge_bounds
 from gpustump.theory.weak_learnability import (
     KINDS,
     IntervalFunction,

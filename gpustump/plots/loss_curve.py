@@ -1,4 +1,4 @@
-"""The choice of one stump: the weighted loss over all thresholds of a feature."""
+"""The loss curve of a stump: its weighted error over all thresholds of a feature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def weighted_loss(
     y : array (n_samples,)
         Labels -1 and +1, both present.
     feature : int
-        Which column of X the stump asks about.
+        The stump's column of X, from 0.
     sample_weight : array (n_samples,), optional
         As for `fit_stump`.
     ax : matplotlib Axes, optional
@@ -47,10 +47,10 @@ def weighted_loss(
     Notes
     -----
     F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
-    `gpustump.losses.weighted_losses`: exact, with its steps at the values of the samples. The mark
-    is the stump that training chooses on this feature; at the edge, it is a constant one. Values
-    too large or too small for Matplotlib are drawn in units of a power of ten, which is then named
-    on the axis.
+    `gpustump.losses.weighted_losses`. It is exact, with steps at the values of the samples. The
+    mark is the stump that training chooses on this feature; if all values are on one side of it,
+    the mark is at the edge. Values too large or too small for Matplotlib are drawn in units of a
+    power of ten, which the axis names.
     """
     X = check_table(X)
     index = check_count(feature, "feature", least=0)
@@ -71,7 +71,7 @@ def weighted_loss(
             color=colour,
             linestyle=dashes,
             linewidth=1.6,
-            label=f"polarity {polarity}: says {polarity} where x ≤ b",
+            label=f"polarity {polarity}: predicts {polarity} where x ≤ b",
         )
     ax.set(xlim=(low, high), ylim=(0, 1), ylabel="weighted error")
     ax.set_xlabel(f"threshold b on feature {index}{limits.unit_text(unit)}")
@@ -83,16 +83,16 @@ def weighted_loss(
 def _corners(
     values: np.ndarray, errors: np.ndarray, low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The loss has a step at each value, the last of which is not below the threshold any more."""
+    """The corners of the loss curve, which has a step at each value."""
     edges = np.concatenate([[low], np.clip(values, low, high), [high]])
     return style.corners(edges, errors)
 
 
 def _mark_least(ax: Axes, found: Losses, unit: float, view: tuple[float, float]) -> None:
-    """A point at the choice; the legend says what it is."""
+    """A point at the minimum, with an entry in the legend."""
     threshold, polarity, error = found.least()
     where = f"at b = {threshold:.4g}" if np.isfinite(threshold) else "constant"
-    text = f"least: {error:.4g}, {where}, polarity {polarity:+d}".replace("-", "−")
+    text = f"minimum: {error:.4g}, {where}, polarity {polarity:+d}".replace("-", "−")
     at = float(np.clip(limits.in_unit(np.asarray(threshold), unit), *view))
     look: Any = {"color": style.ink(), "linestyle": "", "clip_on": False, "zorder": 5}
     ax.plot([at], [error], marker="o", label=text, gid="least", **look)

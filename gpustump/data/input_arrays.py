@@ -1,4 +1,4 @@
-"""What the caller gave, as an array: anything that is not one yet goes through NumPy."""
+"""What the caller gave, as an array: arrays of any library, and anything that NumPy can convert."""
 
 from __future__ import annotations
 
@@ -13,10 +13,28 @@ from gpustump.arrays.moving import as_cupy_array, is_on_cuda_device, moved_to_de
 
 
 def check_vector(values: Any, name: str, X: Array) -> Array:
-    """One real number per row of X, in X's library and on its device.
+    """One real number for each row of X, in X's library and on its device.
 
-    Host data of another library (a list, a NumPy array beside a CPU tensor) is brought over;
-    between devices nothing is moved unasked.
+    Host data of another library (a list, a NumPy array beside a CPU tensor) is converted. Data on
+    another device is refused, not moved.
+
+    Parameters
+    ----------
+    values : array (n_samples,), or anything that `as_array` takes
+    name : str
+        What the argument is called in messages.
+    X : array (n_samples, ...)
+
+    Returns
+    -------
+    array (n_samples,)
+
+    Raises
+    ------
+    TypeError
+        If the values are not real numbers.
+    ValueError
+        If they are not one-dimensional, or have another length or device than X.
     """
     given_as_array = arrays.is_array(values)
     values = as_array(values, name)
@@ -39,7 +57,7 @@ def check_vector(values: Any, name: str, X: Array) -> Array:
 
 
 def check_same_device(values: Array, name: str, X: Array) -> None:
-    """Refuse an array that lives on another device than X."""
+    """Refuse an array that is on another device than X."""
     here, there = arrays.device_name(X), arrays.device_name(values)
     if here != there:
         raise ValueError(
@@ -49,18 +67,22 @@ def check_same_device(values: Array, name: str, X: Array) -> None:
 
 
 def as_array(values: Any, name: str) -> Array:
-    """An array as it is, without gradients or a foreign byte order; anything else through NumPy.
+    """An array of any library, without gradients or foreign byte order; other objects by NumPy.
+
+    Objects that offer memory of a GPU, but belong to no array library, are read with CuPy.
 
     Raises
     ------
     TypeError
-        For NumPy's masked arrays, whose hidden values would be taken for values.
+        For NumPy's masked arrays: the values under the mask would count as values.
+    ValueError
+        If NumPy cannot convert the object.
     DeviceError
-        For what lives on a GPU and belongs to no array library, if CuPy cannot take it.
+        If an object is on a GPU and CuPy does not work here.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} is a masked array, and masks are not read here; pass {name}.filled(numpy.nan) "
+            f"{name} is a masked array, and masks are not supported; pass {name}.filled(numpy.nan) "
             "to make the masked values missing."
         )
     if arrays.is_array(values):
@@ -76,14 +98,14 @@ def as_array(values: Any, name: str) -> Array:
     return _as_numbers(found) if found.dtype == object and found.ndim else found
 
 
-def stands_for_nothing(value: Any) -> bool:
-    """None, NaN, or the missing value of pandas, which does not even compare with itself."""
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or one of pandas' missing values."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def _as_numbers(objects: np.ndarray) -> np.ndarray:
-    """Objects as float64 if they are numbers or stand for nothing; otherwise as they are."""
+    """Objects as float64 if each is a number or missing; otherwise unchanged."""
     with contextlib.suppress(TypeError, ValueError):
-        missing = np.vectorize(stands_for_nothing, otypes=[bool])(objects)
+        missing = np.vectorize(is_missing, otypes=[bool])(objects)
         return np.where(missing, np.nan, objects).astype(np.float64)
     return objects

@@ -1,0 +1,103 @@
+"""Growth functions: in how many ways weak hypotheses can label samples.
+
+They are those of stumps and intervals on tables without missing values. A hypothesis has a sign for
+missing values as well, which at most doubles the number of its labellings: count each feature with
+missing values twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from gpustump.data.parameters import check_count, check_learner
+
+
+def stump_growth(n_samples: int, n_features: int) -> int:
+    """An upper bound on the growth function of decision stumps.
+
+    The growth function is the largest number of ways in which they can label so many samples.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one of them is not a whole number of at least 1.
+
+    Notes
+    -----
+    Each feature can be cut at m - 1 places between m samples, with two polarities, and there are
+    two constants: 2 * (n_features * (m - 1) + 1) labellings, and never more than 2**m. This number
+    is reached if 2 * n_features <= m. With more features some labellings coincide: the growth
+    function is 2 plus the sum of min(2 * n_features, C(m, k)) over 0 < k < m [Leboeuf, LeBlanc and
+    Marchand 2020].
+
+    Examples
+    --------
+    >>> stump_growth(4, 1), stump_growth(4, 2), stump_growth(4, 100)
+    (8, 14, 16)
+    """
+    m, n_features = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
+    return _capped(2 * (n_features * (m - 1) + 1), m)
+
+
+def interval_growth(n_samples: int, n_features: int) -> int:
+    """An upper bound on the growth function of intervals, stumps and constants.
+
+    An interval predicts its polarity on (low, high] of one feature, and the other sign elsewhere.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one of them is not a whole number of at least 1.
+
+    Notes
+    -----
+    Put the m samples on a circle, in the order of the feature. The samples labelled +1 then form an
+    arc. There are m arcs of each length from 1 to m - 1, and two constants, so one feature has
+    m * (m - 1) + 2 labellings. The arcs of length 1 and m - 1 are the same for every feature, the
+    others may all differ: 2 * m + n_features * m * (m - 3) + 2 from m = 3 on, and never more than
+    2**m.
+
+    Examples
+    --------
+    >>> interval_growth(3, 1), interval_growth(4, 1), interval_growth(5, 2), interval_growth(9, 2)
+    (8, 14, 32, 128)
+    """
+    m, n_features = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
+    return _capped(2 * m + n_features * m * max(m - 3, 0) + 2, m)
+
+
+def growth_of(weak_learner: str) -> Callable[[int, int], int]:
+    """The growth function of a weak learner, "stump" or "interval"."""
+    known = {"stump": stump_growth, "interval": interval_growth}
+    return known[check_learner(weak_learner)]
+
+
+def log_growth_of_votes(n_rounds: int, n_samples: int, n_features: int, weak_learner: str) -> float:
+    """The logarithm of the growth function of weighted votes over rounds; G of `vc_bound`."""
+    T, growth = check_count(n_rounds, "n_rounds"), growth_of(weak_learner)(n_samples, n_features)
+    every = n_samples * math.log(2)
+    if n_samples < T:
+        return every
+    return min(every, T * (1 + math.log(n_samples / T) + math.log(growth)))
+
+
+def _capped(count: int, n_samples: int) -> int:
+    """The smaller of a count and 2**n_samples, without computing a power that is far larger."""
+    return min(count, 2**n_samples) if n_samples < count.bit_length() else count
