@@ -7,15 +7,12 @@ the CPU. If a user asks for "cuda" and there is none that works, the error says 
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from gpustump.arrays.libraries import Array, device_name
 
 _CUPY_WANTED = "pip install 'gpustump[cuda13]' (or 'gpustump[cuda12]' for a CUDA 12 driver)"
 
@@ -170,21 +167,6 @@ def check_device(device: Any) -> str:
     return device
 
 
-def places_to_train(x: Array, device: str) -> tuple[str, ...]:
-    """The devices to try for data, best first: one, unless `device` is "auto".
-
-    Parameters
-    ----------
-    x : array
-    device : str
-        As `check_device` returns it.
-    """
-    here = device_name(x)
-    if device != "auto":
-        return (here if device == "cuda" and here.startswith("cuda") else device,)
-    return (here,) if here != "cpu" or not _has_cuda() else ("cuda", "cpu")
-
-
 def check_usable(device: str) -> None:
     """Refuse a device that cannot be used, before any data is read.
 
@@ -226,12 +208,3 @@ def explained_errors(place: str) -> Iterator[None]:
         if kind.__name__.startswith(names) or str(error).startswith("CuPy failed to load"):
             raise DeviceError(f"{place} failed: {_line(error)}") from error
         raise
-
-
-@functools.cache
-def _has_cuda() -> bool:
-    try:
-        check_usable("cuda")  # CuPy may find a device and lack a library that it needs there
-    except DeviceError:
-        return False
-    return True

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gpustump import Device, DeviceError, devices
-from gpustump.arrays import devices as placement
+from gpustump.arrays import devices as device_list
 from gpustump.arrays import moving
 from gpustump.data import tables as validation
 from gpustump.engines.cuda import device
@@ -87,11 +87,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
             monkeypatch.delitem(sys.modules, "cupy", raising=False)
         else:
             monkeypatch.setitem(sys.modules, "cupy", module)
-        placement._has_cuda.cache_clear()
 
     FakeDevice.current = 0
     yield put
-    placement._has_cuda.cache_clear()
 
 
 def cuda() -> list[Device]:
@@ -189,17 +187,6 @@ def test_devices_that_work_say_what_they_are(install):
 X = np.ones((2, 2))
 
 
-def test_data_on_the_cpu_go_to_a_gpu_only_where_one_works(install):
-    install(fake_cupy())
-    assert placement.places_to_train(X, "auto") == ("cuda", "cpu")
-    assert placement.places_to_train(X, "cpu") == ("cpu",)
-    assert placement.places_to_train(X, "cuda") == ("cuda",)
-    assert placement.places_to_train(X, "cuda:1") == ("cuda:1",)
-    install(None)
-    assert placement.places_to_train(X, "auto") == ("cpu",)
-    assert placement.places_to_train(X, "cuda") == ("cuda",)
-
-
 def test_data_are_brought_to_the_device_that_was_asked_for(install):
     install(fake_cupy(count=2))
     assert moving.moved_to_device(X, "cpu") is X
@@ -225,34 +212,34 @@ def test_a_device_that_cannot_be_had_is_an_error_with_the_reason(install):
 
 def test_errors_of_a_gpu_library_are_explained_and_others_left_alone():
     failed = pytest.raises(DeviceError, match=r"cuda:0 failed: CUDARuntimeError: lost")
-    with failed, placement.explained_errors("cuda:0"):
+    with failed, device_list.explained_errors("cuda:0"):
         raise CUDARuntimeError("lost")
-    with pytest.raises(ZeroDivisionError), placement.explained_errors("cuda:0"):
+    with pytest.raises(ZeroDivisionError), device_list.explained_errors("cuda:0"):
         raise ZeroDivisionError
 
 
 def test_running_out_of_memory_is_explained():
     failed = pytest.raises(DeviceError, match=r"cuda:0 is out of memory: .*512 bytes")
-    with failed, placement.explained_errors("cuda:0"):
+    with failed, device_list.explained_errors("cuda:0"):
         raise device.OutOfDeviceMemoryError("512 bytes")
 
 
 @pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])
 def test_names_of_devices_are_accepted(name):
-    assert placement.check_device(name) == name
+    assert device_list.check_device(name) == name
 
 
 @pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:-1", "cuda:x", "", "cpu "])
 def test_other_names_are_refused(name):
     with pytest.raises(ValueError, match=r"device must be 'auto', 'cpu', 'cuda' or 'cuda:N'") as e:
-        placement.check_device(name)
+        device_list.check_device(name)
     assert repr(name) in str(e.value)
 
 
 @pytest.mark.parametrize("value", [None, 0, b"cpu"])
 def test_things_that_are_no_names_are_refused(value):
     with pytest.raises(TypeError, match=r"device must be .* got"):
-        placement.check_device(value)
+        device_list.check_device(value)
 
 
 class OnGpu:
