@@ -10,7 +10,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ def fake_cupy(count: int | Exception = 1, total: int | Exception = 3) -> Any:
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Put a module in CuPy's place, or nothing at all."""
     real = importlib.util.find_spec
 
@@ -89,7 +89,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
             monkeypatch.setitem(sys.modules, "cupy", module)
 
     FakeDevice.current = 0
-    yield put
+    return put
 
 
 def cuda() -> list[Device]:
