@@ -62,6 +62,25 @@ def signs(hypothesis: Hypothesis) -> tuple[int, int, int]:
     return hypothesis.polarity, -hypothesis.polarity, hypothesis.missing
 
 
+def regions(hypothesis: Hypothesis, values: Array) -> Array:
+    """The region of each value.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    values : array (n_samples,)
+        The feature's values, floats.
+
+    Returns
+    -------
+    array (n_samples,) of int64
+        In the library and on the device of the values.
+    """
+    xp = arrays.namespace_of(values)
+    numbers = xp.arange(N_REGIONS, dtype=xp.int64, device=arrays.device_of(values))
+    return _chosen(hypothesis, values, numbers)
+
+
 def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -> Array:
     """For each value the number that belongs to its region.
 
@@ -78,10 +97,16 @@ def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -
     array (n_samples,) of float64
         In the library and on the device of the values.
     """
+    xp = arrays.namespace_of(values)
+    given = xp.asarray(list(numbers), dtype=xp.float64, device=arrays.device_of(values))
+    return _chosen(hypothesis, values, given)
+
+
+def _chosen(hypothesis: Hypothesis, values: Array, given: Array) -> Array:
+    """For each value the entry of `given`, (n_regions,), that belongs to its region."""
     xp, dtype = arrays.namespace_of(values), arrays.dtype_name(values)
     ends = arrays.order_keys(rounded_down(np.asarray(hypothesis.thresholds), dtype))
     keys = arrays.order_keys(values)
-    given = xp.asarray(list(numbers), dtype=xp.float64, device=arrays.device_of(values))
     found = given[hypothesis.slices[-1]]
     for region, end in reversed(list(zip(hypothesis.slices[:-1], ends.tolist(), strict=True))):
         found = xp.where(keys <= end, given[region], found)

@@ -13,7 +13,7 @@ from gpustump.engines.integer_weights import in_units, reweighted, signed
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
-from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region
+from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, regions
 
 _SEARCHES = {"stump": best_stump, "interval": best_interval}
 
@@ -43,6 +43,9 @@ class ArrayState:
         self._first_weights = self._xp.abs(self._signed.values)
         self._first_weight = self._signed.weight
         self._scores = self._xp.zeros_like(labels)
+        # Factors stand in one row: those of label -1, region by region, then those of label +1.
+        is_positive = self._xp.astype(labels > 0, self._xp.int64)
+        self._label_offset = is_positive * N_REGIONS
         self._totals: Totals | None = None  # worked out when asked for
 
     @property
@@ -76,7 +79,7 @@ class ArrayState:
     def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
         """For each region the weight of its samples labelled -1, and of those labelled +1."""
         xp, units = self._xp, self._signed.values
-        region = self._by_region(hypothesis, tuple(range(N_REGIONS)))
+        region = self._regions(hypothesis)
         zero = xp.zeros_like(units)
         sums = [
             xp.sum(xp.where((region == r) & ((self._labels > 0) == is_positive), units, zero))
@@ -88,17 +91,18 @@ class ArrayState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
-        hypothesis = step.hypothesis
-        self._scores = self._scores + self._by_region(hypothesis, step.votes)
+        region = self._regions(step.hypothesis)
+        self._scores = self._scores + self._picked(step.votes, region)
         negative, positive = zip(*step.factors, strict=True)
-        factor = self._xp.where(
-            self._labels > 0,
-            self._by_region(hypothesis, positive),
-            self._by_region(hypothesis, negative),
-        )
+        factor = self._picked(negative + positive, region + self._label_offset)
         self._weights = reweighted(self._weights, factor)
         self._signed = signed(self._weights, self._labels)
         self._totals = None
 
-    def _by_region(self, hypothesis: Hypothesis, numbers: tuple[float, ...]) -> Array:
-        return by_region(hypothesis, self._table.values(hypothesis.feature), numbers)
+    def _regions(self, hypothesis: Hypothesis) -> Array:
+        return regions(hypothesis, self._table.values(hypothesis.feature))
+
+    def _picked(self, numbers: tuple[float, ...], places: Array) -> Array:
+        """The number at each sample's place, float64 (n_samples,)."""
+        xp, device = self._xp, arrays.device_of(places)
+        return xp.take(xp.asarray(numbers, dtype=xp.float64, device=device), places, axis=0)
