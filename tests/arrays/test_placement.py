@@ -18,6 +18,7 @@ import pytest
 
 from gpustump import Device, DeviceError, devices
 from gpustump.arrays import devices as placement
+from gpustump.arrays import moving
 from gpustump.data import tables as validation
 from gpustump.engines.cuda import device
 
@@ -201,25 +202,25 @@ def test_data_on_the_cpu_go_to_a_gpu_only_where_one_works(install):
 
 def test_data_are_brought_to_the_device_that_was_asked_for(install):
     install(fake_cupy(count=2))
-    assert placement.moved_to_device(X, "cpu") is X
-    assert placement.moved_to_device(X, "cuda")[:2] == ("on", 0)
-    assert placement.moved_to_device(X, "cuda:1")[:2] == ("on", 1)
+    assert moving.moved_to_device(X, "cpu") is X
+    assert moving.moved_to_device(X, "cuda")[:2] == ("on", 0)
+    assert moving.moved_to_device(X, "cuda:1")[:2] == ("on", 1)
     assert FakeDevice.current == 0
 
 
 def test_a_device_that_cannot_be_had_is_an_error_with_the_reason(install):
     install(None)
     with pytest.raises(DeviceError, match="CuPy is not installed"):
-        placement.moved_to_device(X, "cuda")
+        moving.moved_to_device(X, "cuda")
     install(fake_cupy(count=0))
     with pytest.raises(DeviceError, match="no device"):
-        placement.moved_to_device(X, "cuda:0")
+        moving.moved_to_device(X, "cuda:0")
     install(fake_cupy(count=1))
     with pytest.raises(DeviceError, match=r"'cuda:3' is not there: CuPy finds 1"):
-        placement.moved_to_device(X, "cuda:3")
+        moving.moved_to_device(X, "cuda:3")
     install(fake_cupy(total=OutOfMemoryError("allocating 9 bytes")))
     with pytest.raises(DeviceError, match=r"cuda:0 is out of memory: .*allocating 9 bytes"):
-        placement.moved_to_device(X, "cuda")
+        moving.moved_to_device(X, "cuda")
 
 
 def test_errors_of_a_gpu_library_are_explained_and_others_left_alone():
