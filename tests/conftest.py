@@ -7,9 +7,20 @@ elsewhere each run tries new ones.
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
 # Read by SciPy when it is first imported: without it, scikit-learn leaves out some of its checks.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+# JAX compiles every operation for every shape and dtype, which takes most of the time of its tests.
+# It keeps the results here, for other processes and later runs.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR",
+    str(Path(tempfile.gettempdir()) / f"gpustump-jax-{getattr(os, 'getuid', int)()}"),
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import math
 

@@ -16,7 +16,7 @@ from bench import records
 from bench.__main__ import _parser
 from bench.benchmarks import planned
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "ci" / "gpu"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 STEPS = re.search(r"^all_steps=\((.*)\)$", SCRIPT.read_text(), re.M)[1].split()

@@ -28,7 +28,7 @@ from bench.records import Report, Section
 from bench.summary import disagreement, measured
 from bench.tables import page
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 TINY = ["--turns", "2", "--rounds", "1", "40", "--threads", "1"]
 SMALL = ["--samples", "300", "--features", "4"]

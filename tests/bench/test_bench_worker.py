@@ -21,7 +21,7 @@ from bench.records import Run, Turn
 from bench.summary import per_round, preparation, spread
 from bench.worker import Entry, Worker
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def fake(estimator: str, **parameters: Any) -> Contender:

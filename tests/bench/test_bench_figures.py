@@ -16,7 +16,7 @@ from bench.figures import draw, figure_of
 from bench.records import Section, Speed
 from bench.summary import per_round, preparation, spread, whole_fit
 
-RESULTS = Path(__file__).resolve().parent.parent / "bench" / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 FILES = sorted(RESULTS.glob("*.json"))
 
 

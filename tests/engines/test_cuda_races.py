@@ -18,7 +18,7 @@ import pytest
 
 from gpustump.engines.cuda import device
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 
 BARRIER = "__syncthreads();"
 
