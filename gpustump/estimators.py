@@ -20,8 +20,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gpustump import arrays
+from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
-from gpustump.arrays.libraries import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds import Callback, checked_resources
 from gpustump.boosting.training import Run, Samples, Settings, member_of, train

@@ -40,7 +40,7 @@ def check_learner(weak_learner: Any) -> Learner:
 
 
 def check_jobs(n_jobs: Any) -> int | None:
-    """A number of threads; None, which -1 stands for as well, means all that there are."""
+    """A number of threads; None, also for -1, means all that the process may use."""
     return None if n_jobs is None or n_jobs == -1 else check_count(n_jobs, "n_jobs")
 
 

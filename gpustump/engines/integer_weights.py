@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from gpustump import arrays
-from gpustump.arrays.libraries import Array
+from gpustump.arrays import Array
 
 TOP = 2**62
 """Bound of the integers' absolute sum: twice a partial sum still fits into int64."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 _TAILS = 6.0
-"""Tails are cut off if all values span more than so many times the width of the bulk."""
+"""Tails are cut off if all values span more than this many times the width of the bulk."""
 
 _LARGEST = 1e150
 """Larger values overflow in Matplotlib's own arithmetic."""

@@ -115,10 +115,9 @@ def stump_lines(
     names = _checked_names(drawn, pair, labels)
     samples = _checked_samples(X, y, sample_weights, pair, len(drawn))
     plane = _plane_of(style.tidy_axes(ax, 5.2, 4.6), pair, drawn, samples)
-    handles, texts = [], []
     if samples is not None:
         _draw_samples(plane, samples)
-        handles, texts = _point_handles()
+    handles, texts = ([], []) if samples is None else _point_handles()
     shifts = [(0.03 + 0.05 * k, 0.97 - 0.05 * (len(drawn) - 1 - k)) for k in range(len(drawn))]
     lines = [_draw_stump(plane, k, *of) for k, of in enumerate(zip(drawn, shifts, strict=True))]
     style.legend_above(plane.ax, lines + handles, names + texts, ncols=2)
@@ -203,7 +202,8 @@ def _on_host(values: Any) -> Any:
 def _areas(sample_weight: Any, values: np.ndarray) -> np.ndarray:
     """Areas of points, proportional to the weights between the limits."""
     weights = inputs.weights_of(sample_weight, values).values
-    return np.clip(_MEAN * weights / weights.mean(), _SMALLEST, _LARGEST)
+    areas: np.ndarray = np.clip(_MEAN * weights / weights.mean(), _SMALLEST, _LARGEST)
+    return areas
 
 
 def _plane_of(

@@ -272,7 +272,7 @@ def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None)
 
 
 def _label(ax: Axes, model: StumpEnsemble, numbers: np.ndarray | None) -> None:
-    """What the areas and points stand for."""
+    """A legend of the areas and points."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

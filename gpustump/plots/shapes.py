@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 _BARS = 20
-"""A feature with at most so many distinct values has a bar for each in the strip below."""
+"""A feature with at most this many distinct values has a bar for each in the strip below."""
 
 _BINS = 40
 _MISSING = "missing text"
@@ -94,7 +94,7 @@ def shape_function(
     sample_weight : array (n_samples,), optional
         The weights of the samples in the histogram.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose score is meant.
+        With more than two classes, the class whose score it is.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip takes a part of it.
 

@@ -27,7 +27,7 @@ MARKERS = "osD^vP*X"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
 
 LONG = 50
-"""With so many rounds or more, their axis is logarithmic."""
+"""With this many rounds or more, their axis is logarithmic."""
 
 NAME = 30
 """The middle of a name with more characters is cut out."""

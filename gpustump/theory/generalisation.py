@@ -40,8 +40,8 @@ def margin_bound(
     n_hypotheses : int, optional
         The size of a finite class of weak hypotheses, at least 2.
     n_features : int, optional
-        Instead of n_hypotheses: the weak hypotheses are all stumps, or intervals, on so many
-        features.
+        Instead of n_hypotheses: the weak hypotheses are all stumps, or intervals, on this number
+        of features.
     weak_learner : {"stump", "interval"}
         The kind of weak hypotheses, with n_features.
     delta : float

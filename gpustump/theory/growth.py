@@ -16,7 +16,7 @@ from gpustump.data.parameters import check_count, check_learner
 def stump_growth(n_samples: int, n_features: int) -> int:
     """An upper bound on the growth function of decision stumps.
 
-    The growth function is the largest number of ways in which they can label so many samples.
+    The growth function is the largest number of ways in which they can label n_samples samples.
 
     Parameters
     ----------

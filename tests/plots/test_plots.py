@@ -668,6 +668,11 @@ def test_stumps_are_lines_with_arrows_to_the_side_of_plus_one():
     assert_allclose(areas / areas[0], heavy / heavy[0])
 
 
+def test_a_stump_that_separates_missing_values_only_says_so():
+    ax = plots.stump_lines(Stump(1, math.inf, -1, 1, 0.1))
+    assert legend(ax) == ["−1 where $x_{1}$ is present"]
+
+
 def test_none_among_several_weights_stands_for_equal_ones():
     X, y, heavy = [[0.0, 0.0], [1.0, 2.0], [3.0, 1.0]], [1, 1, -1], [1.0, 5.0, 1.0]
     stumps = [Stump(0, 1.5, 1, 1, 0.1), Stump(1, 1.5, 1, 1, 0.1)]
