@@ -27,7 +27,7 @@ TOP = 2**62
 FLOOR = 2.0**-900
 """Least weight, in units of the integers. Where subnormal numbers are flushed to zero (XLA), a
 smaller one would vanish and elsewhere not; its integer is 1 in any case. (Compiled kernels hold its
-value: after a change, remove the `__pycache__` folders.)"""
+value; `engines.cpu.kernel_cache` sees to it that a change reaches them.)"""
 
 
 @dataclass(frozen=True)
