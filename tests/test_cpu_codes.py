@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 from gpustump.engines.cpu import bundles, codes
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.reference.table import prepare as sorted_columns
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.threads import Team
 
 
 def drawn(seed: int, n_samples: int, kind: str, dtype: str) -> np.ndarray:
@@ -135,28 +133,3 @@ def test_a_bundle_holds_up_to_256_combinations():
     one_hot = np.eye(300, dtype=np.float32)[np.arange(900) % 300]
     made = codes.prepare(one_hot, None, Team(1))
     assert len(made.codes) <= -(-300 // bundles._RUN)
-
-
-@given(st.integers(1, 10**9), st.integers(1, 10**9))
-def test_ranges_cover_all_once(total, size):
-    size = max(size, total // 50)
-    found = ranges(total, size)
-    assert found[0][0] == 0
-    assert found[-1][1] == total
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
-    assert all(0 < end - start <= size for start, end in found)
-
-
-def test_an_error_in_one_thread_is_raised_and_ends_the_others_work():
-    done: list[int] = []
-
-    def work(item: int) -> None:
-        if item == 5:
-            raise ZeroDivisionError("item 5")
-        done.append(item)
-
-    with pytest.raises(ZeroDivisionError, match="item 5"):
-        Team(3).each(work, range(10_000))
-    assert 5 not in done
-    Team(3).each(work, range(6, 40))
-    assert set(range(6, 40)) <= set(done)
