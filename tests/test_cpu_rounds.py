@@ -32,20 +32,19 @@ from rounds import (
 from gpustump import boost
 from gpustump.engines.cpu import codes, direct
 from gpustump.engines.cpu import state as coded
-from gpustump.engines.cpu.bins import Bins
 from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.sorted_bins import SortedBins
 from gpustump.engines.threads import Team
 
 
 def with_wide_positions(made: CodedTable) -> CodedTable:
-    """As columns of 2**31 samples and more would be."""
-    bins = Bins(1, None)
-    bins._dtype, bins._mark = np.dtype(np.int64), np.int64(np.iinfo(np.int64).min)
+    """As a table of 2**31 samples and more would be."""
+    bins = SortedBins(made.source, made.layout, made.codes, made.bundles.column, None, "int64")
     return dataclasses.replace(made, bins=bins)
 
 
 def ways(X: np.ndarray, max_cuts: int = 254) -> Iterator[tuple[str, Any]]:
-    """Columns for the kernels, in every way that they can be made."""
+    """Tables for the kernels, in every way that they can be made."""
     yield "direct", direct.prepare(X, None, Team(1))
     yield "direct, 3 threads", direct.prepare(X, None, Team(3))
     yield "coded", codes.prepare(X, None, Team(1), max_cuts=max_cuts)

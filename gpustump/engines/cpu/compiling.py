@@ -31,11 +31,8 @@ import numpy as np
 from gpustump.engines.announcements import announce
 from gpustump.engines.cpu.kernel_cache import KernelCache
 
-STAGES = (
-    "codes", "bundles", "bins", "sweep", "search", "intervals", "state", "direct",
-    "prediction",
-)  # fmt: skip
-"""What a fit or a prediction imports, kernels and all."""
+STAGES = ("state", "direct", "prediction")
+"""What a fit or a prediction imports; these import all other files that hold kernels."""
 
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
@@ -139,7 +136,7 @@ class _Names(dict[str, Any]):
     def _type_of_group(self, cls: type) -> Any:
         annotations = get_type_hints(cls, include_extras=True).values()
         fields = [self._type_of_field(annotation) for annotation in annotations]
-        return numba.types.NamedTuple(fields, cls)  # type: ignore[no-untyped-call]
+        return numba.types.BaseTuple.from_types(fields, cls)  # type: ignore[no-untyped-call]
 
     def _type_of_field(self, annotation: Any) -> Any:
         if hasattr(annotation, "__metadata__"):
