@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,17 +25,15 @@ from gpustump.engines.contract import (
     constant_cut,
     region_weights_of,
 )
-from gpustump.engines.cpu.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.compiling import group, kernel
 from gpustump.engines.cpu.found import (
     NOTHING,
     STUMP,
     Found,
     as_cut,
-    as_found,
     better,
     sign_for_missing,
 )
-from gpustump.engines.cpu.samples import FIRST_SUMS, Update
 from gpustump.engines.cpu.source import Source
 from gpustump.engines.integer_weights import FLOOR, in_units
 from gpustump.engines.threads import Team, ranges
@@ -49,15 +47,14 @@ _SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
 
 
-@group
 class _Samples(NamedTuple):
     """What a run knows of each sample: `samples.Samples`, and the signed integer of its weight."""
 
-    signed: Floats
-    units: Integers
-    scores: Floats
-    first_weights: Integers
-    votes: Annotated[np.ndarray, "int8[::1]"]
+    signed: np.ndarray
+    units: np.ndarray
+    scores: np.ndarray
+    first_weights: np.ndarray
+    votes: np.ndarray
 
 
 @group
@@ -182,7 +179,7 @@ class DirectState:
             first_weights=weights.astype(np.int64),
             votes=np.zeros(n_samples, dtype=np.int8),
         )
-        self._sums: _Sums = _step(self._samples, FIRST_SUMS)
+        self._sums: _Sums = _step(*self._samples, 0.0, 1.0, 1.0)
         self._first_weight = self._sums.weight
         self._parts = ranges(table.n_features, max(1, _ELEMENTS_AT_ONCE // n_samples))
 
@@ -226,8 +223,11 @@ class DirectState:
             self._samples.votes[:] = predicted_signs(hypothesis, values)
         else:
             own, n_present = table.order[cut.feature], int(table.n_present[cut.feature])
-            _vote(own, n_present, as_found(cut), self._samples.votes)
-        self._sums = _step(self._samples, Update.of(step))
+            after = STUMP if cut.after is None else cut.after
+            signs = (cut.polarity, cut.missing)
+            _vote(own, n_present, after, cut.position, *signs, self._samples.votes)
+        _, vote, grown, kept = step.discrete
+        self._sums = _step(*self._samples, vote, grown, kept)
 
 
 @kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
@@ -321,24 +321,29 @@ def _best_pair(order, n_present, units, total, low, high):  # type: ignore[no-un
     return best
 
 
-@kernel("void(int32[::1], int64, Found, int8[::1])")
-def _vote(order, n_present, cut, votes):  # type: ignore[no-untyped-def]
-    """The votes of a split of the feature whose sorted samples these are."""
-    after, position, polarity = cut.after, cut.position, cut.polarity
+@kernel("void(int32[::1], int64, int64, int64, int64, int64, int8[::1])")
+def _vote(order, n_present, after, position, polarity, missing, votes):  # type: ignore[no-untyped-def]
+    """The votes of a split of the feature whose sorted samples these are; see `Found`."""
     for k in range(len(order)):
         sample = order[k] & 0x7FFFFFFF
         if k <= position:
             votes[sample] = polarity if k > after else -polarity
         else:
-            votes[sample] = -polarity if k < n_present else cut.missing
+            votes[sample] = -polarity if k < n_present else missing
 
 
-@kernel("_Sums(_Samples, Update)")
-def _step(samples, update):  # type: ignore[no-untyped-def]
-    """Next weights, integers and scores of all samples; returns the sums of the integers."""
-    signed, units, scores = samples.signed, samples.units, samples.scores
-    first_weights, votes = samples.first_weights, samples.votes
-    vote, grown, kept = update.vote, update.grown, update.kept
+@kernel(
+    "_Sums(float64[::1], int64[::1], float64[::1], int64[::1], int8[::1], float64, float64,"
+    " float64)"
+)
+def _step(  # type: ignore[no-untyped-def]
+    signed, units, scores, first_weights, votes, vote, grown, kept
+):
+    """Next weights, integers and scores of all samples; returns the sums of the integers.
+
+    The first arguments are those of `_Samples`. They are not passed as one: finding the type of a
+    group takes Numba microseconds, of which a round has few here.
+    """
     total, total_weight, misclassified, least = 0, 0, 0, 1 << 62
     for i in range(len(signed)):
         positive = signed[i] > 0.0
