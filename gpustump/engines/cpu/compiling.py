@@ -14,8 +14,11 @@ A signature is text as Numba takes it, in which the names of groups of arrays ma
 
     @kernel("void(Slope, int64)", KEY=("int32", "int64"))
 
-A field's type is the text in its annotation. A name with several types, like KEY, makes a kernel of
-several versions.
+An array's type is the text in its annotation. A name with several types, like KEY, makes a kernel
+with several versions.
+
+Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
+tables so small that a round takes less than a hundred microseconds are given plain arrays.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ STAGES = ("state", "direct", "prediction")
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
 Bytes = Annotated[np.ndarray, "uint8[::1]"]
+"""Annotations of the arrays that most groups hold."""
 
 Group = TypeVar("Group", bound=type)
 
@@ -141,8 +145,6 @@ class _Names(dict[str, Any]):
     def _type_of_field(self, annotation: Any) -> Any:
         if hasattr(annotation, "__metadata__"):
             return self.type_of(annotation.__metadata__[0])
-        if annotation.__name__ in _groups:
-            return self[annotation.__name__]
         return {int: numba.int64, float: numba.float64, bool: numba.boolean}[annotation]
 
 
