@@ -11,7 +11,7 @@ FEATURES_AT_ONCE = 256
 
 
 @kernel("void(int64[:, :, ::1], Bundles, BinLayout, Profile, int64, int64)")
-def weigh_bins(histograms, bundles, layout, profile, low, high):  # type: ignore[no-untyped-def]
+def _weigh_bins(histograms, bundles, layout, profile, low, high):  # type: ignore[no-untyped-def]
     """The weights of the bins of features `low` to `high`, from the histograms of their columns.
 
     `histograms` (2, n_columns, 256) hold the weight at each code, of positive and of negative
@@ -39,7 +39,7 @@ def weigh_bins(histograms, bundles, layout, profile, low, high):  # type: ignore
 
 
 @kernel("Found(BinLayout, Profile, int64, int64)")
-def best_edge(layout, profile, low, high):  # type: ignore[no-untyped-def]
+def best_edge_of_weighed(layout, profile, low, high):  # type: ignore[no-untyped-def]
     """The best edge of features `low` to `high`; notes bounds for what lies between the edges."""
     best = NOTHING
     positive, negative, bound = profile.positive, profile.negative, profile.bound
@@ -68,3 +68,10 @@ def best_edge(layout, profile, low, high):  # type: ignore[no-untyped-def]
             sign, position = 1 if present > 0 else -1, layout.offset[last] - 1
             best = better(Found(abs(present) + extra, j, STUMP, position, sign, vote), best)
     return best
+
+
+@kernel("Found(int64[:, :, ::1], Bundles, BinLayout, Profile, int64, int64)")
+def best_edge(histograms, bundles, layout, profile, low, high):  # type: ignore[no-untyped-def]
+    """The same, of bins that are weighed first: their weights come from the histograms."""
+    _weigh_bins(histograms, bundles, layout, profile, low, high)
+    return best_edge_of_weighed(layout, profile, low, high)

@@ -81,9 +81,10 @@ def _look_inside(now: WeightedTable, bounds: np.ndarray, best: Cut) -> Cut:
                     continue
             in_order = table.bins.sorted_bins(feature, bins)
             _scan_bins(in_order, layout, profile, feature, now.signed, scanned)
-            found = as_cut(_best_of_scanned(layout, profile, feature, scanned))
-            with lock:
-                best = max(best, found)
+            found = _best_of_scanned(layout, profile, feature, scanned)
+            if found.agreement >= best.agreement:
+                with lock:
+                    best = max(best, as_cut(found))
 
     promising = np.flatnonzero(bounds >= best.agreement)
     in_turn = promising[np.argsort(-bounds[promising], kind="stable")].tolist()

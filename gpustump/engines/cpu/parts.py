@@ -12,7 +12,7 @@ import threading
 import numpy as np
 
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.edges import best_edge
+from gpustump.engines.cpu.edges import best_edge_of_weighed
 from gpustump.engines.cpu.profile import WeightedTable, note
 from gpustump.engines.threads import Team, ranges
 
@@ -66,7 +66,7 @@ def look_closer(now: WeightedTable, feature: int, team: Team) -> None:
     fair = -(-table.n_samples // team.size)
     team.each(weigh, ranges(table.n_samples, max(fair, _SAMPLES_AT_ONCE)))
     _note_rises(parts, table.layout, now.profile, feature)
-    best_edge(table.layout, now.profile, feature, feature + 1)
+    best_edge_of_weighed(table.layout, now.profile, feature, feature + 1)
 
 
 @kernel("void(uint8[::1], uint8[::1], float64[::1], int64[:, :, ::1])")

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpustump.engines.contract import NO_CUT, Cut
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.edges import FEATURES_AT_ONCE, best_edge, weigh_bins
+from gpustump.engines.cpu.edges import FEATURES_AT_ONCE, best_edge
 from gpustump.engines.cpu.found import NOTHING, STUMP, Found, as_cut, better, sign_for_missing
 from gpustump.engines.cpu.parts import is_worth_a_closer_look, look_closer
 from gpustump.engines.cpu.profile import WeightedTable, note
@@ -36,14 +36,14 @@ def best_split(now: WeightedTable, histograms: np.ndarray) -> Cut:
         The weight at each code, of positive and of negative samples.
     """
     table, profile = now.table, now.profile
-    found = [NO_CUT]
+    found: list[Cut] = []
 
     def weigh(part: tuple[int, int]) -> None:
-        weigh_bins(histograms, table.bundles, table.layout, profile, *part)
-        found.append(as_cut(best_edge(table.layout, profile, *part)))
+        edge = best_edge(histograms, table.bundles, table.layout, profile, *part)
+        found.append(as_cut(edge))
 
     table.team.each(weigh, ranges(table.n_features, FEATURES_AT_ONCE))
-    return _look_inside(now, max(found))
+    return _look_inside(now, max(found, default=NO_CUT))
 
 
 def each_promising(features: list[int], look: Callable[[int, Team], None], team: Team) -> None:
@@ -72,9 +72,10 @@ def _look_inside(now: WeightedTable, best: Cut) -> Cut:
         if not len(bins):
             return
         in_order = table.bins.sorted_bins(feature, bins)
-        found = as_cut(_scan(in_order, table.layout, profile, feature, now.signed))
-        with lock:
-            best = max(best, found)
+        found = _scan(in_order, table.layout, profile, feature, now.signed)
+        if found.agreement >= best.agreement:
+            with lock:
+                best = max(best, as_cut(found))
 
     each_promising(_promising(now, best.agreement), look, table.team)
     return best

@@ -30,7 +30,10 @@ from gpustump.engines.threads import Shared, ranges
 from gpustump.learners.hypothesis import Hypothesis, predicted_signs
 
 _PIECE = 2 * CHUNK
-"""Samples that a thread takes at a time."""
+"""At least so many samples a thread takes at a time."""
+
+_PIECES = 16
+"""A thread takes samples about so many times in a round: few calls, and about equal shares."""
 
 _COLUMNS_AT_ONCE = 4
 
@@ -150,7 +153,10 @@ class CodedState:
     def _swept_by_samples(self, update: Update) -> Sums:
         """Every thread takes some of the samples, with histograms of its own."""
         table, samples = self._table, self._samples
-        pieces = Shared(ranges(table.n_samples, _PIECE))
+        if table.team.size == 1:
+            found: Sums = sweep(samples, update, 0, table.n_samples, table.codes, self._histograms)
+            return found
+        pieces = Shared(ranges(table.n_samples, _piece(table)))
         lock = threading.Lock()
         sums: list[Sums] = []
 
@@ -169,9 +175,9 @@ class CodedState:
         sums: list[Sums] = []
 
         def take_samples(part: tuple[int, int]) -> None:
-            sums.append(advance(self._samples, update, *part, changes, part[0] // CHUNK))
+            sums.append(advance(self._samples, update, *part, changes))
 
-        table.team.each(take_samples, ranges(table.n_samples, _PIECE))
+        table.team.each(take_samples, ranges(table.n_samples, _piece(table)))
         n_columns = len(table.codes)
         fair = -(-n_columns // (2 * table.team.size))
         size = max(_COLUMNS_AT_ONCE, fair // _COLUMNS_AT_ONCE * _COLUMNS_AT_ONCE)
@@ -191,6 +197,12 @@ def _first_samples(y: np.ndarray, sample_weight: np.ndarray) -> Samples:
         first_weights=(weights if differ else weights[:1]).astype(np.int64),
         votes=np.zeros(len(weights), dtype=np.int8),
     )
+
+
+def _piece(table: CodedTable) -> int:
+    """How many samples a thread takes at a time: whole chunks."""
+    chunks = table.n_samples // (_PIECES * table.team.size * CHUNK)
+    return max(_PIECE, chunks * CHUNK)
 
 
 def _added(sums: list[Sums]) -> Sums:

@@ -115,32 +115,47 @@ def _gather(counts, change, index, amount, lengths):  # type: ignore[no-untyped-
     lengths[1] = last - back
 
 
-@kernel("Sums(Samples, Update, int64, int64, Changes, int64)")
-def advance(samples, update, low, high, changes, chunk):  # type: ignore[no-untyped-def]
+@group
+class _Scratch(NamedTuple):
+    """Room for a chunk: by how much each integer grows, and whose change matters."""
+
+    change: Annotated[np.ndarray, "int64[::1]"]
+    counts: Annotated[np.ndarray, "uint8[::1]"]
+
+
+@kernel("Sums(Samples, Update, int64, int64, Changes, int64, _Scratch)")
+def _advance_chunk(samples, update, start, end, changes, chunk, scratch):  # type: ignore[no-untyped-def]
+    """Take the samples of one chunk a round further; their changes go to `chunk` of `changes`."""
+    signed, votes = samples.signed[start:end], samples.votes[start:end]
+    first_weights = samples.first_weights
+    if len(first_weights) > 1:
+        first_weights = first_weights[start:end]
+    total, weight = _reweight(signed, votes, update, scratch.change, scratch.counts)
+    scores = samples.scores[start:end]
+    misclassified = _score(signed, scores, votes, update.vote, first_weights)
+    here, there = chunk * CHUNK, chunk * CHUNK + end - start
+    _gather(
+        scratch.counts, scratch.change, changes.sample[here:there], changes.amount[here:there],
+        changes.lengths[chunk],
+    )  # fmt: skip
+    return Sums(total, weight, misclassified)
+
+
+@kernel("Sums(Samples, Update, int64, int64, Changes)")
+def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def]
     """Take the samples from `low` to `high`, whole chunks, a round further.
 
-    Weights and scores are replaced; whose integers changed is gathered from `chunk` on.
+    Weights and scores are replaced; what becomes of the integers is kept in `changes`.
     """
-    change = np.empty(CHUNK, dtype=np.int64)
-    counts = np.empty(CHUNK, dtype=np.uint8)
-    total, total_weight, misclassified = 0, 0, 0
+    scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
+    total, weight, misclassified = 0, 0, 0
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
-        signed, votes = samples.signed[start:end], samples.votes[start:end]
-        first_weights = samples.first_weights
-        if len(first_weights) > 1:
-            first_weights = first_weights[start:end]
-        here, weight_here = _reweight(signed, votes, update, change, counts)
-        total += here
-        total_weight += weight_here
-        scores = samples.scores[start:end]
-        misclassified += _score(signed, scores, votes, update.vote, first_weights)
-        at = chunk * CHUNK
-        index = changes.sample[at : at + end - start]
-        amount = changes.amount[at : at + end - start]
-        _gather(counts, change, index, amount, changes.lengths[chunk])
-        chunk += 1
-    return Sums(total, total_weight, misclassified)
+        here = _advance_chunk(samples, update, start, end, changes, start // CHUNK, scratch)
+        total += here.signed
+        weight += here.weight
+        misclassified += here.misclassified
+    return Sums(total, weight, misclassified)
 
 
 @kernel("void(uint8[:, ::1], int64[:, ::1], int64, int64, uint32[::1], int64[::1])")
@@ -192,17 +207,18 @@ def add(codes, histograms, low, high, changes):  # type: ignore[no-untyped-def]
 @kernel("Sums(Samples, Update, int64, int64, uint8[:, ::1], int64[:, :, ::1])")
 def sweep(samples, update, low, high, codes, histograms):  # type: ignore[no-untyped-def]
     """Both steps for the samples from `low` to `high`, into `histograms` (2, n_columns, 256)."""
-    index = np.empty(CHUNK, dtype=np.uint32)
-    amount = np.empty(CHUNK, dtype=np.int64)
+    scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
+    index, amount = np.empty(CHUNK, dtype=np.uint32), np.empty(CHUNK, dtype=np.int64)
     changes = Changes(index, amount, np.zeros((1, 2), dtype=np.int64))
-    total, total_weight, misclassified = 0, 0, 0
+    total, weight, misclassified = 0, 0, 0
     for start in range(low, high, CHUNK):
-        here = advance(samples, update, start, min(start + CHUNK, high), changes, 0)
+        end = min(start + CHUNK, high)
+        here = _advance_chunk(samples, update, start, end, changes, 0, scratch)
         total += here.signed
-        total_weight += here.weight
+        weight += here.weight
         misclassified += here.misclassified
         _add_chunk(codes, histograms, 0, len(codes), start, changes, 0)
-    return Sums(total, total_weight, misclassified)
+    return Sums(total, weight, misclassified)
 
 
 @kernel("void(uint8[::1], int8[::1], int8[::1], int64, int64)")
