@@ -1,9 +1,9 @@
 """Features of few values share a byte column, if their values occur in at most 256 combinations.
 
-Columns of flags and of categories written as flags are common, and a byte for each would be wasted:
-eight independent flags fit into one, and of flags that exclude each other up to 255. What costs
-time in a round is a column, not a feature. A feature's weights are added up from its column's,
-exactly, since they are integers.
+Flags, and categories written as flags, are common, and a byte for each would waste memory: eight
+independent flags fit into one byte, and up to 255 flags that exclude each other. The time of a
+round depends on the number of columns, not of features. A feature's weights are added up from its
+column's, exactly, since they are integers.
 
 [LightGBM bundles features that are rarely set together (Ke et al. 2017, 4); here what counts is
 how many combinations there are, and none is merged with another.]
@@ -20,7 +20,7 @@ from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.threads import Team, ranges
 
 _MOST_SLOTS = 64
-"""Features of more values than this have too little room beside them for another."""
+"""A column of more slots than this has too little room for another feature."""
 
 _RUN = 64
 """Features that are tried for the same bundles, by one thread."""

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.cpu.samples import Sums
 from gpustump.engines.integer_weights import FLOOR
 
@@ -38,20 +38,21 @@ class Changes(NamedTuple):
         The sample's index, counted from the chunk's start.
     amount : ndarray (n_samples,) of int64
         By how much its integer grows; the whole integer if all are added up anew.
-    lengths : ndarray (n_chunks, 2) of int64
+    n_front, n_back : ndarray (n_chunks,) of int64
         How many stand at the front and at the back of each chunk.
     """
 
     sample: Annotated[np.ndarray, "uint32[::1]"]
-    amount: Annotated[np.ndarray, "int64[::1]"]
-    lengths: Annotated[np.ndarray, "int64[:, ::1]"]
+    amount: Integers
+    n_front: Integers
+    n_back: Integers
 
     @classmethod
     def empty(cls, n_samples: int) -> Changes:
         n_chunks = -(-n_samples // CHUNK)
         sample = np.empty(n_samples, dtype=np.uint32)
         amount = np.empty(n_samples, dtype=np.int64)
-        return cls(sample, amount, np.zeros((n_chunks, 2), dtype=np.int64))
+        return cls(sample, amount, np.zeros(n_chunks, np.int64), np.zeros(n_chunks, np.int64))
 
 
 @kernel("UniTuple(int64, 2)(float64[::1], int8[::1], Update, int64[::1], uint8[::1])")
@@ -98,9 +99,12 @@ def _score(signed, scores, votes, vote, first_weights):  # type: ignore[no-untyp
     return misclassified
 
 
-@kernel("void(uint8[::1], int64[::1], uint32[::1], int64[::1], int64[::1])")
-def _gather(counts, change, index, amount, lengths):  # type: ignore[no-untyped-def]
-    """Gather what matters: positive samples from the front, negative ones from the back."""
+@kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint32[::1], int64[::1])")
+def _gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
+    """Gather what matters, positive samples from the front and negative ones from the back.
+
+    Returns how many stand at the front and at the back.
+    """
     last = np.uint64(len(index) - 1)
     front, back = np.uint64(0), last
     for k in range(len(index)):
@@ -111,16 +115,15 @@ def _gather(counts, change, index, amount, lengths):  # type: ignore[no-untyped-
         amount[back] = by
         front += np.uint64(label >> np.uint8(1))
         back -= np.uint64(label & np.uint8(1))
-    lengths[0] = front
-    lengths[1] = last - back
+    return np.int64(front), np.int64(last - back)
 
 
 @group
 class _Scratch(NamedTuple):
     """Room for a chunk: by how much each integer grows, and whose change matters."""
 
-    change: Annotated[np.ndarray, "int64[::1]"]
-    counts: Annotated[np.ndarray, "uint8[::1]"]
+    change: Integers
+    counts: Bytes
 
 
 @kernel("Sums(Samples, Update, int64, int64, Changes, int64, _Scratch)")
@@ -134,10 +137,9 @@ def _advance_chunk(samples, update, start, end, changes, chunk, scratch):  # typ
     scores = samples.scores[start:end]
     misclassified = _score(signed, scores, votes, update.vote, first_weights)
     here, there = chunk * CHUNK, chunk * CHUNK + end - start
-    _gather(
-        scratch.counts, scratch.change, changes.sample[here:there], changes.amount[here:there],
-        changes.lengths[chunk],
-    )  # fmt: skip
+    changes.n_front[chunk], changes.n_back[chunk] = _gather(
+        scratch.counts, scratch.change, changes.sample[here:there], changes.amount[here:there]
+    )
     return Sums(total, weight, misclassified)
 
 
@@ -183,7 +185,7 @@ def _add_one(codes, histogram, index, amount):  # type: ignore[no-untyped-def]
 def _add_chunk(codes, histograms, low, high, start, changes, chunk):  # type: ignore[no-untyped-def]
     """Add a chunk's changes to the histograms of the columns from `low` to `high`."""
     n_samples = min(CHUNK, codes.shape[1] - start)
-    at, (n_front, n_back) = chunk * CHUNK, (changes.lengths[chunk, 0], changes.lengths[chunk, 1])
+    at, n_front, n_back = chunk * CHUNK, changes.n_front[chunk], changes.n_back[chunk]
     for sign in range(2):
         first = at if sign == 0 else at + n_samples - n_back
         last = at + n_front if sign == 0 else at + n_samples
@@ -200,7 +202,7 @@ def _add_chunk(codes, histograms, low, high, start, changes, chunk):  # type: ig
 @kernel("void(uint8[:, ::1], int64[:, :, ::1], int64, int64, Changes)")
 def add(codes, histograms, low, high, changes):  # type: ignore[no-untyped-def]
     """Add all changes to the histograms of the columns from `low` to `high`."""
-    for chunk in range(len(changes.lengths)):
+    for chunk in range(len(changes.n_front)):
         _add_chunk(codes, histograms, low, high, chunk * CHUNK, changes, chunk)
 
 
@@ -209,7 +211,7 @@ def sweep(samples, update, low, high, codes, histograms):  # type: ignore[no-unt
     """Both steps for the samples from `low` to `high`, into `histograms` (2, n_columns, 256)."""
     scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
     index, amount = np.empty(CHUNK, dtype=np.uint32), np.empty(CHUNK, dtype=np.int64)
-    changes = Changes(index, amount, np.zeros((1, 2), dtype=np.int64))
+    changes = Changes(index, amount, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
     total, weight, misclassified = 0, 0, 0
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
