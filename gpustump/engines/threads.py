@@ -1,7 +1,9 @@
-"""Threads: a piece of work is cut into items, and whoever is free takes the next one.
+"""Threads: work is cut into items, and each thread takes the next item when it is done with one.
 
 Kernels run without Python's lock, so plain threads do. They are Python's own rather than Numba's,
-because those may neither be used from two threads at once nor survive a fork.
+because those may neither be used from two threads at once nor survive a fork. All work shares one
+pool, so the process has few threads, whatever `n_jobs` has been asked for. The caller takes items,
+too, and waits only for threads that have begun: so work within work cannot deadlock.
 """
 
 from __future__ import annotations
@@ -15,10 +17,9 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-_pools: dict[int, ThreadPoolExecutor] = {}
-
-if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
-    os.register_at_fork(after_in_child=_pools.clear)
+MOST_THREADS = max(8, os.cpu_count() or 1)
+"""In the pool. More threads than cores save no time; a few more than a small machine's cores do no
+harm, and show whether results depend on their number."""
 
 
 def threads_of(n_jobs: int | None) -> int:
@@ -50,21 +51,17 @@ class Team:
     def each(self, work: Callable[[Item], object], items: Iterable[Item]) -> None:
         """Call `work` with every item, in any order; raises what one of the calls raises."""
         shared = Shared(items)
-
-        def take() -> None:
+        shares = [_Share(shared, work) for _ in range(min(self.size, len(shared)) - 1)]
+        try:
+            for share in shares:
+                with contextlib.suppress(RuntimeError):  # no more threads to be had: do with fewer
+                    _POOL.executor().submit(share.run)
             for item in shared:
                 work(item)
-
-        futures: list[Future[None]] = []
-        try:
-            for _ in range(min(self.size, len(shared)) - 1):
-                with contextlib.suppress(RuntimeError):  # no more threads to be had: do with fewer
-                    futures.append(_pool(self.size).submit(take))
-            take()
         finally:
             shared.close()  # after an error, nobody begins another item
-            begun = [future for future in futures if not future.cancel()]
-            problems = [future.exception() for future in begun]
+            begun = [share.done for share in shares if not share.done.cancel()]
+            problems = [done.exception() for done in begun]
         for problem in problems:
             if problem is not None:
                 raise problem
@@ -101,7 +98,49 @@ def ranges(total: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-def _pool(size: int) -> ThreadPoolExecutor:
-    if size not in _pools:
-        _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="gpustump")
-    return _pools[size]
+class _Share(Generic[Item]):
+    """What one thread of the pool does for a team.
+
+    `done` is a future of its own: where the system refuses a new thread, `submit` raises, and yet
+    another thread of the pool may begin the work later.
+    """
+
+    def __init__(self, shared: Shared[Item], work: Callable[[Item], object]) -> None:
+        self._shared, self._work = shared, work
+        self.done: Future[None] = Future()
+
+    def run(self) -> None:
+        if not self.done.set_running_or_notify_cancel():
+            return
+        try:
+            for item in self._shared:
+                self._work(item)
+        except BaseException as problem:  # for the thread that waits for this one
+            self.done.set_exception(problem)
+        else:
+            self.done.set_result(None)
+
+
+class _Pool:
+    """The threads of this process, started when they are first needed."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, with a lock that nobody holds."""
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def executor(self) -> ThreadPoolExecutor:
+        """The one pool, whichever thread asks first."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="gpustump")
+            return self._executor
+
+
+_POOL = _Pool()
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_POOL.forget)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,10 @@ pytest.importorskip("numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpustump.engines.cpu import bundles, codes
+from gpustump.engines.cpu import bundles, codes, cuts
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.reference.table import prepare as sorted_columns
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.threads import Team
 
 
 def drawn(seed: int, n_samples: int, kind: str, dtype: str) -> np.ndarray:
@@ -34,7 +32,7 @@ def drawn(seed: int, n_samples: int, kind: str, dtype: str) -> np.ndarray:
 
 def bins_of(made: CodedTable, feature: int) -> np.ndarray:
     """Each sample's bin, by way of the column that the feature is in."""
-    slots = made.bundles.by_code(feature, np.arange(made.n_bins[feature] + 1))
+    slots = made.bundles.by_code(feature, np.arange(made.layout.n_bins[feature] + 1))
     return slots[made.codes[made.bundles.column[feature]]]
 
 
@@ -49,24 +47,24 @@ def bins_of(made: CodedTable, feature: int) -> np.ndarray:
 def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_cuts):
     X = drawn(seed, n_samples, kind, dtype)
     made = codes.prepare(X, None, Team(1), max_cuts=max_cuts)
-    x, bins, n_bins = X[:, 0], bins_of(made, 0), int(made.n_bins[0])
+    x, bins, n_bins = X[:, 0], bins_of(made, 0), int(made.layout.n_bins[0])
     missing = np.isnan(x)
     assert (bins[missing] == n_bins).all()
     assert int(made.n_missing[0]) == missing.sum()
     assert n_bins <= max_cuts + 1
     counts = np.bincount(bins[~missing], minlength=n_bins)
     assert (counts > 0).all()
-    assert made.offset[:n_bins].tolist() == (np.cumsum(counts) - counts).tolist()
+    assert made.layout.offset[:n_bins].tolist() == (np.cumsum(counts) - counts).tolist()
     largest = -np.inf
     for b in range(n_bins):
         inside = x[bins == b]
         assert b == 0 or inside.min() > largest
         largest = inside.max()
-        assert made.impure[b] or inside.min() == inside.max() == made.high[b]
+        assert made.layout.has_inner_split[b] or inside.min() == inside.max() == made.high[b]
         if len(made.fine[0]):
             parts = made.fine[0][bins == b][np.argsort(inside)].astype(int)
             assert (np.diff(parts) >= 0).all()
-        held = x[made.bins.sorted_bin(made, 0, b)]
+        held = x[made.bins.sorted_bin(0, b)]
         assert held.tolist() == np.sort(inside).tolist()
     reference = sorted_columns(X)
     for position in range(int((~missing).sum())):
@@ -78,7 +76,7 @@ def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_c
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=300), st.integers(1, 254))
 def test_cuts_are_increasing_values_and_the_largest_is_one(counts, limit):
     chosen = np.empty(max(limit, 1), dtype=np.int64)
-    n_chosen = codes._spread(np.asarray(counts, dtype=np.int64), limit, chosen)
+    n_chosen = cuts._spread(np.asarray(counts, dtype=np.int64), limit, chosen)
     found = chosen[:n_chosen].tolist()
     assert 1 <= n_chosen <= limit
     assert found == sorted(set(found))
@@ -92,7 +90,7 @@ def test_a_value_that_fills_a_bin_gets_one_to_itself():
     bins = bins_of(made, 0)
     at_zero = np.unique(bins[x[:, 0] == 0.0])
     assert len(at_zero) == 1
-    assert not made.impure[at_zero[0]]
+    assert not made.layout.has_inner_split[at_zero[0]]
 
 
 @pytest.mark.parametrize("budget", [0, 20_000, None])
@@ -101,12 +99,13 @@ def test_no_more_sorted_bins_are_kept_than_allowed(budget):
     X = random.normal(size=(10_000, 6))
     made = codes.prepare(X, None, Team(1), budget=budget)
     for feature in [0, 1, 2, 3, 4, 5, 0, 5, 2]:
-        every = np.arange(made.n_bins[feature])
-        order, starts = made.bins.sorted_bins(made, feature, every)
-        assert made.bins.known(made, feature).all()
+        every = np.arange(made.layout.n_bins[feature])
+        slots = made.layout.slots(feature)
+        order, starts, _ = made.bins.sorted_bins(feature, every)
+        assert made.bins.are_sorted(feature).all()
         samples = order & 0x7FFFFFFF
         assert samples.tolist() == np.argsort(X[:, feature], kind="stable").tolist()
-        assert starts.tolist() == made.offset[made.first[feature] :][: len(every)].tolist()
+        assert starts.tolist() == made.layout.offset[slots].tolist()
     one_feature = 4 * len(X)
     if budget is not None:
         assert made.bins._n_bytes <= max(budget, one_feature)
@@ -122,7 +121,7 @@ def test_bundled_features_are_told_apart_again():
     for j in range(12):
         values = np.unique(X[:, j][~np.isnan(X[:, j])])
         bins = bins_of(made, j)
-        assert (bins[np.isnan(X[:, j])] == made.n_bins[j]).all()
+        assert (bins[np.isnan(X[:, j])] == made.layout.n_bins[j]).all()
         if j != 7:
             expected = np.searchsorted(values, X[:, j][~np.isnan(X[:, j])])
             assert bins[~np.isnan(X[:, j])].tolist() == expected.tolist()
@@ -135,28 +134,3 @@ def test_a_bundle_holds_up_to_256_combinations():
     one_hot = np.eye(300, dtype=np.float32)[np.arange(900) % 300]
     made = codes.prepare(one_hot, None, Team(1))
     assert len(made.codes) <= -(-300 // bundles._RUN)
-
-
-@given(st.integers(1, 10**9), st.integers(1, 10**9))
-def test_ranges_cover_all_once(total, size):
-    size = max(size, total // 50)
-    found = ranges(total, size)
-    assert found[0][0] == 0
-    assert found[-1][1] == total
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
-    assert all(0 < end - start <= size for start, end in found)
-
-
-def test_an_error_in_one_thread_is_raised_and_ends_the_others_work():
-    done: list[int] = []
-
-    def work(item: int) -> None:
-        if item == 5:
-            raise ZeroDivisionError("item 5")
-        done.append(item)
-
-    with pytest.raises(ZeroDivisionError, match="item 5"):
-        Team(3).each(work, range(10_000))
-    assert 5 not in done
-    Team(3).each(work, range(6, 40))
-    assert set(range(6, 40)) <= set(done)

@@ -13,7 +13,14 @@ from made_up_models import member, reference_scores, rows
 
 from gpustump import Member, StumpEnsemble
 from gpustump.engines.cpu import prediction
+from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
+from gpustump.model.additive import one_against_rest
+
+
+def tables_of(one: Member) -> tuple[np.ndarray, tuple[StepTable, ...]]:
+    """The constants and step tables of a model with one output."""
+    return one_against_rest([(one.stumps, one.votes)]).tables
 
 
 @settings(max_examples=120)
@@ -30,23 +37,23 @@ def test_scores_are_the_references_to_the_last_bit(seed, n_stumps, dtype, exact,
     one = member(random, n_stumps, n_features, exact=exact)
     X = rows(random, n_samples, n_features, dtype)
     expected = reference_scores(one, X)
-    found = prediction.scores(X, *one.tables, threads)
+    found = prediction.scores(X, *tables_of(one), threads)[:, 0]
     assert found.view(np.int64).tolist() == expected.view(np.int64).tolist()
 
 
 def test_a_constant_that_is_no_multiple_of_the_unit_is_added_first_too():
     inf = np.inf
     stumps = (Stump(0, inf, 1, 1, 0.25), Stump(0, 0.0, 1, 1, 0.25), Stump(1, 0.0, -1, 1, 0.25))
-    constant, tables = Member(stumps, (0.1, 1.0, 1.0)).tables
+    constant, tables = tables_of(Member(stumps, (0.1, 1.0, 1.0)))
     found = prediction.scores(np.asarray([[-1.0, -1.0]]), constant, tables, 1)
-    assert found.tolist() == [(0.1 + 1.0) - 1.0]
+    assert found.tolist() == [[(0.1 + 1.0) - 1.0]]
 
 
 def test_features_are_looked_up_together_only_where_sums_are_exact():
     random = np.random.default_rng(0)
     for exact in (True, False):
-        plan = prediction._plan(*member(random, 60, 8, exact=exact).tables, "float32")
-        assert (len(plan.groups) - 1 < len(plan.features)) == exact
+        layout = prediction._layout(*tables_of(member(random, 60, 8, exact=exact)), "float32")
+        assert (len(layout.groups) - 1 < len(layout.features)) == exact
 
 
 def test_many_rows_in_many_pieces_are_each_scored_once():

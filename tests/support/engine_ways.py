@@ -150,10 +150,9 @@ def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
 def with_wide_positions(made: Any) -> PreparedTable:
     """A coded table whose positions are those of 2**31 samples and more."""
-    from gpustump.engines.cpu.bins import Bins
+    from gpustump.engines.cpu.sorted_bins import SortedBins
 
-    bins = Bins(1, None)
-    bins._dtype, bins._mark = np.dtype(np.int64), np.int64(np.iinfo(np.int64).min)
+    bins = SortedBins(made.source, made.layout, made.codes, made.bundles.column, None, "int64")
     return dataclasses.replace(made, bins=bins)
 
 

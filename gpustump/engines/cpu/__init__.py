@@ -1,14 +1,38 @@
-"""The fused scan for CPUs: the same integers as the reference, at the cost of a histogram.
+"""The CPU engines: the same integers as the reference's, in compiled kernels.
 
-    codes         each value as a byte: bins that are slices of the sorted order
+What `route` sees:
+
+    engine        the two engines: direct for small tables, coded for the others
+    memory        how much memory they take, and how to make do with less
+
+A table is prepared once:
+
+    source        the caller's table, and the rows of it that take part
+    cuts          where a feature's values are cut into bins
+    codes         each value as a byte, or two: which bin it is in, and where in the bin
+    bin_layout    where the bins of all features stand in common arrays
     bundles       features of few values share a byte
-    bins          a bin's samples in sorted order, found when they are first needed
-    sweep         a round's one pass over the samples, and the change in every bin
-    search        the best edge, the bins that may hide a better cut, and the scan of those
-    distribution  D_t: weights, votes and histograms, advanced in one pass a round
-    direct        few samples: all of them sorted and scanned, without bins
-    prediction    the sum of step functions, a tile of rows at a time
+    sorted_bins   the samples of a bin in sorted order, found when they are first needed
 
-Kernels are Numba's and stand in the file of their stage; `jit` compiles them, `team` holds the
-threads. Nothing here is imported before `engine` finds that it pays.
+A round of the coded engine:
+
+    samples       what a run knows of each sample, and what a step does to it
+    sweep         the one pass over the samples, and the change in every bin's weight
+    profile       what is known of every bin
+    edges         the agreements at the edges between bins, and bounds for the cuts inside
+    parts         a closer look at bins, to tighten their bounds
+    search        the best split: the best edge, and a scan of the bins that may hold a better cut
+    intervals     the same for pairs of cuts
+    found         a split as the kernels find it, and the order of ties
+    state         the run: these steps put together
+
+Others:
+
+    direct        few samples: every feature sorted and scanned whole, without bins
+    prediction    the sum of step functions, a tile of rows at a time
+    compiling     how kernels are compiled, and their types declared
+    kernel_cache  where compiled kernels are kept
+
+A kernel stands in the file of its stage. The threads are those of `gpustump.engines.threads`.
+Importing this package imports neither Numba nor a kernel; `engine` does that when it pays.
 """

@@ -1,9 +1,9 @@
 """Features of few values share a byte column, if their values occur in at most 256 combinations.
 
-Columns of flags and of categories written as flags are common, and a byte for each would be wasted:
-eight independent flags fit into one, and of flags that exclude each other up to 255. What costs
-time in a round is a column, not a feature. A feature's weights are added up from its column's,
-exactly, since they are integers.
+Flags, and categories written as flags, are common, and a byte for each would waste memory: eight
+independent flags fit into one byte, and up to 255 flags that exclude each other. The time of a
+round depends on the number of columns, not of features. A feature's weights are added up from its
+column's, exactly, since they are integers.
 
 [LightGBM bundles features that are rarely set together (Ke et al. 2017, 4); here what counts is
 how many combinations there are, and none is merged with another.]
@@ -11,22 +11,23 @@ how many combinations there are, and none is merged with another.]
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.threads import Team, ranges
 
 _MOST_SLOTS = 64
-"""Features of more values than this have too little room beside them for another."""
+"""A column of more slots than this has too little room for another feature."""
 
 _RUN = 64
 """Features that are tried for the same bundles, by one thread."""
 
 
-@dataclass(frozen=True)
-class Bundles:
+@group
+class Bundles(NamedTuple):
     """Where a feature's bins are found among the codes of its column.
 
     Attributes
@@ -42,12 +43,12 @@ class Bundles:
         Those lists: a code and the slot, counted from the feature's first bin, that it stands for.
     """
 
-    column: np.ndarray
-    missing_code: np.ndarray
-    default: np.ndarray
-    entry: np.ndarray
-    codes: np.ndarray
-    slots: np.ndarray
+    column: Integers
+    missing_code: Integers
+    default: Integers
+    entry: Integers
+    codes: Bytes
+    slots: Bytes
 
     def by_code(self, feature: int, by_slot: np.ndarray) -> np.ndarray:
         """What is given for each of a feature's slots, (256,), for each code of its column."""
@@ -63,35 +64,48 @@ class Bundles:
 
 
 def join(
-    codes: np.ndarray,
-    n_cuts: np.ndarray,
-    n_bins: np.ndarray,
-    n_missing: np.ndarray,
-    impure: np.ndarray,
-    first: np.ndarray,
-    team: Team,
+    codes: np.ndarray, n_cuts: np.ndarray, layout: BinLayout, n_missing: np.ndarray, team: Team
 ) -> tuple[np.ndarray, Bundles]:
-    """Bundle what fits together; the codes are rewritten in place."""
-    n_features = len(n_cuts)
-    hides_a_cut = np.logical_or.reduceat(impure, first[:-1]) if len(impure) else impure
-    small = np.flatnonzero(~hides_a_cut & (n_bins + 1 <= _MOST_SLOTS))
-    column = np.arange(n_features)
+    """Bundle what fits together; the codes (n_features, n_samples) are rewritten in place."""
+    column = np.arange(len(n_cuts))
     missing_code = n_cuts + 1
+    small = _without_inner_splits(layout)
     slots_by_code: dict[int, np.ndarray] = {}
 
     def bundle(run: tuple[int, int]) -> None:
-        for members, tables in _bundled(codes, small[slice(*run)], missing_code, n_bins, n_missing):
+        features = small[slice(*run)]
+        for members, tables in _bundled(codes, features, missing_code, layout.n_bins, n_missing):
             column[members] = members[0]
             slots_by_code.update(zip(members, tables, strict=True))
 
     team.each(bundle, ranges(len(small), _RUN))
     kept = np.unique(column)
+    column = np.searchsorted(kept, column)
+    return _moved_up(codes, kept), _described(column, missing_code, slots_by_code)
+
+
+def _without_inner_splits(layout: BinLayout) -> np.ndarray:
+    """The features, few enough in slots, whose bins hold one value each."""
+    if not len(layout.first):
+        return layout.first
+    has_inner_split = np.logical_or.reduceat(layout.has_inner_split, layout.first)
+    return np.flatnonzero(~has_inner_split & (layout.n_bins + 1 <= _MOST_SLOTS))
+
+
+def _moved_up(codes: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """The columns that are kept, in as much memory as they need."""
     for row, source in enumerate(kept):  # rows only ever move up
         if row != source:
             codes[row] = codes[source]
-    codes = codes[: len(kept)].copy() if 2 * len(kept) < n_features else codes[: len(kept)]
-    default = np.full(n_features, -1)
-    missing_code = missing_code.copy()
+    return codes[: len(kept)].copy() if 2 * len(kept) < len(codes) else codes[: len(kept)]
+
+
+def _described(
+    column: np.ndarray, missing_code: np.ndarray, slots_by_code: dict[int, np.ndarray]
+) -> Bundles:
+    """The bundles as arrays, given the slot of each code for every feature that is bundled."""
+    n_features = len(column)
+    missing_code, default = missing_code.copy(), np.full(n_features, -1)
     lengths = np.zeros(n_features + 1, dtype=np.int64)
     all_codes, all_slots = [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)]
     for j in sorted(slots_by_code):
@@ -102,10 +116,10 @@ def join(
         lengths[j + 1] = len(others)
         all_codes.append(others.astype(np.uint8))
         all_slots.append(table[others])
-    return codes, Bundles(
-        column=np.searchsorted(kept, column),
-        missing_code=missing_code,
-        default=default,
+    return Bundles(
+        column,
+        missing_code,
+        default,
         entry=np.cumsum(lengths),
         codes=np.concatenate(all_codes),
         slots=np.concatenate(all_slots),

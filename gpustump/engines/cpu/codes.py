@@ -1,12 +1,11 @@
 """Each value as one byte: bins that are slices of its feature's sorted order.
 
-A bin holds the values above one cut and up to the next. Cuts are values of a sample of the rows,
-about equally many of them between two, so nothing is sorted but the sample; values that fill a bin
-of their own get one. Wherever they fall, the scan returns the same integers: cuts decide how
-often it must look inside a bin, not what it finds. While values are coded it is noted which bins
-hold a single value ("pure"): there is no cut inside those.
+A bin holds the values above one cut and up to the next; see `cuts`. Wherever the cuts fall, the
+search returns the same integers: they decide how often it must look inside a bin, not what it
+finds. While values are coded it is noted which bins hold more than one value; there is no cut
+inside the others.
 
-Features of many values get a second byte: whereabouts in its bin a value lies. It lets a bin be
+Features of many values get a second byte: where in its bin a value lies. With it, a bin can be
 looked at more closely without being sorted.
 
 The table is read once, a tile of rows and features at a time, so it may be a file larger than the
@@ -26,9 +25,12 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.parameters import Learner
 from gpustump.engines.cpu import bundles
-from gpustump.engines.cpu.bins import Bins
+from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.cuts import Cuts, codable, cuts_of
+from gpustump.engines.cpu.sorted_bins import SortedBins
+from gpustump.engines.cpu.source import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
 
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
 LIMIT = 254
 """Most cuts of a feature: codes up to it are bins, 255 is left for what is missing."""
 
-_SAMPLE = 2**14
-"""Rows whose values decide where the cuts fall: 64 for each bin."""
-
 _PER_BIN = 64
 """Fewer samples than this in a bin cost more to look up than to scan."""
 
@@ -48,67 +47,61 @@ _TILE = (4096, 64)
 """Rows and features that are read and coded at once: a megabyte of float32."""
 
 
-_NO_ROWS = np.zeros(0, dtype=np.int64)
-
-
 @dataclass(frozen=True)
 class CodedTable:
     """A feature table as byte codes.
 
-    Bins are numbered through: those of feature j are `first[j]`, `first[j] + 1`, ... in order of
-    their values, `n_bins[j]` of them, none empty; then comes a slot for what is missing.
-
     Attributes
     ----------
-    X : ndarray (n_samples_given, n_features)
+    source : Source
         The caller's own table.
-    rows : ndarray (n_samples,) of int64, or None
-    n_samples, n_features : int
     codes : ndarray (n_columns, n_samples) of uint8
         A column belongs to one feature, or to a bundle of them.
     fine : list of ndarray of uint8
         For each feature, where in its bin a sample lies; empty for features of few values.
     bundles : Bundles
         Which column a feature is in, and which bin each code there stands for.
-    first, n_bins : ndarray (n_features,) of int64
-    impure : ndarray (n_slots,) of uint8
-        Whether a bin holds more than one value, and so may hide a cut.
-    offset : ndarray (n_slots,) of int64
-        Sorted position of a bin's first sample; of a missing slot's too.
+    layout : BinLayout
+        The slots of all bins.
     high : ndarray (n_slots,) of float64
         A bin's largest value, NaN if it is not known.
     n_missing : ndarray (n_features,) of int64
     team : Team
-    bins : Bins
+    bins : SortedBins
         Sorted positions of the bins that have been looked into.
     """
 
-    X: np.ndarray
-    rows: np.ndarray | None
-    n_samples: int
-    n_features: int
+    source: Source
     codes: np.ndarray
     fine: list[np.ndarray]
     bundles: Bundles
-    first: np.ndarray
-    n_bins: np.ndarray
-    impure: np.ndarray
-    offset: np.ndarray
+    layout: BinLayout
     high: np.ndarray
     n_missing: np.ndarray
     team: Team
-    bins: Bins = field(repr=False)
+    bins: SortedBins = field(repr=False)
     note: ClassVar[str | None] = None
 
     @property
-    def rows_for_kernels(self) -> np.ndarray:
-        """`rows`, or none at all if all of them take part."""
-        return _NO_ROWS if self.rows is None else self.rows
+    def X(self) -> np.ndarray:  # noqa: N802
+        return self.source.X
+
+    @property
+    def n_samples(self) -> int:
+        return self.source.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.source.n_features
 
     def values(self, feature: int) -> np.ndarray:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
-        values: np.ndarray = arrays.as_working(_rows_of(self.X, self.rows, feature))
-        return values
+        return self.source.values(feature)
+
+    def codes_of(self, feature: int) -> np.ndarray:
+        """The column of codes (n_samples,) that a feature is in."""
+        column: np.ndarray = self.codes[self.bundles.column[feature]]
+        return column
 
     def start(self, labels: Array, sample_weight: Array, learner: Learner) -> CodedState:
         """Begin a run; see `engines.contract.PreparedTable`."""
@@ -116,27 +109,20 @@ class CodedTable:
 
         return CodedState(self, arrays.to_host(labels), arrays.to_host(sample_weight), learner)
 
-    def bin_at(self, feature: int, position: int) -> int:
-        """The bin of a feature that holds a sorted position."""
-        first = self.first[feature]
-        offsets = self.offset[first : first + self.n_bins[feature]]
-        return int(np.searchsorted(offsets, position, side="right")) - 1
-
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold of the cut after a sorted position; see `Columns.threshold`."""
+        """The threshold behind a sorted position; see `engines.contract.PreparedTable`."""
         if position + 1 >= self.n_samples - self.n_missing[feature]:
             return math.inf
         return midpoint(self._value(feature, position), self._value(feature, position + 1))
 
     def _value(self, feature: int, position: int) -> Any:
-        bin_ = self.bin_at(feature, position)
-        slot = self.first[feature] + bin_
-        dtype = arrays.working_dtype(arrays.dtype_name(self.X))
-        if not self.impure[slot]:
-            return self.high[slot].astype(dtype)
-        at = position - int(self.offset[slot])
-        sample = self.bins.sorted_bin(self, feature, bin_)[at : at + 1]
-        return arrays.as_working(_rows_of(self.X, _picked(self.rows, sample), feature))[0]
+        bin_ = self.layout.bin_at(feature, position)
+        slot = self.layout.first[feature] + bin_
+        if not self.layout.has_inner_split[slot]:
+            return self.high[slot].astype(self.source.working_dtype)
+        at = position - int(self.layout.offset[slot])
+        sample = self.bins.sorted_bin(feature, bin_)[at : at + 1]
+        return self.source.picked(sample, feature)[0]
 
 
 def prepare(
@@ -163,184 +149,141 @@ def prepare(
     max_cuts : int
         Most cuts of a feature, up to `LIMIT`.
     """
-    n_samples = X.shape[0] if rows is None else rows.shape[0]
-    n_features = X.shape[1]
-    limit = min(max_cuts, max(16, n_samples // _PER_BIN))
-    codes = np.empty((n_features, n_samples), dtype=np.uint8)
-    fine: list[np.ndarray] = []
-    cuts: list[np.ndarray] = []
-    counts = np.empty((n_features, 256), dtype=np.int64)
-    impure = np.empty((n_features, 256), dtype=np.uint8)
-    for start, end in ranges(n_features, _TILE[1] * team.size):
-        part = slice(start, end)
-        found, crowded = _cuts(X, rows, part, limit, team)
-        fine_here = [np.empty(n_samples if c and finely else 0, dtype=np.uint8) for c in crowded]
-        _code(X, rows, part, found, codes[part], fine_here, counts[part], impure[part], team)
-        cuts.extend(found)
-        fine.extend(fine_here)
-    n_cuts = np.asarray([len(c) for c in cuts], dtype=np.int64)
-    each = np.arange(n_features)
-    # Above the last cut there is one more bin, unless that is the largest value of all.
-    n_bins = n_cuts + (counts[each, n_cuts] > 0)
-    n_missing = counts[each, n_cuts + 1].copy()
-    first = np.concatenate([[0], np.cumsum(n_bins + 1)])
-    high = np.full(first[-1], np.nan)
-    slot_counts = np.zeros(first[-1], dtype=np.int64)
-    slot_impure = np.zeros(first[-1], dtype=np.uint8)
-    dtype = np.dtype(arrays.working_dtype(arrays.dtype_name(X)))
-    for j in range(n_features):
-        at = first[j]
-        slot_counts[at : at + n_bins[j]] = counts[j, : n_bins[j]]
-        slot_counts[at + n_bins[j]] = n_missing[j]
-        slot_impure[at : at + n_bins[j]] = impure[j, : n_bins[j]]
-        high[at : at + n_cuts[j]] = _floats(cuts[j], dtype)
-    offset = np.cumsum(slot_counts) - slot_counts
-    offset -= np.repeat(offset[first[:-1]], n_bins + 1)
-    codes, bundled = bundles.join(codes, n_cuts, n_bins, n_missing, slot_impure, first, team)
+    source = Source(X, rows)
+    limit = min(max_cuts, max(16, source.n_samples // _PER_BIN))
+    coded = _Coded.empty(source)
+    for start, end in ranges(source.n_features, _TILE[1] * team.size):
+        features = slice(start, end)
+        coded.add(cuts_of(source, features, limit, team), finely)
+        _code(source, features, coded, team)
+    layout = coded.layout()
+    codes, bundled = bundles.join(coded.codes, coded.n_cuts, layout, coded.n_missing, team)
     return CodedTable(
-        X=X,
-        rows=rows,
-        n_samples=n_samples,
-        n_features=n_features,
+        source=source,
         codes=codes,
-        fine=fine,
+        fine=coded.fine,
         bundles=bundled,
-        first=first[:-1].copy(),
-        n_bins=n_bins,
-        impure=slot_impure,
-        offset=offset,
-        high=high,
-        n_missing=n_missing,
+        layout=layout,
+        high=coded.largest_values(layout, source.working_dtype),
+        n_missing=coded.n_missing,
         team=team,
-        bins=Bins(n_samples, budget),
+        bins=SortedBins(source, layout, codes, bundled.column, budget),
     )
 
 
-def _cuts(
-    X: np.ndarray, rows: np.ndarray | None, part: slice, limit: int, team: Team
-) -> tuple[list[np.ndarray], list[bool]]:
-    """The keys of the cuts of some features, increasing, from a sample of the rows.
+@dataclass(frozen=True)
+class _Coded:
+    """What is known of the features that have been coded, each of them by itself.
 
-    And of each feature, whether the sample holds more values than there may be cuts.
+    Attributes
+    ----------
+    codes : ndarray (n_features, n_samples) of uint8
+    fine : list of ndarray of uint8
+    cuts : list of Cuts
+    counts : ndarray (n_features, 256) of int64
+        How many samples have each code.
+    is_mixed : ndarray (n_features, 256) of uint8
+        Whether they have more than one value.
     """
-    n_samples = X.shape[0] if rows is None else rows.shape[0]
-    if n_samples <= _SAMPLE:
-        sample = np.arange(n_samples)
-    else:  # one row drawn from each of so many equal stretches: the same ones in every run
-        stretch = n_samples / _SAMPLE
-        drawn = np.random.default_rng(0).random(_SAMPLE)
-        sample = ((np.arange(_SAMPLE) + drawn) * stretch).astype(np.int64)
-    keys = arrays.order_keys(_codable(X[_picked(rows, sample), part]))
-    n_features = keys.shape[1]
-    found: list[np.ndarray] = [keys[:0, 0]] * n_features
-    crowded = [False] * n_features
 
-    def look(j: int) -> None:
-        column = np.sort(keys[:, j])
-        column = column[: np.searchsorted(column, _missing(column.dtype))]
-        values, counts = np.unique(column, return_counts=True)
-        if len(values) > limit:
-            chosen = np.empty(limit, dtype=np.int64)
-            values = values[chosen[: _spread(counts, limit, chosen)]]
-            crowded[j] = True
-        found[j] = values
+    codes: np.ndarray
+    fine: list[np.ndarray]
+    cuts: list[Cuts]
+    counts: np.ndarray
+    is_mixed: np.ndarray
 
-    team.each(look, range(n_features))
-    return found, crowded
+    @classmethod
+    def empty(cls, source: Source) -> _Coded:
+        codes = np.empty((source.n_features, source.n_samples), dtype=np.uint8)
+        counts = np.zeros((source.n_features, 256), dtype=np.int64)
+        return cls(codes, [], [], counts, np.zeros((source.n_features, 256), dtype=np.uint8))
 
+    def add(self, cuts: list[Cuts], finely: bool) -> None:
+        """Note the next features' cuts; make room for their second bytes."""
+        n_samples = self.codes.shape[1]
+        for own in cuts:
+            n_fine = n_samples if own.is_crowded and finely else 0
+            self.fine.append(np.empty(n_fine, dtype=np.uint8))
+            self.cuts.append(own)
 
-@kernel("int64(int64[::1], int64, int64[::1])")
-def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
-    """Choose so many of the distinct values as cuts, the samples spread evenly between them.
+    @property
+    def n_cuts(self) -> np.ndarray:
+        return np.asarray([len(own.keys) for own in self.cuts], dtype=np.int64)
 
-    A value that fills a bin alone is cut off from those below it too.
-    """
-    left = counts.sum()
-    n_chosen = 0
-    pending = 0
-    last = len(counts) - 1
-    for k in range(last):
-        free = limit - 1 - n_chosen  # the last value is always a cut
-        if free < 1:
-            break
-        fair = max(1, left // (free + 1))
-        if counts[k] >= 2 and counts[k] >= fair:
-            if pending > 0 and free >= 2:
-                chosen[n_chosen] = k - 1
-                n_chosen += 1
-            chosen[n_chosen] = k
-            n_chosen += 1
-            left -= pending + counts[k]
-            pending = 0
-        else:
-            pending += counts[k]
-            if pending >= fair:
-                chosen[n_chosen] = k
-                n_chosen += 1
-                left -= pending
-                pending = 0
-    chosen[n_chosen] = last
-    return n_chosen + 1
+    @property
+    def n_missing(self) -> np.ndarray:
+        counts: np.ndarray = self.counts[np.arange(len(self.counts)), self.n_cuts + 1]
+        return counts
+
+    def layout(self) -> BinLayout:
+        """Slots for all bins that hold a sample, and for what each feature lacks."""
+        n_cuts, n_missing = self.n_cuts, self.n_missing
+        # Above the last cut there is one more bin, unless that is the largest value of all.
+        n_bins = n_cuts + (self.counts[np.arange(len(n_cuts)), n_cuts] > 0)
+        first = np.concatenate([[0], np.cumsum(n_bins + 1)])
+        counts = np.zeros(first[-1], dtype=np.int64)
+        has_inner_split = np.zeros(first[-1], dtype=np.uint8)
+        for j, n in enumerate(n_bins):
+            slots = slice(first[j], first[j] + n)
+            counts[slots], has_inner_split[slots] = self.counts[j, :n], self.is_mixed[j, :n]
+            counts[slots.stop] = n_missing[j]
+        offset = np.cumsum(counts) - counts
+        offset -= np.repeat(offset[first[:-1]], n_bins + 1)
+        return BinLayout(first[:-1].copy(), n_bins, offset, has_inner_split)
+
+    def largest_values(self, layout: BinLayout, dtype: np.dtype) -> np.ndarray:
+        """The largest value of each bin that ends at a cut; NaN for the other slots."""
+        high = np.full(len(layout.offset), np.nan)
+        for first, own in zip(layout.first, self.cuts, strict=True):
+            high[first : first + len(own.keys)] = _floats(own.keys, dtype)
+        return high
 
 
-def _code(
-    X: np.ndarray,
-    rows: np.ndarray | None,
-    part: slice,
-    cuts: list[np.ndarray],
-    codes: np.ndarray,
-    fine: list[np.ndarray],
-    counts: np.ndarray,
-    impure: np.ndarray,
-    team: Team,
-) -> None:
-    """Fill the codes of some features, how many samples each has, and which hold two values."""
-    counts[:] = 0
-    impure[:] = 0
-    bits = _codable(X[:1, part]).dtype.str.replace("f", "i")
-    table = np.full((len(cuts), 256), np.iinfo(bits).max, dtype=bits)
-    for j, found in enumerate(cuts):
-        table[j, : len(found)] = found
-    n_cuts = np.asarray([len(found) for found in cuts], dtype=np.int64)
+def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
+    """Code some features, whose cuts are known."""
+    bits = codable(source.X[:1, part]).dtype.str.replace("f", "i")
+    n_features = part.stop - part.start
+    cuts = np.full((n_features, 256), np.iinfo(bits).max, dtype=bits)
+    for row, own in zip(cuts, coded.cuts[part], strict=True):
+        row[: len(own.keys)] = own.keys
+    n_cuts = coded.n_cuts[part]
+    codes, fine = coded.codes[part], coded.fine[part]
     lock = threading.Lock()
 
     def tile(corner: tuple[tuple[int, int], tuple[int, int]]) -> None:
         (start, end), (low, high) = corner
-        mine = slice(part.start + low, part.start + high)
-        block = X[start:end, mine] if rows is None else X[rows[start:end], mine]
-        view = _codable(block).view(bits)
+        block = source.block(slice(start, end), slice(part.start + low, part.start + high))
+        view = codable(block).view(bits)
         if not view.flags.aligned:
             view = view.copy()
-        n_here = np.zeros((high - low, 256), dtype=np.int64)
-        impure_here = np.zeros((high - low, 256), dtype=np.uint8)
+        counts = np.zeros((high - low, 256), dtype=np.int64)
+        is_mixed = np.zeros((high - low, 256), dtype=np.uint8)
         keys = np.empty(end - start, dtype=bits)
-        for j in range(low, high):
-            _code_column(
-                view, j - low, table[j], n_cuts[j], codes[j, start:end], n_here[j - low],
-                impure_here[j - low], keys,
-            )  # fmt: skip
+        for k, j in enumerate(range(low, high)):
+            own = codes[j, start:end]
+            _code_column(view, k, cuts[j], n_cuts[j], own, counts[k], is_mixed[k], keys)
             if len(fine[j]):
-                _code_finely(keys, table[j], n_cuts[j], codes[j, start:end], fine[j][start:end])
+                _code_finely(keys, cuts[j], n_cuts[j], own, fine[j][start:end])
         with lock:
-            counts[low:high] += n_here
-            impure[low:high] |= impure_here
+            coded.counts[part][low:high] += counts
+            coded.is_mixed[part][low:high] |= is_mixed
 
-    n_samples = codes.shape[1]
-    features = ranges(len(cuts), _TILE[1])
-    team.each(tile, [(r, f) for r in ranges(n_samples, _TILE[0]) for f in features])
+    features = ranges(n_features, _TILE[1])
+    team.each(tile, [(r, f) for r in ranges(source.n_samples, _TILE[0]) for f in features])
 
 
 @kernel(
-    "void(Array(int32, 2, 'A', readonly=True), int64, int32[::1], int64, uint8[::1], int64[::1],"
-    " uint8[::1], int32[::1])",
-    "void(Array(int64, 2, 'A', readonly=True), int64, int64[::1], int64, uint8[::1], int64[::1],"
-    " uint8[::1], int64[::1])",
+    "void(Array(KEY, 2, 'A', readonly=True), int64, KEY[::1], int64, uint8[::1], int64[::1],"
+    " uint8[::1], KEY[::1])",
+    KEY=("int32", "int64"),
 )
-def _code_column(bits, j, cuts, n_cuts, codes, counts, impure, keys):  # type: ignore[no-untyped-def]
-    """Codes of a column of floats' bit patterns: how many cuts lie below each value.
+def _code_column(bits, j, cuts, n_cuts, codes, counts, is_mixed, keys):  # type: ignore[no-untyped-def]
+    """The codes of column `j` of a block: how many cuts lie below each value.
 
-    Bits become keys as in `arrays.order_keys`, left in `keys`. The search takes every sample a
-    step further before the next step, so that it is free of branches and of waiting.
+    `bits` are the bit patterns of floats; their keys, as in `arrays.order_keys`, are written to
+    `keys`. `counts` tells how many samples each code has, `is_mixed` which codes hold more than
+    one value. All samples take one step of the binary search before any takes the next, so that
+    there are no branches and no waiting.
     """
     n_samples = len(codes)
     highest = cuts[255]  # the key of NaN
@@ -365,17 +308,14 @@ def _code_column(bits, j, cuts, n_cuts, codes, counts, impure, keys):  # type: i
         if key > infinity or key < -infinity:
             code = np.uint32(n_cuts + 1)
         elif cuts[code] != key:
-            impure[code] = 1
+            is_mixed[code] = 1
         codes[i] = code
         counts[code] += 1
 
 
-@kernel(
-    "void(int32[::1], int32[::1], int64, uint8[::1], uint8[::1])",
-    "void(int64[::1], int64[::1], int64, uint8[::1], uint8[::1])",
-)
+@kernel("void(KEY[::1], KEY[::1], int64, uint8[::1], uint8[::1])", KEY=("int32", "int64"))
 def _code_finely(keys, cuts, n_cuts, codes, fine):  # type: ignore[no-untyped-def]
-    """Where in its bin each key lies, from 0 to 255; in between, it never falls as keys grow."""
+    """Where in its bin each key lies, from 0 to 255; within a bin this never falls as keys grow."""
     low, scale = np.zeros(256), np.zeros(256)  # bins without two cuts stay whole
     for b in range(1, n_cuts):
         low[b] = cuts[b - 1]
@@ -386,27 +326,8 @@ def _code_finely(keys, cuts, n_cuts, codes, fine):  # type: ignore[no-untyped-de
         fine[i] = np.uint8(np.int32((keys[i] - low[code]) * scale[code]))
 
 
-def _codable(values: np.ndarray) -> np.ndarray:
-    """Values as float32 or float64, without loss."""
-    values = arrays.as_working(values)
-    return values.astype(np.float32) if values.dtype == np.float16 else values
-
-
-def _missing(dtype: np.dtype) -> int:
-    return int(np.iinfo(dtype).max)
-
-
 def _floats(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Keys back as the floats, in float64, that they were made from."""
     lowest = np.iinfo(keys.dtype).min
     bits = np.where(keys < 0, lowest - keys, keys)
     return bits.view(keys.dtype.str.replace("i", "f")).astype(dtype).astype(np.float64)
-
-
-def _picked(rows: np.ndarray | None, samples: np.ndarray) -> np.ndarray:
-    return samples if rows is None else rows[samples]
-
-
-def _rows_of(X: np.ndarray, rows: np.ndarray | None, feature: int) -> np.ndarray:
-    column: np.ndarray = X[:, feature] if rows is None else X[rows, feature]
-    return column

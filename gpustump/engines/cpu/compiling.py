@@ -1,43 +1,86 @@
 """Compiling: every kernel for its declared types when its file is imported, kept on disk.
 
 Declared types mean that nothing is compiled later, in the middle of a fit, and that an array of
-another type or layout is an error rather than one more version. A first import on a machine takes
-seconds, which is announced. Where no folder can be written, kernels are compiled anew in each
-process.
+another type or layout is an error rather than one more version. The first import on a machine takes
+some seconds, and says so. Where no folder can be written to, every process compiles the kernels
+anew.
+
+A signature is text as Numba takes it, in which the names of groups of arrays may stand, too:
+
+    @group
+    class Slope(NamedTuple):
+        rise: Integers
+        run: Annotated[np.ndarray, "KEY[::1]"]
+
+    @kernel("void(Slope, int64)", KEY=("int32", "int64"))
+
+An array's type is the text in its annotation. A name with several types, like KEY, makes a kernel
+with several versions.
+
+Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
+tables so small that a round takes less than a hundred microseconds are given plain arrays.
 """
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import numba
+import numpy as np
 
 from gpustump.engines.announcements import announce
+from gpustump.engines.cpu.kernel_cache import KernelCache
 
-STAGES = (
-    "codes", "bundles", "bins", "sweep", "search", "intervals", "state", "direct",
-    "prediction",
-)  # fmt: skip
-"""What a fit or a prediction imports, kernels and all."""
+STAGES = ("state", "direct", "prediction")
+"""What a fit or a prediction imports; these import all other files that hold kernels."""
+
+Integers = Annotated[np.ndarray, "int64[::1]"]
+Floats = Annotated[np.ndarray, "float64[::1]"]
+Bytes = Annotated[np.ndarray, "uint8[::1]"]
+"""Annotations of the arrays that most groups hold."""
+
+Group = TypeVar("Group", bound=type)
+
+_groups: dict[str, type] = {}
+_records: dict[str, np.dtype] = {}
 
 _seconds: dict[str, float] = {}
 _has_compiled = False
 
 
-def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
+def group(cls: Group) -> Group:
+    """Let signatures name this NamedTuple, whose annotations tell the types of its fields."""
+    _groups[cls.__name__] = cls
+    return cls
+
+
+def record(name: str, *fields: str) -> np.dtype:
+    """A record of integers, int64, that signatures may name."""
+    _records[name] = np.dtype([(field, np.int64) for field in fields])
+    return _records[name]
+
+
+def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for these types; it runs without Python's lock.
 
     Indices are never checked: what a kernel is given must fit.
+
+    Parameters
+    ----------
+    signatures : str
+    versions : tuple of str
+        By a name that the signatures use: the types that it stands for, one after the other.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
+        types = [names.type_of(text) for text in signatures for names in _versions(versions)]
         try:
-            return _compiled(function, signatures, cache=True)
+            return _compiled(function, types, cache=True)
         except (RuntimeError, OSError):  # no folder to keep it in, or a full one
-            return _compiled(function, signatures, cache=False)
+            return _compiled(function, types, cache=False)
 
     return compiled
 
@@ -56,10 +99,12 @@ def seconds_compiling() -> float:
     return sum(_seconds.values()) if _has_compiled else 0.0
 
 
-def _compiled(function: Callable[..., Any], signatures: tuple[str, ...], *, cache: bool) -> Any:
-    make = numba.njit(cache=cache, nogil=True, boundscheck=False, error_model="numpy")
+def _compiled(function: Callable[..., Any], signatures: Sequence[Any], *, cache: bool) -> Any:
+    make: Any = numba.njit(nogil=True, boundscheck=False, error_model="numpy")
     dispatcher = make(function)
     if hasattr(dispatcher, "compile"):  # otherwise a plain function: Numba is switched off
+        if cache:
+            dispatcher._cache = KernelCache(function)
         for signature in signatures:
             dispatcher.compile(signature)
             _notice(dispatcher)
@@ -73,3 +118,38 @@ def _notice(dispatcher: Any) -> None:
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
         announce("compiling the CPU kernels, once on this machine: some seconds ...")
+
+
+class _Names(dict[str, Any]):
+    """What the names in a signature mean: Numba's types, groups, records, and those of a version.
+
+    A group's type is looked up, rather than kept, because it may depend on the version.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        if name in _groups:
+            return self._type_of_group(_groups[name])
+        if name in _records:
+            return numba.from_dtype(_records[name])
+        return getattr(numba.types, name)
+
+    def type_of(self, text: str) -> Any:
+        """The Numba type that is written so."""
+        return eval(text, {}, self)
+
+    def _type_of_group(self, cls: type) -> Any:
+        annotations = get_type_hints(cls, include_extras=True).values()
+        fields = [self._type_of_field(annotation) for annotation in annotations]
+        return numba.types.BaseTuple.from_types(fields, cls)  # type: ignore[no-untyped-call]
+
+    def _type_of_field(self, annotation: Any) -> Any:
+        if hasattr(annotation, "__metadata__"):
+            return self.type_of(annotation.__metadata__[0])
+        return {int: numba.int64, float: numba.float64, bool: numba.boolean}[annotation]
+
+
+def _versions(versions: dict[str, tuple[str, ...]]) -> Iterator[_Names]:
+    """The names of each version; a single one without names if there are none."""
+    for types in zip(*versions.values(), strict=True) if versions else [()]:
+        names = dict(zip(versions, types, strict=True))
+        yield _Names({name: getattr(numba.types, type_) for name, type_ in names.items()})

@@ -1,8 +1,8 @@
-"""Few samples: every feature sorted whole and scanned whole, in one compiled loop.
+"""Few samples: every feature is sorted whole and scanned whole, in one compiled loop.
 
-Where all weights fit into the nearest cache, looking each up in sorted order costs no more than
-looking at a bin, so bins would only cost. The sorted positions are four bytes each; the sign bit
-says that the next sample has the same value, so that there is no cut between the two.
+Where all weights fit into the nearest cache, looking up each of them in sorted order takes no more
+time than looking at a bin, so bins would save nothing. The sorted positions are four bytes each;
+the sign bit says that the next sample has the same value, so that there is no cut between the two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,17 +25,46 @@ from gpustump.engines.contract import (
     constant_cut,
     region_weights_of,
 )
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.engines.cpu.found import (
+    NOTHING,
+    STUMP,
+    Found,
+    as_cut,
+    better,
+    sign_for_missing,
+)
+from gpustump.engines.cpu.source import Source
 from gpustump.engines.integer_weights import FLOOR, in_units
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import Hypothesis, predicted_signs
 from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
-"""A thread's share is not worth waking it for if it is smaller."""
+"""Fewer elements than this are not worth another thread."""
 
 _SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
+
+
+class _Samples(NamedTuple):
+    """What a run knows of each sample: `samples.Samples`, and the signed integer of its weight."""
+
+    signed: np.ndarray
+    units: np.ndarray
+    scores: np.ndarray
+    first_weights: np.ndarray
+    votes: np.ndarray
+
+
+@group
+class _Sums(NamedTuple):
+    """The sums of `samples.Sums`, and the smallest weight."""
+
+    signed: int
+    weight: int
+    misclassified: int
+    smallest: int
 
 
 @dataclass(frozen=True)
@@ -44,16 +73,15 @@ class DirectTable:
 
     Attributes
     ----------
-    X : ndarray (n_samples_given, n_features)
-    rows : ndarray (n_samples,) of int, or None
+    source : Source
+        The caller's own table.
     order : ndarray (n_features, n_samples) of int32
         Samples by increasing value, missing ones last, marked by the sign bit.
     n_present : ndarray (n_features,) of int64
     team : Team
     """
 
-    X: np.ndarray
-    rows: np.ndarray | None
+    source: Source
     order: np.ndarray
     n_present: np.ndarray
     team: Team
@@ -62,7 +90,11 @@ class DirectTable:
     @functools.cached_property
     def _working(self) -> type[np.generic]:
         """The type in which values are compared."""
-        return np.dtype(arrays.working_dtype(arrays.dtype_name(self.X))).type
+        return self.source.working_dtype.type
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802
+        return self.source.X
 
     @property
     def n_samples(self) -> int:
@@ -74,11 +106,10 @@ class DirectTable:
 
     def values(self, feature: int) -> np.ndarray:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
-        values: np.ndarray = arrays.as_working(arrays.picked(self.X[:, feature], self.rows))
-        return values
+        return self.source.values(feature)
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold of the cut after a sorted position; see `Columns.threshold`."""
+        """The threshold behind a sorted position; see `engines.contract.PreparedTable`."""
         if position + 1 >= self.n_present[feature]:
             return math.inf
         return midpoint(self._value(feature, position), self._value(feature, position + 1))
@@ -89,19 +120,21 @@ class DirectTable:
 
     def _value(self, feature: int, position: int) -> Any:
         sample = int(self.order[feature, position] & _SAMPLE)
-        row = sample if self.rows is None else int(self.rows[sample])
+        row = sample if self.source.rows is None else int(self.source.rows[sample])
         return self._working(self.X[row, feature])
 
 
 def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team) -> DirectTable:
     """Sort a table (n_samples, n_features)."""
-    n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
+    source = Source(X, rows)
+    n_samples, n_features = source.n_samples, source.n_features
     order = np.empty((n_features, n_samples), dtype=np.int32)
     n_present = np.empty(n_features, dtype=np.int64)
 
     def sort(part: tuple[int, int]) -> None:
         here = slice(*part)
-        values = np.ascontiguousarray(arrays.as_working(arrays.picked(X[:, here], rows)).T)
+        block = source.block(slice(None), here)
+        values = np.ascontiguousarray(arrays.as_working(block).T)
         keys = arrays.order_keys(values)
         if keys.dtype.itemsize <= 4:  # key and sample in one integer: sorting those is quickest
             both = (keys.astype(np.int64) << 32) | np.arange(n_samples)
@@ -115,15 +148,15 @@ def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team) -> DirectTable:
         order[here], n_present[here] = samples, n_samples - np.count_nonzero(lacks, axis=1)
 
     team.each(sort, ranges(n_features, max(1, _ELEMENTS_AT_ONCE // n_samples)))
-    return DirectTable(X, rows, order, n_present, team)
+    return DirectTable(source, order, n_present, team)
 
 
 class DirectState:
-    """D_t of one run on sorted columns.
+    """The state of one run.
 
     Parameters
     ----------
-    columns : DirectTable
+    table : DirectTable
     y : ndarray (n_samples,) of float64
         -1.0 or 1.0.
     sample_weight : ndarray (n_samples,) of float64
@@ -133,95 +166,81 @@ class DirectState:
     """
 
     def __init__(
-        self,
-        columns: DirectTable,
-        y: np.ndarray,
-        sample_weight: np.ndarray,
-        learner: Learner,
+        self, table: DirectTable, y: np.ndarray, sample_weight: np.ndarray, learner: Learner
     ) -> None:
         weights = in_units(sample_weight)
-        self._search = {"stump": _search, "interval": _search_intervals}[learner]
-        n_samples = columns.n_samples
-        self._columns = columns
-        self._first_weights = weights.astype(np.int64)
-        self._signed = weights * y
-        self._units = np.empty(n_samples, dtype=np.int64)
-        self._scores = np.zeros(n_samples)
-        self._votes = np.zeros(n_samples, dtype=np.int8)
-        self._sums = np.zeros(4, dtype=np.int64)
-        self._step(0.0, 1.0, 1.0)
-        self._first_weight = int(self._sums[1])
-        self._parts = ranges(columns.n_features, max(1, _ELEMENTS_AT_ONCE // n_samples))
+        n_samples = table.n_samples
+        self._search = {"stump": _best_split, "interval": _best_pair}[learner]
+        self._table = table
+        self._samples = _Samples(
+            signed=weights * y,
+            units=np.empty(n_samples, dtype=np.int64),
+            scores=np.zeros(n_samples),
+            first_weights=weights.astype(np.int64),
+            votes=np.zeros(n_samples, dtype=np.int8),
+        )
+        self._sums: _Sums = _step(*self._samples, 0.0, 1.0, 1.0)
+        self._first_weight = self._sums.weight
+        self._parts = ranges(table.n_features, max(1, _ELEMENTS_AT_ONCE // n_samples))
 
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        signed, weight, misclassified, _ = self._sums.tolist()
-        n_samples = self._columns.n_samples
-        return Totals(signed, weight, misclassified, self._first_weight, n_samples)
+        signed, weight, misclassified, _ = self._sums
+        return Totals(signed, weight, misclassified, self._first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> np.ndarray:
         """Float64 weights, (n_samples,); see `State.weights`."""
-        weights: np.ndarray = np.abs(self._signed)
+        weights: np.ndarray = np.abs(self._samples.signed)
         return weights
 
     def smallest_weight(self) -> int:
         """The smallest integer weight."""
-        return int(self._sums[3])
+        return self._sums.smallest
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        columns, signed = self._columns, int(self._sums[0])
+        table, units, signed = self._table, self._samples.units, self._sums.signed
         found = [constant_cut(signed)]
 
         def search(part: tuple[int, int]) -> None:
-            best = np.full(6, -1)
-            self._search(columns.order, columns.n_present, self._units, signed, *part, best)
-            agreement, feature, position, polarity, missing, after = best.tolist()
-            if agreement >= 0:
-                before = after if after >= 0 else None
-                found.append(Cut(feature, position, polarity, missing, agreement, before))
+            found.append(as_cut(self._search(table.order, table.n_present, units, signed, *part)))
 
-        columns.team.each(search, self._parts)
+        table.team.each(search, self._parts)
         return max(found)
 
     def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
         """For each region the weight of its samples labelled -1, and of those labelled +1."""
-        return region_weights_of(hypothesis, self._columns.values(hypothesis.feature), self._units)
+        values = self._table.values(hypothesis.feature)
+        return region_weights_of(hypothesis, values, self._samples.units)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
-        columns, hypothesis, cut, discrete = self._columns, step.hypothesis, step.cut, step.discrete
+        table, hypothesis, cut = self._table, step.hypothesis, step.cut
         if cut is None or cut.position is None:
-            self._votes[:] = predicted_signs(hypothesis, columns.values(hypothesis.feature))
+            values = table.values(hypothesis.feature)
+            self._samples.votes[:] = predicted_signs(hypothesis, values)
         else:
-            _vote(
-                columns.order[cut.feature], -1 if cut.after is None else cut.after, cut.position,
-                int(columns.n_present[cut.feature]), cut.polarity, cut.missing, self._votes,
-            )  # fmt: skip
-        self._step(discrete.vote, discrete.grown, discrete.kept)
-
-    def _step(self, vote: float, grow: float, keep: float) -> None:
-        _step(
-            self._signed, self._units, self._scores, self._first_weights, self._votes, vote, grow,
-            keep, self._sums,
-        )  # fmt: skip
+            own, n_present = table.order[cut.feature], int(table.n_present[cut.feature])
+            after = STUMP if cut.after is None else cut.after
+            signs = (cut.polarity, cut.missing)
+            _vote(own, n_present, after, cut.position, *signs, self._samples.votes)
+        _, vote, grown, kept = step.discrete
+        self._sums = _step(*self._samples, vote, grown, kept)
 
 
-@kernel("void(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64, int64[::1])")
-def _search(order, n_present, units, total, low, high, best):  # type: ignore[no-untyped-def]
-    """The best split of features `low` to `high`.
-
-    `best` gets agreement, feature, position, polarity and the vote of what is missing; agreement
-    stays at -1 if there is no split.
-    """
+@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
+def _best_split(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
+    """The best split of features `low` to `high`; `total` is the sum of all units."""
+    best = NOTHING
     for j in range(low, high):
         own = order[j]
         present = total
         for k in range(n_present[j], len(own)):
             present -= units[own[k] & 0x7FFFFFFF]
-        extra = abs(total - present)
+        missing = total - present
+        extra, vote = abs(missing), sign_for_missing(missing, present)
         highest, lowest = -(1 << 62), 1 << 62
         reached = 0
         for k in range(n_present[j] - 1):
@@ -232,15 +251,12 @@ def _search(order, n_present, units, total, low, high, best):  # type: ignore[no
         agreement = -1
         if highest > -(1 << 62):
             agreement = max(2 * highest - present, present - 2 * lowest) + extra
-        missing = total - present
         opposed = (present > 0 and missing < 0) or (present < 0 and missing > 0)
         apart = abs(present) + extra if opposed else -1
-        if max(agreement, apart) <= best[0]:
+        if max(agreement, apart) <= best.agreement:
             continue
-        best[0], best[1] = max(agreement, apart), j
-        best[4] = 1 if missing > 0 or (missing == 0 and total >= 0) else -1
         if apart > agreement:
-            best[2], best[3] = n_present[j] - 1, 1 if present > 0 else -1
+            best = Found(apart, j, STUMP, n_present[j] - 1, 1 if present > 0 else -1, vote)
             continue
         reached = 0
         for k in range(n_present[j] - 1):
@@ -248,23 +264,23 @@ def _search(order, n_present, units, total, low, high, best):  # type: ignore[no
             reached += units[marked & 0x7FFFFFFF]
             here = 2 * reached - present
             if marked >= 0 and abs(here) + extra == agreement:
-                best[2], best[3] = k, 1 if here >= 0 else -1
+                best = Found(agreement, j, STUMP, k, 1 if here >= 0 else -1, vote)
                 break
+    return best
 
 
-@kernel("void(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64, int64[::1])")
-def _search_intervals(order, n_present, units, total, low, high, best):  # type: ignore[no-untyped-def]
-    """The best interval or split of features `low` to `high`; see `interval_scan`.
-
-    `best` is that of `_search`, and then the position before the interval, or -1.
-    """
+@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
+def _best_pair(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
+    """The best interval or split of features `low` to `high`."""
     top = 1 << 62
+    best = NOTHING
     for j in range(low, high):
         own = order[j]
         present = total
         for k in range(n_present[j], len(own)):
             present -= units[own[k] & 0x7FFFFFFF]
-        extra = abs(total - present)
+        missing = total - present
+        extra, vote = abs(missing), sign_for_missing(missing, present)
         lowest, highest, rise, fall = top, -top, -top, -top
         reached = 0
         for k in range(n_present[j] - 1):
@@ -275,24 +291,19 @@ def _search_intervals(order, n_present, units, total, low, high, best):  # type:
                     rise = max(rise, reached - lowest)
                     fall = max(fall, highest - reached)
                 lowest, highest = min(lowest, reached), max(highest, reached)
-        missing = total - present
         by_stump = -1
         if (present > 0 and missing < 0) or (present < 0 and missing > 0):
             by_stump = abs(present) + extra
         if highest > -top:
             by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
-        if by_stump > best[0]:
-            _search(order, n_present, units, total, j, j + 1, best)
-            best[5] = -1
-        inside = max(2 * rise - present, 2 * fall + present)
-        if rise == -top or inside + extra <= best[0]:
+        if by_stump > best.agreement:
+            best = _best_split(order, n_present, units, total, j, j + 1)
+        agreement = max(2 * rise - present, 2 * fall + present) + extra
+        if rise == -top or agreement <= best.agreement:
             continue
-        best[0], best[1] = inside + extra, j
-        best[2] = best[5] = top
-        best[4] = 1 if missing > 0 or (missing == 0 and total >= 0) else -1
         for polarity in (1, -1):
             steep = rise if polarity > 0 else fall
-            if 2 * steep - polarity * present < inside:
+            if 2 * steep - polarity * present + extra < agreement:
                 continue
             # The first cut at the upper end has the first one at the lower end before it.
             lowest, lowest_at = top, -1
@@ -303,16 +314,16 @@ def _search_intervals(order, n_present, units, total, low, high, best):  # type:
                 if marked < 0:
                     continue
                 if lowest < top and reached - lowest == steep:
-                    if lowest_at < best[5] or (lowest_at == best[5] and k < best[2]):
-                        best[2], best[3], best[5] = k, polarity, lowest_at
+                    best = better(Found(agreement, j, lowest_at, k, polarity, vote), best)
                     break
                 if reached < lowest:
                     lowest, lowest_at = reached, k
+    return best
 
 
 @kernel("void(int32[::1], int64, int64, int64, int64, int64, int8[::1])")
-def _vote(order, after, position, n_present, polarity, missing, votes):  # type: ignore[no-untyped-def]
-    """The votes of what cuts a feature after a position, and before it after another (or -1)."""
+def _vote(order, n_present, after, position, polarity, missing, votes):  # type: ignore[no-untyped-def]
+    """The votes of a split of the feature whose sorted samples these are; see `Found`."""
     for k in range(len(order)):
         sample = order[k] & 0x7FFFFFFF
         if k <= position:
@@ -322,27 +333,29 @@ def _vote(order, after, position, n_present, polarity, missing, votes):  # type:
 
 
 @kernel(
-    "void(float64[::1], int64[::1], float64[::1], int64[::1], int8[::1], float64, float64,"
-    " float64, int64[::1])"
+    "_Sums(float64[::1], int64[::1], float64[::1], int64[::1], int8[::1], float64, float64,"
+    " float64)"
 )
-def _step(signed, units, scores, masses, votes, vote, grow, keep, sums):  # type: ignore[no-untyped-def]
-    """Next weights, integers and scores of all samples.
+def _step(  # type: ignore[no-untyped-def]
+    signed, units, scores, first_weights, votes, vote, grown, kept
+):
+    """Next weights, integers and scores of all samples; returns the sums of the integers.
 
-    `sums` gets the integers' sum, that of their absolute values, the first round's weight of what
-    the ensemble gets wrong, and the smallest absolute value.
+    The first arguments are those of `_Samples`. They are not passed as one: finding the type of a
+    group takes Numba microseconds, of which a round has few here.
     """
-    total, mass, mistaken, least = 0, 0, 0, 1 << 62
+    total, total_weight, misclassified, least = 0, 0, 0, 1 << 62
     for i in range(len(signed)):
         positive = signed[i] > 0.0
         wrong = (votes[i] > 0) != positive
-        weight = max(abs(signed[i]) * (grow if wrong else keep), FLOOR)
+        weight = max(abs(signed[i]) * (grown if wrong else kept), FLOOR)
         q = np.int64(np.ceil(weight))
         score = scores[i] + votes[i] * vote
         scores[i] = score
         signed[i] = weight if positive else -weight
         units[i] = q if positive else -q
         total += q if positive else -q
-        mass += q
+        total_weight += q
         least = min(least, q)
-        mistaken += masses[i] if (score > 0.0) != positive else 0
-    sums[0], sums[1], sums[2], sums[3] = total, mass, mistaken, least
+        misclassified += first_weights[i] if (score > 0.0) != positive else 0
+    return _Sums(total, total_weight, misclassified, least)

@@ -25,11 +25,11 @@ START_SECONDS = 0.5
 
 
 class Kernels:
-    """Loading the kernels: in a thread of its own, so that Ctrl-C cannot leave half of Numba.
+    """Loads the kernels in a thread of its own, so that Ctrl-C cannot leave half of Numba loaded.
 
     An import that is interrupted leaves modules behind that fail when they are imported again, and
-    a working Numba would then be taken for a broken one. So the import goes on in its thread
-    whatever happens to whoever waits for it, and the next one who asks waits for the same thread.
+    a working Numba would then be taken for a broken one. So the import goes on in its own thread
+    when the thread that waits for it is interrupted; the next caller waits for the same import.
     """
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Kernels:
         return self._problem
 
     def are_loaded(self, *stages: str) -> bool:
-        """Whether using them costs no start any more."""
+        """Whether they can be used at once."""
         known = (self._loading.get(stages), self._loading.get(()))
         return any(loading is not None and loading.is_done for loading in known)
 
     def load(self, *stages: str) -> bool:
-        """Load some stages, all of a fit by default; False if that fails, which is told once."""
+        """Load some stages, by default all; False if that fails, of which a warning tells once."""
         if self._problem is not None:
             return False
         with self._lock:

@@ -1,9 +1,9 @@
 """How much of the host's memory the CPU engines take, and how to make do with what is allowed.
 
-Beside the table there are vectors as long as the samples (labels, weights, scores), codes of one
-byte an element or two, and sorted positions of four. Labels, weights and the first byte are needed.
-The second byte saves time, and so does keeping positions that may be needed again: they get what is
-left.
+Beside the table they keep arrays of one number for each sample (labels, weights, scores), codes of
+one byte or two for each value, and sorted positions of four bytes. Labels, weights and the first
+byte are needed. The second byte saves time, and so does keeping sorted positions that may be needed
+again; these two get the memory that is left.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 _SAMPLE_BYTES = 80
-"""A sample's share of vectors: labels and weights, here and in the estimators, at their peak."""
+"""For each sample: labels and weights, here and in the estimators, at their peak."""
 
 _SORTING_BYTES = 16
 """Per sample and thread: one feature's bins while they are sorted."""

@@ -13,12 +13,12 @@ of `VOTE_UNIT`, which was not trained here, is added up feature by feature, as t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable
 from gpustump.learners.thresholds import rounded_down
@@ -36,8 +36,11 @@ _COMBINATIONS = 1024
 """Votes in a group's table, unless one feature alone has more: a part of the nearest cache."""
 
 
-@dataclass(frozen=True)
-class Layout:
+_KEYS = ("int32", "int64")
+
+
+@group
+class Layout(NamedTuple):
     """A model laid out for the kernel.
 
     Attributes
@@ -57,13 +60,13 @@ class Layout:
         Where they begin.
     """
 
-    features: np.ndarray
-    starts: np.ndarray
-    thresholds: np.ndarray
-    strides: np.ndarray
-    groups: np.ndarray
-    tables: np.ndarray
-    places: np.ndarray
+    features: Integers
+    starts: Integers
+    thresholds: Annotated[np.ndarray, "KEY[::1]"]
+    strides: Integers
+    groups: Integers
+    tables: Annotated[np.ndarray, "float64[:, ::1]"]
+    places: Integers
 
 
 def scores(
@@ -85,17 +88,14 @@ def scores(
     layout = layouts.get(dtype) or layouts.setdefault(dtype, _layout(constant, tables, dtype))
     width = layout.thresholds.dtype
     as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
-    places = layout.features if as_it_is else np.arange(len(tables))
+    used = layout if as_it_is else layout._replace(features=np.arange(len(tables)))
 
     def look_up(part: tuple[int, int]) -> None:
         rows = X[slice(*part)]
         if not as_it_is:  # only the columns in use, as float32 or float64
             rows = arrays.as_working(rows[:, layout.features])
             rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
-        _add_votes(
-            rows.view(width), places, layout.starts, layout.thresholds, layout.strides,
-            layout.groups, layout.tables, layout.places, found, *part,
-        )  # fmt: skip
+        _add_votes(rows.view(width), used, found, *part)
 
     pieces = ranges(X.shape[0], _PIECE)
     Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up, pieces)
@@ -141,10 +141,7 @@ def _add_up_exactly(values: list[np.ndarray]) -> bool:
     return bool((units == np.rint(units)).all()) and largest < VOTES_LIMIT
 
 
-@kernel(
-    "void(int32[::1], int32, int64, uint32[::1])",
-    "void(int64[::1], int64, int64, uint32[::1])",
-)
+@kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=_KEYS)
 def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
     """Move the rows above a threshold on by a stride."""
     stride = np.uint32(stride)
@@ -152,10 +149,7 @@ def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
         places[i] += stride * np.uint32(step < keys[i])
 
 
-@kernel(
-    "void(int32[::1], int32[::1], int64, uint32[::1])",
-    "void(int64[::1], int64[::1], int64, uint32[::1])",
-)
+@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
 def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Four thresholds at once: the places are read and written less often."""
     stride = np.uint32(stride)
@@ -166,10 +160,7 @@ def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         places[i] += stride * above
 
 
-@kernel(
-    "void(int32[::1], int32[::1], int64, uint32[::1])",
-    "void(int64[::1], int64[::1], int64, uint32[::1])",
-)
+@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
 def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Any number of sorted thresholds: all rows halve their range before the next time."""
     below = np.zeros(len(places), dtype=np.uint32)
@@ -183,10 +174,22 @@ def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         places[i] += np.uint32(stride) * below[i]
 
 
-@kernel(
-    "void(Array(int32, 1, 'A', readonly=True), int32[::1])",
-    "void(Array(int64, 1, 'A', readonly=True), int64[::1])",
-)
+@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
+def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
+    """Move each row on by a stride for every threshold below it."""
+    done = 0
+    if len(steps) > _FEW:
+        _count_many(keys, steps, stride, places)
+        done = len(steps)
+    while done + 4 <= len(steps):
+        _count_four(keys, steps[done : done + 4], stride, places)
+        done += 4
+    while done < len(steps):
+        _count_one(keys, steps[done], stride, places)
+        done += 1
+
+
+@kernel("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=_KEYS)
 def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
     """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
     for i in range(len(keys)):  # values that lie far apart come first, and alone
@@ -199,42 +202,26 @@ def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
         keys[i] = highest if key > infinity or key < -infinity else key
 
 
-@kernel(
-    "void(Array(int32, 2, 'A', readonly=True), int64[::1], int64[::1], int32[::1], int64[::1],"
-    " int64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int64, int64)",
-    "void(Array(int64, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], float64[:, ::1], int64[::1], float64[:, ::1], int64, int64)",
-)
-def _add_votes(  # type: ignore[no-untyped-def]
-    bits, features, starts, thresholds, strides, groups, tables, table_starts, scores, low, high
-):
-    """Add a model's votes to the scores of the rows from `low` to `high`; see `Layout`.
+@kernel("void(Array(KEY, 2, 'A', readonly=True), Layout, float64[:, ::1], int64, int64)", KEY=_KEYS)
+def _add_votes(bits, layout, scores, low, high):  # type: ignore[no-untyped-def]
+    """Add a model's votes to the scores (n_outputs, n_samples) of the rows from `low` to `high`.
 
-    `bits` are the bit patterns of those rows, `scores` are (n_outputs, n_samples).
+    `bits` are the bit patterns of those rows.
     """
+    starts, strides, thresholds = layout.starts, layout.strides, layout.thresholds
     all_keys = np.empty(_TILE, dtype=thresholds.dtype)
     all_places = np.empty(_TILE, dtype=np.uint32)
     for start in range(low, high, _TILE):
         end = min(start + _TILE, high)
         rows = bits[start - low : end - low]
         keys, places = all_keys[: end - start], all_places[: end - start]
-        for g in range(len(groups) - 1):
+        for g in range(len(layout.groups) - 1):
             places[:] = 0
-            for f in range(groups[g], groups[g + 1]):
-                _as_keys(rows[:, features[f]], keys)
-                steps = thresholds[starts[f] : starts[f + 1]]
-                done = 0
-                if len(steps) > _FEW:
-                    _count_many(keys, steps, strides[f], places)
-                    done = len(steps)
-                while done + 4 <= len(steps):
-                    _count_four(keys, steps[done : done + 4], strides[f], places)
-                    done += 4
-                while done < len(steps):
-                    _count_one(keys, steps[done], strides[f], places)
-                    done += 1
-            for output in range(len(tables)):
-                votes = tables[output, table_starts[g] : table_starts[g + 1]]
+            for f in range(layout.groups[g], layout.groups[g + 1]):
+                _as_keys(rows[:, layout.features[f]], keys)
+                _count(keys, thresholds[starts[f] : starts[f + 1]], strides[f], places)
+            for output in range(len(layout.tables)):
+                votes = layout.tables[output, layout.places[g] : layout.places[g + 1]]
                 own = scores[output, start:end]
                 for i in range(len(own)):
                     own[i] += votes[places[i]]

@@ -6,218 +6,221 @@ is the change of the wrong ones. Integers make that exact: the sums are the ones
 everything anew would give, however many rounds have gone by.
 
 Chunks of samples are small enough for what one step leaves to be in the cache when the next one
-takes it up. Positive and negative samples go to histograms of their own, so that adding needs no
-look at the label, and four columns are filled at a time, so that four additions overlap.
+reads it. Positive and negative samples go to histograms of their own, so that adding needs no look
+at the label, and four columns are filled at a time, so that four additions overlap.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
+from gpustump.engines.cpu.samples import Sums
 from gpustump.engines.integer_weights import FLOOR
 
 CHUNK = 8192
 """Samples that are taken through all steps at once."""
 
 
-@kernel(
-    "void(float64[::1], int8[::1], float64, float64, int64, int64[::1], uint8[::1], int64[::1])"
-)
-def _reweight(signed, votes, grow, keep, anew, change, counts, sums):  # type: ignore[no-untyped-def]
-    """The next weights of a chunk, and by how much each integer grew.
+@group
+class Changes(NamedTuple):
+    """The samples whose integers change, gathered chunk by chunk.
+
+    Each chunk has a place for each of its samples. Positive samples stand at the front and negative
+    ones at the back.
+
+    Attributes
+    ----------
+    sample : ndarray (n_samples,) of uint32
+        The sample's index, counted from the chunk's start.
+    amount : ndarray (n_samples,) of int64
+        By how much its integer grows; the whole integer if all are added up anew.
+    n_front, n_back : ndarray (n_chunks,) of int64
+        How many stand at the front and at the back of each chunk.
+    """
+
+    sample: Annotated[np.ndarray, "uint32[::1]"]
+    amount: Integers
+    n_front: Integers
+    n_back: Integers
+
+    @classmethod
+    def empty(cls, n_samples: int) -> Changes:
+        n_chunks = -(-n_samples // CHUNK)
+        sample = np.empty(n_samples, dtype=np.uint32)
+        amount = np.empty(n_samples, dtype=np.int64)
+        return cls(sample, amount, np.zeros(n_chunks, np.int64), np.zeros(n_chunks, np.int64))
+
+
+@kernel("UniTuple(int64, 2)(float64[::1], int8[::1], Update, int64[::1], uint8[::1])")
+def _reweight(signed, votes, update, change, counts):  # type: ignore[no-untyped-def]
+    """The next weights of a chunk, and by how much each integer grew; returns the integers' sums.
 
     `counts` says whose change matters: 2 for positive samples, 1 for negative ones, 0 for neither.
     Written so that the compiler takes eight samples at a time: no branch, no index but the loop's.
     """
-    total, mass = 0, 0
-    still_counted = 1 - anew
+    grown, kept, anew = update.grown, update.kept, np.uint8(update.anew)
+    still_counted = 1 - np.int64(anew)
+    total, total_weight = 0, 0
     for k in range(len(signed)):
         before = signed[k]
         weight = abs(before)
         positive = before > 0.0
         wrong = (votes[k] > 0) != positive
-        after = weight * (grow if wrong else keep)
+        after = weight * (grown if wrong else kept)
         after = after if after > FLOOR else FLOOR
         signed[k] = math.copysign(after, before)
         units = np.int64(np.ceil(after))
-        mass += units
+        total_weight += units
         total += units if positive else -units
         change[k] = units - np.int64(np.ceil(weight)) * still_counted
-        counts[k] = (np.uint8(wrong) | np.uint8(anew)) << np.uint8(positive)
-    sums[0] += total
-    sums[1] += mass
+        counts[k] = (np.uint8(wrong) | anew) << np.uint8(positive)
+    return total, total_weight
 
 
-@kernel("void(float64[::1], float64[::1], int8[::1], float64, int64[::1], int64[::1])")
-def _score(signed, scores, votes, vote, masses, sums):  # type: ignore[no-untyped-def]
-    """The next scores of a chunk, and the first round's mass of those that are wrong."""
-    mistaken = 0
-    if len(masses) == 1:
+@kernel("int64(float64[::1], float64[::1], int8[::1], float64, int64[::1])")
+def _score(signed, scores, votes, vote, first_weights):  # type: ignore[no-untyped-def]
+    """The next scores of a chunk; returns the first weight of the samples that they get wrong."""
+    misclassified = 0
+    if len(first_weights) == 1:
         for i in range(len(scores)):
             score = scores[i] + votes[i] * vote
             scores[i] = score
-            mistaken += np.int64((score > 0.0) != (signed[i] > 0.0))
-        mistaken *= masses[0]
+            misclassified += np.int64((score > 0.0) != (signed[i] > 0.0))
+        misclassified *= first_weights[0]
     else:
         for i in range(len(scores)):
             score = scores[i] + votes[i] * vote
             scores[i] = score
-            mistaken += masses[i] if (score > 0.0) != (signed[i] > 0.0) else 0
-    sums[2] += mistaken
+            misclassified += first_weights[i] if (score > 0.0) != (signed[i] > 0.0) else 0
+    return misclassified
 
 
-@kernel("void(uint8[::1], int64[::1], int64, uint32[::1], int64[::1], int64[::1])")
-def _pick(counts, change, n_samples, index, picked, lengths):  # type: ignore[no-untyped-def]
-    """Gather what matters: positive samples from the front, negative ones from the back."""
-    front, back = np.uint64(0), np.uint64(n_samples - 1)
-    for k in range(n_samples):
+@kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint32[::1], int64[::1])")
+def _gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
+    """Gather what matters, positive samples from the front and negative ones from the back.
+
+    Returns how many stand at the front and at the back.
+    """
+    last = np.uint64(len(index) - 1)
+    front, back = np.uint64(0), last
+    for k in range(len(index)):
         label, by = counts[k], change[k]
         index[front] = k
-        picked[front] = by
+        amount[front] = by
         index[back] = k
-        picked[back] = by
+        amount[back] = by
         front += np.uint64(label >> np.uint8(1))
         back -= np.uint64(label & np.uint8(1))
-    lengths[0] = front
-    lengths[1] = np.uint64(n_samples - 1) - back
+    return np.int64(front), np.int64(last - back)
 
 
-@kernel(
-    "void(float64[::1], float64[::1], int64[::1], int8[::1], float64, float64, float64, int64,"
-    " int64, int64, uint32[::1], int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1])"
-)
-def _advance(  # type: ignore[no-untyped-def]
-    signed, scores, masses, votes, vote, grow, keep, anew, start, end, index, picked, lengths,
-    change, counts, sums,
-):  # fmt: skip
-    """Take the samples of one chunk a round further.
+@group
+class _Scratch(NamedTuple):
+    """Room for a chunk: by how much each integer grows, and whose change matters."""
 
-    `signed` weights (weight times label) and `scores` are replaced. `index` and `picked` tell
-    whose integers changed and by how much, counted from the chunk's start, `lengths` of them at
-    the front and at the back. With `anew`, they hold all samples and their whole integers. `sums`
-    grows by the new integers, signed and not, and by the first round's of all samples that the
-    ensemble gets wrong.
+    change: Integers
+    counts: Bytes
+
+
+@kernel("Sums(Samples, Update, int64, int64, Changes, int64, _Scratch)")
+def _advance_chunk(samples, update, start, end, changes, chunk, scratch):  # type: ignore[no-untyped-def]
+    """Take the samples of one chunk a round further; their changes go to `chunk` of `changes`."""
+    signed, votes = samples.signed[start:end], samples.votes[start:end]
+    first_weights = samples.first_weights
+    if len(first_weights) > 1:
+        first_weights = first_weights[start:end]
+    total, weight = _reweight(signed, votes, update, scratch.change, scratch.counts)
+    scores = samples.scores[start:end]
+    misclassified = _score(signed, scores, votes, update.vote, first_weights)
+    here, there = chunk * CHUNK, chunk * CHUNK + end - start
+    changes.n_front[chunk], changes.n_back[chunk] = _gather(
+        scratch.counts, scratch.change, changes.sample[here:there], changes.amount[here:there]
+    )
+    return Sums(total, weight, misclassified)
+
+
+@kernel("Sums(Samples, Update, int64, int64, Changes)")
+def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def]
+    """Take the samples from `low` to `high`, whole chunks, a round further.
+
+    Weights and scores are replaced; what becomes of the integers is kept in `changes`.
     """
-    _reweight(signed[start:end], votes[start:end], grow, keep, anew, change, counts, sums)
-    masses = masses if len(masses) == 1 else masses[start:end]
-    _score(signed[start:end], scores[start:end], votes[start:end], vote, masses, sums)
-    _pick(counts, change, end - start, index, picked, lengths)
+    scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
+    total, weight, misclassified = 0, 0, 0
+    for start in range(low, high, CHUNK):
+        end = min(start + CHUNK, high)
+        here = _advance_chunk(samples, update, start, end, changes, start // CHUNK, scratch)
+        total += here.signed
+        weight += here.weight
+        misclassified += here.misclassified
+    return Sums(total, weight, misclassified)
 
 
-@kernel(
-    "void(uint8[::1], uint8[::1], uint8[::1], uint8[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[::1], uint32[::1], int64[::1], int64, int64)"
-)
-def _add_four(c0, c1, c2, c3, h0, h1, h2, h3, index, picked, first, last):  # type: ignore[no-untyped-def]
-    """Add changes to the histograms of four columns; unsigned indices are not looked at twice."""
-    for t in range(np.uint64(first), np.uint64(last)):
-        i, by = index[t], picked[t]
+@kernel("void(uint8[:, ::1], int64[:, ::1], int64, int64, uint32[::1], int64[::1])")
+def _add_four(codes, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add changes, counted from sample `start`, to the histograms of four columns."""
+    c0, c1 = codes[column, start:], codes[column + 1, start:]
+    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
+    h0, h1 = histograms[column], histograms[column + 1]
+    h2, h3 = histograms[column + 2], histograms[column + 3]
+    for t in range(len(index)):
+        i, by = index[t], amount[t]
         h0[c0[i]] += by
         h1[c1[i]] += by
         h2[c2[i]] += by
         h3[c3[i]] += by
 
 
-@kernel("void(uint8[::1], int64[::1], uint32[::1], int64[::1], int64, int64)")
-def _add_one(c, h, index, picked, first, last):  # type: ignore[no-untyped-def]
-    for t in range(np.uint64(first), np.uint64(last)):
-        h[c[index[t]]] += picked[t]
+@kernel("void(uint8[::1], int64[::1], uint32[::1], int64[::1])")
+def _add_one(codes, histogram, index, amount):  # type: ignore[no-untyped-def]
+    for t in range(len(index)):
+        histogram[codes[index[t]]] += amount[t]
 
 
-@kernel(
-    "void(uint8[:, ::1], int64[:, :, ::1], int64, int64, int64, int64, uint32[::1], int64[::1],"
-    " int64[::1])"
-)
-def _add(codes, histograms, low, high, start, end, index, picked, lengths):  # type: ignore[no-untyped-def]
-    """Add a chunk's changes to the histograms of some columns."""
-    n_samples = end - start
+@kernel("void(uint8[:, ::1], int64[:, :, ::1], int64, int64, int64, Changes, int64)")
+def _add_chunk(codes, histograms, low, high, start, changes, chunk):  # type: ignore[no-untyped-def]
+    """Add a chunk's changes to the histograms of the columns from `low` to `high`."""
+    n_samples = min(CHUNK, codes.shape[1] - start)
+    at, n_front, n_back = chunk * CHUNK, changes.n_front[chunk], changes.n_back[chunk]
     for sign in range(2):
-        first = 0 if sign == 0 else n_samples - lengths[1]
-        last = lengths[0] if sign == 0 else n_samples
-        h = histograms[sign]
-        c = low
-        while c + 4 <= high:
-            _add_four(
-                codes[c, start:end],
-                codes[c + 1, start:end],
-                codes[c + 2, start:end],
-                codes[c + 3, start:end],
-                h[c],
-                h[c + 1],
-                h[c + 2],
-                h[c + 3],
-                index,
-                picked,
-                first,
-                last,
-            )
-            c += 4
-        while c < high:
-            _add_one(codes[c, start:end], h[c], index, picked, first, last)
-            c += 1
+        first = at if sign == 0 else at + n_samples - n_back
+        last = at + n_front if sign == 0 else at + n_samples
+        index, amount = changes.sample[first:last], changes.amount[first:last]
+        column = low
+        while column + 4 <= high:
+            _add_four(codes, histograms[sign], column, start, index, amount)
+            column += 4
+        while column < high:
+            _add_one(codes[column, start:], histograms[sign, column], index, amount)
+            column += 1
 
 
-@kernel(
-    "void(float64[::1], float64[::1], int64[::1], int8[::1], float64, float64, float64, int64,"
-    " int64, int64, uint8[:, ::1], int64[:, :, ::1], int64[::1])"
-)
-def sweep(  # type: ignore[no-untyped-def]
-    signed, scores, masses, votes, vote, grow, keep, anew, low, high, codes, histograms, sums
-):
-    """All steps for the samples from `low` to `high`, into `histograms` (2, n_columns, 256).
+@kernel("void(uint8[:, ::1], int64[:, :, ::1], int64, int64, Changes)")
+def add(codes, histograms, low, high, changes):  # type: ignore[no-untyped-def]
+    """Add all changes to the histograms of the columns from `low` to `high`."""
+    for chunk in range(len(changes.n_front)):
+        _add_chunk(codes, histograms, low, high, chunk * CHUNK, changes, chunk)
 
-    See `_advance` for the rest. `histograms` and `sums` are one thread's own.
-    """
-    index = np.empty(CHUNK, dtype=np.uint32)
-    picked = np.empty(CHUNK, dtype=np.int64)
-    change = np.empty(CHUNK, dtype=np.int64)
-    counts = np.empty(CHUNK, dtype=np.uint8)
-    lengths = np.zeros(2, dtype=np.int64)
+
+@kernel("Sums(Samples, Update, int64, int64, uint8[:, ::1], int64[:, :, ::1])")
+def sweep(samples, update, low, high, codes, histograms):  # type: ignore[no-untyped-def]
+    """Both steps for the samples from `low` to `high`, into `histograms` (2, n_columns, 256)."""
+    scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
+    index, amount = np.empty(CHUNK, dtype=np.uint32), np.empty(CHUNK, dtype=np.int64)
+    changes = Changes(index, amount, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    total, weight, misclassified = 0, 0, 0
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
-        _advance(
-            signed, scores, masses, votes, vote, grow, keep, anew, start, end, index, picked,
-            lengths, change, counts, sums,
-        )  # fmt: skip
-        _add(codes, histograms, 0, len(codes), start, end, index, picked, lengths)
-
-
-@kernel(
-    "void(float64[::1], float64[::1], int64[::1], int8[::1], float64, float64, float64, int64,"
-    " int64, int64, uint32[::1], int64[::1], int64[:, ::1], int64[::1])"
-)
-def advance(  # type: ignore[no-untyped-def]
-    signed, scores, masses, votes, vote, grow, keep, anew, low, high, index, picked, lengths, sums
-):
-    """The first step alone, for whole chunks; what it leaves is kept for `add`.
-
-    `index` and `picked` are as long as the samples, `lengths` (n_chunks, 2).
-    """
-    change = np.empty(CHUNK, dtype=np.int64)
-    counts = np.empty(CHUNK, dtype=np.uint8)
-    for start in range(low, high, CHUNK):
-        end = min(start + CHUNK, high)
-        _advance(
-            signed, scores, masses, votes, vote, grow, keep, anew, start, end, index[start:end],
-            picked[start:end], lengths[start // CHUNK], change, counts, sums,
-        )  # fmt: skip
-
-
-@kernel(
-    "void(uint8[:, ::1], int64[:, :, ::1], int64, int64, uint32[::1], int64[::1], int64[:, ::1])"
-)
-def add(codes, histograms, low, high, index, picked, lengths):  # type: ignore[no-untyped-def]
-    """The second step for the columns from `low` to `high`; others may do theirs meanwhile."""
-    n_samples = codes.shape[1]
-    for start in range(0, n_samples, CHUNK):
-        end = min(start + CHUNK, n_samples)
-        _add(
-            codes, histograms, low, high, start, end, index[start:end], picked[start:end],
-            lengths[start // CHUNK],
-        )  # fmt: skip
+        here = _advance_chunk(samples, update, start, end, changes, 0, scratch)
+        total += here.signed
+        weight += here.weight
+        misclassified += here.misclassified
+        _add_chunk(codes, histograms, 0, len(codes), start, changes, 0)
+    return Sums(total, weight, misclassified)
 
 
 @kernel("void(uint8[::1], int8[::1], int8[::1], int64, int64)")

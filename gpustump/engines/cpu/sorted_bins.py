@@ -1,10 +1,10 @@
-"""Bins that had to be looked into: their samples in sorted order, found when first asked for.
+"""The samples of bins in sorted order, found when they are first needed.
 
-Most bins are never looked into, so nothing is sorted ahead. A sorted position takes four bytes
+Most bins are never looked into, so nothing is sorted in advance. A sorted position takes four bytes
 (eight for 2**31 samples and more). The sign bit says that the next sample has the same value, so
 that there is no cut between them.
 
-Where memory is limited, the features that were not used for longest are forgotten first; what is
+Where memory is limited, the features that have not been used for longest are dropped first; what is
 needed again is sorted again.
 """
 
@@ -12,15 +12,36 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.source import Source
 
-if TYPE_CHECKING:
-    from gpustump.engines.cpu.codes import CodedTable
+POSITIONS = ("int32", "int64")
+"""The types of sorted positions."""
+
+
+@group
+class SortedSamples(NamedTuple):
+    """The samples of some bins of a feature, by increasing value.
+
+    Attributes
+    ----------
+    order : ndarray of int32 or int64
+        Samples of these bins, and of others. If the sign bit is set, the next sample of the bin
+        has the same value.
+    starts : ndarray (n,) of int64
+        Where in `order` each bin begins.
+    bins : ndarray (n,) of int64
+    """
+
+    order: Annotated[np.ndarray, "POSITION[::1]"]
+    starts: Integers
+    bins: Integers
 
 
 @dataclass(frozen=True)
@@ -31,60 +52,69 @@ class _Held:
     starts: np.ndarray
 
 
-class Bins:
+class SortedBins:
     """The sorted bins of all features. Each feature is for one thread at a time.
 
     Parameters
     ----------
-    n_samples : int
+    source : Source
+    layout : BinLayout
+    codes : ndarray (n_columns, n_samples) of uint8
+    column : ndarray (n_features,) of int64
+        Which column of codes belongs to a feature.
     budget : int or None
-        Bytes that they may take; those of the features in use are kept whatever it is.
+        Bytes that the sorted bins may take; those of the features in use are kept whatever it is.
+    dtype : str, optional
+        Of sorted positions; int32 if that is enough for the number of samples.
     """
 
-    def __init__(self, n_samples: int, budget: int | None) -> None:
-        self._dtype = np.dtype("int32" if n_samples < 2**31 else "int64")
+    def __init__(
+        self,
+        source: Source,
+        layout: BinLayout,
+        codes: np.ndarray,
+        column: np.ndarray,
+        budget: int | None,
+        dtype: str | None = None,
+    ) -> None:
+        self._source, self._layout, self._codes, self._column = source, layout, codes, column
+        self._dtype = np.dtype(dtype or ("int32" if source.n_samples < 2**31 else "int64"))
         self._mark = self._dtype.type(np.iinfo(self._dtype).min)  # the sign bit
         self._budget = budget
         self._by_feature: dict[int, _Held] = {}  # what was used last comes last
         self._n_bytes = 0
         self._lock = threading.Lock()
 
-    def sorted_bins(
-        self, columns: CodedTable, feature: int, wanted: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """An array with the sorted samples of the wanted bins, and where in it each bin begins.
-
-        Without the sign bit they are samples; with it, the next sample has the same value.
-        """
-        held = self._of(columns, feature)
+    def sorted_bins(self, feature: int, wanted: np.ndarray) -> SortedSamples:
+        """The samples of the wanted bins, sorted now unless they have been kept."""
+        held = self._of(feature)
         new = np.unique(wanted[held.starts[wanted] < 0])
         if len(new):
-            held = self._with(columns, feature, held, new)
+            held = self._with(feature, held, new)
         self._keep(feature, held)
-        return held.order, held.starts[wanted]
+        return SortedSamples(held.order, held.starts[wanted], wanted)
 
-    def known(self, columns: CodedTable, feature: int) -> np.ndarray:
+    def are_sorted(self, feature: int) -> np.ndarray:
         """Which of a feature's bins are sorted, (n_bins,) of bool."""
-        known: np.ndarray = self._of(columns, feature).starts >= 0
+        known: np.ndarray = self._of(feature).starts >= 0
         return known
 
-    def sorted_bin(self, columns: CodedTable, feature: int, bin_: int) -> np.ndarray:
+    def sorted_bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of one bin by increasing value."""
-        slot = columns.first[feature] + bin_
-        order, (start,) = self.sorted_bins(columns, feature, np.asarray([bin_]))
-        n_inside = columns.offset[slot + 1] - columns.offset[slot]
+        order, (start,), bins = self.sorted_bins(feature, np.asarray([bin_]))
+        (n_inside,) = self._layout.n_inside(self._layout.first[feature] + bins)
         found: np.ndarray = order[start : start + n_inside] & ~self._mark
         return found
 
-    def _of(self, columns: CodedTable, feature: int) -> _Held:
+    def _of(self, feature: int) -> _Held:
         with self._lock:
             held = self._by_feature.get(feature)
         if held is not None:
             return held
-        return _Held(np.empty(0, dtype=self._dtype), np.full(columns.n_bins[feature], -1))
+        return _Held(np.empty(0, dtype=self._dtype), np.full(self._layout.n_bins[feature], -1))
 
     def _keep(self, feature: int, held: _Held) -> None:
-        """Note a feature as used last; forget others while they are too many."""
+        """Note a feature as used last; drop others while they are too many."""
         with self._lock:
             before = self._by_feature.pop(feature, None)
             self._by_feature[feature] = held
@@ -95,56 +125,53 @@ class Bins:
                     return
                 self._n_bytes -= self._by_feature.pop(oldest).order.nbytes
 
-    def _with(self, columns: CodedTable, feature: int, held: _Held, new: np.ndarray) -> _Held:
+    def _with(self, feature: int, held: _Held, new: np.ndarray) -> _Held:
         """What is held of a feature, and new bins behind it."""
-        slots = columns.first[feature] + new
-        lengths = columns.offset[slots + 1] - columns.offset[slots]
+        lengths = self._layout.n_inside(self._layout.first[feature] + new)
         ends = np.cumsum(lengths) + len(held.order)
         starts = ends - lengths
         order = np.empty(ends[-1], dtype=self._dtype)
         order[: len(held.order)] = held.order
         place = np.full(256, -1)
         place[new] = starts
-        _members(columns.codes[columns.bundles.column[feature]], place, order)
-        if columns.X.dtype == np.float32 and columns.X.flags.aligned:
-            _sort_float32(columns, feature, starts, ends, order)
+        _members(self._codes[self._column[feature]], place, order)
+        if self._source.X.dtype == np.float32 and self._source.X.flags.aligned:
+            self._sort_float32(feature, starts, ends, order)
         else:
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-                self._sort(columns, feature, order[start:end])
+                self._sort(feature, order[start:end])
         all_starts = held.starts.copy()
         all_starts[new] = starts
         return _Held(order, all_starts)
 
-    def _sort(self, columns: CodedTable, feature: int, samples: np.ndarray) -> None:
+    def _sort(self, feature: int, samples: np.ndarray) -> None:
         """Bring a bin's samples in order of their values; mark those like the next one."""
-        rows = samples if columns.rows is None else columns.rows[samples]
-        keys = arrays.order_keys(arrays.as_working(columns.X[rows, feature]))
+        keys = arrays.order_keys(self._source.picked(samples, feature))
         at = np.argsort(keys)
         samples[:], keys = samples[at], keys[at]
         samples[:-1][keys[1:] == keys[:-1]] |= self._mark
 
+    def _sort_float32(
+        self, feature: int, starts: np.ndarray, ends: np.ndarray, order: np.ndarray
+    ) -> None:
+        """The same for some bins of a table of float32: key and place fit into one integer.
 
-def _sort_float32(
-    columns: CodedTable, feature: int, starts: np.ndarray, ends: np.ndarray, order: np.ndarray
-) -> None:
-    """The same for some bins of a table of float32, whose key and place fit into one integer.
-
-    NumPy sorts integers with the widest instructions that the processor has.
-    """
-    both = np.empty(int(ends[-1] - starts[0]), dtype=np.int64)
-    _keys_and_places(
-        columns.X.view(np.int32), feature, columns.rows_for_kernels, starts, ends, order, both
-    )
-    for start, end in zip((starts - starts[0]).tolist(), (ends - starts[0]).tolist(), strict=True):
-        both[start:end].sort()
-    _put_in_order(both, starts, ends, order)
+        NumPy sorts integers with the widest instructions that the processor has.
+        """
+        both = np.empty(int(ends[-1] - starts[0]), dtype=np.int64)
+        rows = self._source.rows_for_kernels
+        _keys_and_places(self._source.X.view(np.int32), feature, rows, starts, ends, order, both)
+        counted = zip((starts - starts[0]).tolist(), (ends - starts[0]).tolist(), strict=True)
+        for start, end in counted:
+            both[start:end].sort()
+        _put_in_order(both, starts, ends, order)
 
 
-@kernel("void(uint8[::1], int64[::1], int32[::1])", "void(uint8[::1], int64[::1], int64[::1])")
+@kernel("void(uint8[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
 def _members(codes, place, order):  # type: ignore[no-untyped-def]
     """Write the samples of some bins, in their own order, to where `place` says (-1: not wanted).
 
-    Mostly few codes are wanted, and near to each other: then 64 of them are passed in one step.
+    Mostly few codes are wanted, near to each other: then 64 samples are skipped in one step.
     """
     low, high = 255, 0
     for code in range(256):
@@ -168,9 +195,8 @@ def _members(codes, place, order):  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(Array(int32, 2, 'A', readonly=True), int64, int64[::1], int64[::1], int64[::1],"
-    " int32[::1], int64[::1])",
-    "void(Array(int32, 2, 'A', readonly=True), int64, int64[::1], int64[::1], int64[::1],"
-    " int64[::1], int64[::1])",
+    " POSITION[::1], int64[::1])",
+    POSITION=POSITIONS,
 )
 def _keys_and_places(bits, feature, rows, starts, ends, order, both):  # type: ignore[no-untyped-def]
     """Keys of some bins' samples, in the upper half, and their places in the bin in the lower.
@@ -189,10 +215,7 @@ def _keys_and_places(bits, feature, rows, starts, ends, order, both):  # type: i
         done += end - start
 
 
-@kernel(
-    "void(int64[::1], int64[::1], int64[::1], int32[::1])",
-    "void(int64[::1], int64[::1], int64[::1], int64[::1])",
-)
+@kernel("void(int64[::1], int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
 def _put_in_order(both, starts, ends, order):  # type: ignore[no-untyped-def]
     """Samples of some bins in the order of their sorted keys, marked where the next is the same."""
     done = 0

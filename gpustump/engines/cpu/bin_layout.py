@@ -1,0 +1,46 @@
+"""Where the bins of each feature stand in arrays that hold the bins of all features."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.compiling import Bytes, Integers, group
+
+
+@group
+class BinLayout(NamedTuple):
+    """The bins of all features, one feature after the other, each bin in a slot.
+
+    The slots of feature j are `first[j]`, `first[j] + 1`, ... in order of the bins' values,
+    `n_bins[j]` of them, none of them empty; then comes one slot for what is missing.
+
+    Attributes
+    ----------
+    first, n_bins : ndarray (n_features,) of int64
+    offset : ndarray (n_slots,) of int64
+        Sorted position of a bin's first sample; of a missing slot's too.
+    has_inner_split : ndarray (n_slots,) of uint8
+        Whether a bin holds more than one value, so that there are cuts inside it.
+    """
+
+    first: Integers
+    n_bins: Integers
+    offset: Integers
+    has_inner_split: Bytes
+
+    def slots(self, feature: int) -> slice:
+        """The slots of a feature's bins, without that for what is missing."""
+        first = int(self.first[feature])
+        return slice(first, first + int(self.n_bins[feature]))
+
+    def bin_at(self, feature: int, position: int) -> int:
+        """The bin of a feature that holds a sorted position."""
+        offsets = self.offset[self.slots(feature)]
+        return int(np.searchsorted(offsets, position, side="right")) - 1
+
+    def n_inside(self, slots: np.ndarray) -> np.ndarray:
+        """How many samples the bins in some slots hold."""
+        counts: np.ndarray = self.offset[slots + 1] - self.offset[slots]
+        return counts

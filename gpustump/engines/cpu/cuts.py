@@ -1,0 +1,100 @@
+"""Where bins are cut off from each other: at values of a sample of the rows.
+
+About equally many values of the sample lie between two cuts, so nothing is sorted but the sample;
+values that fill a bin of their own get one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.source import Source
+from gpustump.engines.threads import Team
+
+_SAMPLE = 2**14
+"""Rows whose values decide where the cuts fall: 64 for each bin."""
+
+
+class Cuts(NamedTuple):
+    """The cuts of one feature.
+
+    Attributes
+    ----------
+    keys : ndarray (n_cuts,) of int32 or int64
+        Increasing; see `arrays.order_keys`.
+    is_crowded : bool
+        Whether the sample holds more values than there may be cuts.
+    """
+
+    keys: np.ndarray
+    is_crowded: bool
+
+
+def cuts_of(source: Source, features: slice, limit: int, team: Team) -> list[Cuts]:
+    """Choose the cuts of some features, at most so many for each."""
+    n_samples = source.n_samples
+    if n_samples <= _SAMPLE:
+        sample = np.arange(n_samples)
+    else:  # one row drawn from each of so many equal stretches: the same ones in every run
+        stretch = n_samples / _SAMPLE
+        drawn = np.random.default_rng(0).random(_SAMPLE)
+        sample = ((np.arange(_SAMPLE) + drawn) * stretch).astype(np.int64)
+    keys = arrays.order_keys(codable(source.picked(sample, features)))
+    found = [Cuts(keys[:0, 0], False)] * keys.shape[1]
+
+    def choose(j: int) -> None:
+        column = np.sort(keys[:, j])
+        column = column[: np.searchsorted(column, np.iinfo(column.dtype).max)]  # without NaN
+        values, counts = np.unique(column, return_counts=True)
+        is_crowded = len(values) > limit
+        if is_crowded:
+            chosen = np.empty(limit, dtype=np.int64)
+            values = values[chosen[: _spread(counts, limit, chosen)]]
+        found[j] = Cuts(values, is_crowded)
+
+    team.each(choose, range(len(found)))
+    return found
+
+
+def codable(values: np.ndarray) -> np.ndarray:
+    """Values as float32 or float64, without loss."""
+    values = arrays.as_working(values)
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+@kernel("int64(int64[::1], int64, int64[::1])")
+def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
+    """Choose so many of the distinct values as cuts, the samples spread evenly between them.
+
+    A value that fills a bin alone is cut off from those below it too.
+    """
+    left = counts.sum()
+    n_chosen = 0
+    pending = 0
+    last = len(counts) - 1
+    for k in range(last):
+        free = limit - 1 - n_chosen  # the last value is always a cut
+        if free < 1:
+            break
+        fair = max(1, left // (free + 1))
+        if counts[k] >= 2 and counts[k] >= fair:
+            if pending > 0 and free >= 2:
+                chosen[n_chosen] = k - 1
+                n_chosen += 1
+            chosen[n_chosen] = k
+            n_chosen += 1
+            left -= pending + counts[k]
+            pending = 0
+        else:
+            pending += counts[k]
+            if pending >= fair:
+                chosen[n_chosen] = k
+                n_chosen += 1
+                left -= pending
+                pending = 0
+    chosen[n_chosen] = last
+    return n_chosen + 1

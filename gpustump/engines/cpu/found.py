@@ -1,0 +1,93 @@
+"""A split as the kernels find it, and the order in which splits compare.
+
+The order is that of `contract.Cut`. Kernels cannot compare Python objects, so `comes_before` states
+it once more, for all of them; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gpustump.engines.contract import NO_CUT, Cut
+from gpustump.engines.cpu.compiling import group, kernel
+
+
+@group
+class Found(NamedTuple):
+    """A split of a feature.
+
+    Attributes
+    ----------
+    agreement : int
+        Less than 0 if there is no split.
+    feature : int
+    after : int
+        Sorted position of the last sample before an interval; `STUMP` for a stump.
+    position : int
+        Sorted position of the last sample on the left of a stump, or inside an interval.
+    polarity : int
+        +1 or -1: the sign of the first region.
+    missing : int
+        +1 or -1: the sign of the region of missing values; not compared.
+    """
+
+    agreement: int
+    feature: int
+    after: int
+    position: int
+    polarity: int
+    missing: int
+
+
+STUMP = -1
+"""In place of the position before an interval: less than any position, so stumps come first."""
+
+NOTHING = Found(-1, 0, STUMP, 0, 1, 1)
+
+
+def as_cut(found: Found) -> Cut:
+    """The contract's value."""
+    if found.agreement < 0:
+        return NO_CUT
+    after = None if found.after == STUMP else found.after
+    return Cut(found.feature, found.position, found.polarity, found.missing, found.agreement, after)
+
+
+def as_found(cut: Cut) -> Found:
+    """A split as the kernels take it.
+
+    Raises
+    ------
+    ValueError
+        If the cut is a constant.
+    """
+    if cut.position is None:
+        raise ValueError("a constant has no position; pass a split")
+    after = STUMP if cut.after is None else cut.after
+    return Found(cut.agreement, cut.feature, after, cut.position, cut.polarity, cut.missing)
+
+
+@kernel("boolean(Found, Found)")
+def comes_before(one, other):  # type: ignore[no-untyped-def]
+    """Whether one split is better than another one: whether its `Cut` is larger."""
+    if one.agreement != other.agreement:
+        return one.agreement > other.agreement
+    if one.feature != other.feature:
+        return one.feature < other.feature
+    if one.after != other.after:
+        return one.after < other.after
+    if one.position != other.position:
+        return one.position < other.position
+    return one.polarity > other.polarity
+
+
+@kernel("Found(Found, Found)")
+def better(one, other):  # type: ignore[no-untyped-def]
+    """The better one of two splits."""
+    return one if comes_before(one, other) else other
+
+
+@kernel("int64(int64, int64)")
+def sign_for_missing(missing, present):  # type: ignore[no-untyped-def]
+    """What the missing values are voted: their own heavier label, else that of all samples."""
+    return 1 if missing > 0 or (missing == 0 and present >= 0) else -1

@@ -1,0 +1,80 @@
+"""Compiled kernels on disk, in a folder that belongs to one version of all kernel sources.
+
+A compiled kernel holds the kernels that it calls and the constants that it uses, which may stand in
+other files. Numba stamps what it keeps with the kernel's own file alone, so after an edit elsewhere
+it would load a mixture of old and new code. Here the folder's name is a hash of all the sources.
+The folders of other versions are removed as soon as something is written.
+
+Numba decides where caches lie: in the folder NUMBA_CACHE_DIR if that is set, else in `__pycache__`
+beside the sources, else in the user's own cache. Where it finds no place that can be written to, it
+raises a RuntimeError.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.resources
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+_FOLDER = "gpustump-"
+"""What the names of the folders begin with."""
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of one function, in the folder of this version.
+
+    Parameters
+    ----------
+    function : callable
+        Not compiled yet.
+
+    Raises
+    ------
+    RuntimeError, OSError
+        If no folder can be written to, or the sources cannot be read.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        version = sources_hash()
+        self._all_versions = self._cache_path
+        self._cache_path = os.path.join(self._cache_path, _FOLDER + version)
+        name = self._impl.filename_base
+        self._cache_file = IndexDataCacheFile(self._cache_path, name, version)  # type: ignore[no-untyped-call]
+
+    def _save_overload(self, sig: object, data: object) -> None:
+        if not os.path.isdir(self._cache_path):
+            os.makedirs(self._cache_path, exist_ok=True)
+            _remove_other_versions(Path(self._all_versions), Path(self._cache_path).name)
+        super()._save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+
+@functools.cache
+def sources_hash() -> str:
+    """A hash of everything that the kernels' code depends on, 16 hexadecimal digits."""
+    found = hashlib.sha256()
+    for name, content in _sources():
+        found.update(f"{name} {len(content)}\n".encode() + content)
+    return found.hexdigest()[:16]
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    """Names and contents of all kernel files, and of the one whose constants kernels use."""
+    engines = importlib.resources.files(__package__.rpartition(".")[0])
+    folder = importlib.resources.files(__package__)
+    files = [file for file in folder.iterdir() if file.name.endswith(".py")]
+    for file in [*sorted(files, key=lambda file: file.name), engines / "integer_weights.py"]:
+        yield file.name, file.read_bytes()
+
+
+def _remove_other_versions(folder: Path, this: str) -> None:
+    for other in folder.glob(f"{_FOLDER}*"):
+        if other.name != this:
+            shutil.rmtree(other, ignore_errors=True)

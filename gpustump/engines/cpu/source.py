@@ -1,0 +1,63 @@
+"""The caller's table and the rows of it that take part. It is never copied whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+
+_ALL_ROWS = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table, and which rows of it are samples.
+
+    Attributes
+    ----------
+    X : ndarray (n_samples_given, n_features)
+        The caller's own table.
+    rows : ndarray (n_samples,) of int64, or None
+        None if all of them are.
+    """
+
+    X: np.ndarray
+    rows: np.ndarray | None
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0] if self.rows is None else self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def working_dtype(self) -> np.dtype:
+        """The dtype in which values are compared."""
+        return np.dtype(arrays.working_dtype(arrays.dtype_name(self.X)))
+
+    @property
+    def rows_for_kernels(self) -> np.ndarray:
+        """`rows`; empty if all of them take part."""
+        return _ALL_ROWS if self.rows is None else self.rows
+
+    def block(self, samples: slice, features: slice) -> np.ndarray:
+        """Values as given, of some samples and features."""
+        rows = samples if self.rows is None else self.rows[samples]
+        found: np.ndarray = self.X[rows, features]
+        return found
+
+    def picked(self, samples: np.ndarray, features: slice | int) -> np.ndarray:
+        """Values of some samples, in the dtype in which they are compared."""
+        rows = samples if self.rows is None else self.rows[samples]
+        found: np.ndarray = arrays.as_working(self.X[rows, features])
+        return found
+
+    def values(self, feature: int) -> np.ndarray:
+        """One feature's values (n_samples,) in the dtype in which they are compared."""
+        column = self.X[:, feature] if self.rows is None else self.X[self.rows, feature]
+        found: np.ndarray = arrays.as_working(column)
+        return found

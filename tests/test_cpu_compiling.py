@@ -1,0 +1,58 @@
+"""Kernels take the types that they declare, and groups of arrays by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from gpustump.engines.cpu import compiling
+from gpustump.engines.cpu.compiling import Integers, group, kernel, record
+
+_PLACE = record("_Place", "row", "column")
+
+
+@group
+class _Line(NamedTuple):
+    slopes: Annotated[np.ndarray, "KEY[::1]"]
+    starts: Integers
+    scale: float
+
+
+@kernel("float64(_Line, int64, _Place[::1])", KEY=("int32", "float64"))
+def _at(line, x, places):  # type: ignore[no-untyped-def]
+    places[0].row = x
+    return (line.starts[0] + line.slopes[0] * x) * line.scale
+
+
+def test_a_kernel_takes_groups_in_each_of_its_versions_and_records():
+    starts, places = np.asarray([1]), np.zeros(1, dtype=_PLACE)
+    for dtype in ("int32", "float64"):
+        line = _Line(np.asarray([3], dtype=dtype), starts, 0.5)
+        assert _at(line, 5, places) == 8.0
+        assert places["row"].tolist() == [5]
+
+
+@pytest.mark.parametrize("bad", [np.zeros(1, dtype=np.int16), np.zeros(4)[::2], [1.0]])
+def test_a_group_of_other_arrays_is_refused(bad):
+    places = np.zeros(1, dtype=_PLACE)
+    with pytest.raises(TypeError):
+        _at(_Line(bad, np.asarray([1]), 0.5), 5, places)
+
+
+def test_an_unknown_name_in_a_signature_is_an_error():
+    with pytest.raises(AttributeError, match="Unheard"):
+        kernel("void(Unheard)")(lambda unheard: None)
+
+
+def test_the_stages_import_every_file_that_holds_kernels():
+    compiling.load()
+    folder = Path(compiling.__file__).parent
+    holding = [file.stem for file in folder.glob("*.py") if "\n@kernel(" in file.read_text()]
+    assert len(holding) > 5
+    assert [name for name in holding if f"gpustump.engines.cpu.{name}" not in sys.modules] == []

@@ -1,0 +1,128 @@
+"""One small pool does all work: from many threads at once, within other work, and after a fork."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpustump.engines import threads
+from gpustump.engines.threads import MOST_THREADS, Team, ranges
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**9))
+def test_ranges_cover_all_once(total, size):
+    size = max(size, total // 50)
+    found = ranges(total, size)
+    assert found[0][0] == 0
+    assert found[-1][1] == total
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
+    assert all(0 < end - start <= size for start, end in found)
+
+
+def test_an_error_in_one_thread_is_raised_and_ends_the_others_work():
+    done: list[int] = []
+
+    def work(item: int) -> None:
+        if item == 5:
+            raise ZeroDivisionError("item 5")
+        done.append(item)
+
+    with pytest.raises(ZeroDivisionError, match="item 5"):
+        Team(3).each(work, range(10_000))
+    assert 5 not in done
+    Team(3).each(work, range(6, 40))
+    assert set(range(6, 40)) <= set(done)
+
+
+def test_any_number_of_jobs_leaves_few_threads_behind():
+    def pause(_: int) -> None:
+        threading.Event().wait(0.001)
+
+    before = threading.active_count()
+    for n_jobs in range(1, 41):
+        Team(n_jobs).each(pause, range(2 * n_jobs))
+    assert threading.active_count() <= before + MOST_THREADS
+
+
+def test_threads_that_ask_at_once_get_one_pool(monkeypatch):
+    def slowly_made(*_: object, **__: object) -> object:
+        time.sleep(0.02)
+        return object()
+
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", slowly_made)
+    pool = threads._Pool()
+    start, found = threading.Barrier(16), []
+
+    def ask() -> None:
+        start.wait()
+        found.append(pool.executor())
+
+    asking = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert len(found) == 16
+    assert len(set(map(id, found))) == 1
+
+
+def test_work_within_work_ends_even_if_it_asks_for_more_threads_than_there_are():
+    counts: list[int] = []
+
+    def outer(_: int) -> None:
+        Team(MOST_THREADS).each(middle, range(4))
+
+    def middle(_: int) -> None:
+        Team(MOST_THREADS).each(counts.append, range(5))
+
+    worker = threading.Thread(
+        target=lambda: Team(2 * MOST_THREADS).each(outer, range(3 * MOST_THREADS)), daemon=True
+    )
+    worker.start()
+    worker.join(timeout=60)
+    assert not worker.is_alive()
+    assert len(counts) == 3 * MOST_THREADS * 4 * 5
+
+
+def test_where_no_thread_can_be_started_the_caller_does_all_the_work(monkeypatch):
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_POOL", threads._Pool())
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    done: list[int] = []
+    Team(4).each(done.append, range(10))
+    assert done == list(range(10))
+
+
+FORKED = """
+import os, sys, warnings
+from gpustump.engines.threads import Team
+warnings.simplefilter("ignore")  # of a fork in a process that has threads
+Team(4).each(lambda item: None, range(100))
+child = os.fork()
+done = []
+Team(4).each(done.append, range(100))
+assert sorted(done) == list(range(100))
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    print("both are done")
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_has_threads_of_its_own():
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "both are done\n", done.stderr
