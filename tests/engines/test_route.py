@@ -309,3 +309,28 @@ def test_a_small_job_imports_no_compiler_and_looks_for_no_gpu():
 def test_a_stump_alone_takes_the_same_route():
     X, y = table(500), np.resize([1, -1, 1], 500)
     assert fit_stump(X, y, max_memory="1 GB") == fit_stump(X, y)
+
+
+def test_an_announcement_goes_to_a_terminal_only(monkeypatch, capsys):
+    announcements.on_terminal("compiling")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    announcements.on_terminal("compiling")
+    assert capsys.readouterr().err == "gpustump: compiling\n"
+    monkeypatch.setattr(sys, "stderr", None)
+    announcements.on_terminal("compiling")
+
+
+@needs_numba
+def test_torch_and_numpy_train_the_same_model(monkeypatch):
+    torch = pytest.importorskip("torch")
+    X = table(300)
+    y = np.where(X[:, 0] + X[:, 1] > 0.3, 1, -1)
+    digests = set()
+    for kernels in ("reference", "direct", "coded"):
+        monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+        for given in ((X, y), (torch.asarray(X), torch.asarray(y))):
+            run = boost(*given, n_rounds=8)
+            list(run)
+            digests.add(run.model.digest())
+    assert len(digests) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -11,6 +13,7 @@ import pytest
 
 pytest.importorskip("numba")
 
+from gpustump.engines import announcements
 from gpustump.engines.cpu import compiling
 from gpustump.engines.cpu.compiling import Integers, group, kernel, record
 
@@ -56,3 +59,48 @@ def test_the_stages_import_every_file_that_holds_kernels():
     holding = [file.stem for file in folder.glob("*.py") if "\n@kernel(" in file.read_text()]
     assert len(holding) > 5
     assert [name for name in holding if f"gpustump.engines.cpu.{name}" not in sys.modules] == []
+
+
+@pytest.mark.parametrize("can_be_kept", [True, False])
+def test_compiling_is_announced_once(monkeypatch, can_be_kept):
+    if not can_be_kept:
+        plain = compiling._compiled
+
+        def refusing(function, signatures, *, cache):
+            if cache:
+                raise RuntimeError("cannot cache function: no locator available")
+            return plain(function, signatures, cache=False)
+
+        monkeypatch.setattr(compiling, "_compiled", refusing)
+    monkeypatch.setattr(compiling, "_has_compiled", False)
+    heard: list[str] = []
+    monkeypatch.setattr(announcements, "listeners", [heard.append])
+
+    def add(x, y):  # type: ignore[no-untyped-def]
+        return x + y
+
+    compiled = [compiling.kernel("int64(int64, int64)")(add) for _ in range(2)]
+    assert compiled[0](2, 3) == 5
+    assert len(heard) == (0 if can_be_kept and not compiling._has_compiled else 1)
+    with pytest.raises(TypeError):
+        compiled[0]("a", "b")
+
+
+@pytest.mark.slow
+def test_the_first_run_says_what_compiling_took_and_the_next_has_nothing_to_say(tmp_path):
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
+        "GPUSTUMP_KERNELS": "direct",
+    }
+    program = "import sys; from gpustump.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "train", "--device", "cpu"]
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=True
+        )
+        said.append(done.stdout)
+    assert "s of it to compile the kernels, once" in said[0]
+    assert "compile" not in said[1]
+    digests = {line.split()[1] for text in said for line in text.splitlines() if "digest" in line}
+    assert len(digests) == 1
