@@ -44,7 +44,7 @@ def test_stumps_read_as_rules_in_the_models_own_names(command):
 
 def test_a_stump_on_missing_values_alone_says_so(command):
     saved([Stump(1, math.inf, 1, -1, 0.1)], feature_names=("a", "b", "c"))
-    assert "b is there -> 1 " in command.succeeds("inspect", "model.json").out
+    assert "b is present -> 1 " in command.succeeds("inspect", "model.json").out
 
 
 def test_features_without_names_are_columns(command):

@@ -6,11 +6,12 @@ import datetime
 import math
 from typing import NamedTuple
 
-from gpustump.cli.input.encoding import Encoding, InputColumn
+from gpustump.cli.input.encoding import Encoding
 from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import counted, label_text, number_text, shortened
 from gpustump.learners.interval import Interval
+from gpustump.learners.rules import condition
 from gpustump.learners.stump import Stump
 
 
@@ -55,22 +56,18 @@ def _rule(stump: Stump | Interval, encoding: Encoding, labels: dict[int, str]) -
     column, value = encoding.origin(stump.feature)
     name = shortened(column.name if encoding.named else f"column {column.name}")
     if_true, if_false = labels[stump.polarity], labels[-stump.polarity]
-    if isinstance(stump, Interval):
-        low, high = (_threshold(cut, column.kind) for cut in (stump.low, stump.high))
-        return f"{low} < {name} <= {high} -> {if_true}, else {if_false}"
-    if stump.threshold == math.inf:
-        return f"always {if_true}" if stump.is_constant else f"{name} is there -> {if_true}"
-    return f"{_condition(stump.threshold, column, name, value)} -> {if_true}, else {if_false}"
-
-
-def _condition(threshold: float, column: InputColumn, name: str, value: str | None) -> str:
-    """What is true of the values up to a threshold."""
-    separates_0_from_1 = 0.0 <= threshold < 1.0
-    if value is not None and separates_0_from_1:
-        return f"{name} is not {label_text(value)}"
-    if column.kind == "boolean" and separates_0_from_1:
-        return f"{name} is false"
-    return f"{name} <= {_threshold(threshold, column.kind)}"
+    if stump.is_constant:
+        return f"always {if_true}"
+    separates_0_from_1 = len(stump.thresholds) == 1 and 0.0 <= stump.thresholds[0] < 1.0
+    if separates_0_from_1 and value is not None:
+        when = f"{name} is not {label_text(value)}"
+    elif separates_0_from_1 and column.kind == "boolean":
+        when = f"{name} is false"
+    else:
+        when = condition(stump, name, number=lambda at: _threshold(at, column.kind))
+    if stump.thresholds[-1] == math.inf:
+        return f"{when} -> {if_true}"
+    return f"{when} -> {if_true}, else {if_false}"
 
 
 def _threshold(threshold: float, kind: str) -> str:

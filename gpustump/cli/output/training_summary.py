@@ -12,6 +12,7 @@ from gpustump.cli.input.encoding import UNITS, Encoding, InputColumn
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import counted, label_text, percent, shortened, thousands
+from gpustump.engines.integer_weights import IntegerWeights
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier, StumpEnsemble
@@ -151,8 +152,14 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     if model.is_binary and runs[0]:
         return runs[0][-1].training_error, bound
     wrong = model.labels_of(part.scores(model)) != part.y
-    weights = None if part.weights is None else part.weights / part.weights.max()
-    return float(np.average(wrong, weights=weights)), bound
+    return _share(wrong, part), bound
+
+
+def _share(selected: np.ndarray, part: Part) -> float:
+    """The share of a part's weight, not all of it zero, that the selected samples have."""
+    weights = np.ones(len(selected)) if part.weights is None else part.weights
+    counts = weights > 0
+    return IntegerWeights.of(weights[counts]).share(selected[counts])
 
 
 def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
@@ -166,7 +173,7 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
             return [("held out", "no figures: all of its weights are zero")]
         part = replace(part, weights=part.weights / part.weights.max())  # sums stay finite
     scores = part.scores(model)
-    right = np.average(model.labels_of(scores) == part.y, weights=part.weights)
+    right = _share(model.labels_of(scores) == part.y, part)
     rows = [("held-out accuracy", f"{right:.4f}{weighted}")]
     area, n_classes = _mean_area(model, scores, part)
     if n_classes:
