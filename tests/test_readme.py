@@ -91,7 +91,7 @@ def test_its_tables_are_those_of_the_committed_results():
     shown = re.findall(
         r"<!-- output of: python -m bench show (\S+) -->\n\n(.*?)\n\n<!-- end", TEXT, re.S
     )
-    assert {Path(file).stem for file, _ in shown} >= {"peers", "backends"}
+    assert {Path(file).stem for file, _ in shown} >= {"peers"}
     for file, table in shown:
         assert table == page(records.read(ROOT / file))
 

@@ -19,8 +19,8 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from gpustump.boosting.votes import Change, Round, Taken
-from gpustump.engines.contract import State, Totals, discrete_step
+from gpustump.boosting.votes import Change, Round, SoFar, Taken
+from gpustump.engines.contract import State, discrete_step
 from gpustump.engines.integer_weights import grown_factor
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
@@ -74,19 +74,18 @@ class DiscreteVotes:
         step = discrete_step(taken.hypothesis, taken.vote, grown, halvings, taken.cut)
         return Change(step, normaliser)
 
-    def record(self, taken: Taken, change: Change, after: Totals, earlier: Round | None) -> Round:
+    def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
         """Error, edge and vote, and the bound on the training error."""
         totals = taken.totals
-        number, bound = (0, 1.0) if earlier is None else (earlier.number, earlier.training_bound)
         return Round(
-            number=number + 1,
+            number=so_far.number,
             stump=taken.hypothesis,
             error=totals.wrong(taken.agreement) / totals.weight,
             edge=taken.agreement / (2 * totals.weight),
             vote=taken.vote,
             normaliser=change.normaliser,
-            training_error=after.training_error,
-            training_bound=bound * change.normaliser,
+            training_error=so_far.totals.training_error,
+            training_bound=so_far.bound,
         )
 
 

@@ -14,7 +14,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.votes import Round, Taken, Votes
+from gpustump.boosting.votes import Round, SoFar, Taken, Votes
 from gpustump.data.parameters import (
     Learner,
     check_bytes,
@@ -146,7 +146,8 @@ class Boosting(Iterator[Round]):
         self._votes: Votes = DiscreteVotes() if votes is None else votes
         self._n_rounds = n_rounds
         self._callback = callback
-        self._rounds: list[Round] = []
+        self._model: list[tuple[Stump | Interval, float]] = []
+        self._bound = 1.0
         self._sum_of_votes = 0.0
         self._is_whole = True
         with arrays.computing_on(labels):
@@ -155,7 +156,7 @@ class Boosting(Iterator[Round]):
     @property
     def n_done(self) -> int:
         """Rounds done so far, those of `resume` included."""
-        return len(self._rounds)
+        return len(self._model)
 
     @property
     def weights(self) -> Array:
@@ -167,8 +168,7 @@ class Boosting(Iterator[Round]):
         """The model so far: predicts -1 or +1, can be saved and compared."""
         from gpustump.model.ensemble import Member, StumpEnsemble
 
-        rounds = self._rounds
-        member = Member(tuple(r.stump for r in rounds), tuple(r.vote for r in rounds))
+        member = Member(tuple(h for h, _ in self._model), tuple(vote for _, vote in self._model))
         return StumpEnsemble((member,), self._table.n_features)
 
     def __next__(self) -> Round:
@@ -245,17 +245,17 @@ class Boosting(Iterator[Round]):
 
     def _take(self, taken: Taken) -> Round:
         """Take a hypothesis into the model, reweight the samples, and record the round."""
-        self._is_whole = False  # until the end: an interruption leaves this undone in part
+        self._is_whole = False  # an interruption leaves what follows undone in part
         change = self._votes.change(taken)
-        self._state.advance(change.step)
-        earlier = self._rounds[-1] if self._rounds else None
-        record = self._votes.record(taken, change, self._state.totals, earlier)
-        self._rounds.append(record)
+        self._model.append((taken.hypothesis, taken.vote))
+        self._bound *= change.normaliser
         self._sum_of_votes += abs(taken.vote)
+        self._state.advance(change.step)
         if taken.totals.wrong(taken.agreement) == 0:
             self.stop_reason = "perfect"
         self._is_whole = True
-        return record
+        so_far = SoFar(self.n_done, self._bound, self._state.totals)
+        return self._votes.record(taken, change, so_far)
 
 
 def checked_resources(

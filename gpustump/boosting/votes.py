@@ -81,6 +81,15 @@ class Change(NamedTuple):
     normaliser: float
 
 
+class SoFar(NamedTuple):
+    """A run up to a round, that round included: its number, the product of the normalisers, and the
+    totals behind it."""
+
+    number: int
+    bound: float
+    totals: Totals
+
+
 class Votes(Protocol):
     """What a cut is worth and what follows from it; `DiscreteVotes` are the first of their kind."""
 
@@ -93,5 +102,5 @@ class Votes(Protocol):
     def change(self, taken: Taken) -> Change:
         """What a hypothesis and its vote do to scores and weights."""
 
-    def record(self, taken: Taken, change: Change, after: Totals, earlier: Round | None) -> Round:
-        """What the round did: `after` are the totals behind it, `earlier` is the round before."""
+    def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
+        """What the round did."""

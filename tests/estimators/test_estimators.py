@@ -519,30 +519,6 @@ def test_a_warm_start_with_early_stopping_watches_the_same_samples():
         assert parts.held_out_errors_ == whole.held_out_errors_
 
 
-def test_auto_leaves_a_gpu_that_fails_only_before_the_first_round(monkeypatch):
-    X, y = small()
-    tried = []
-
-    def brought(table, place):
-        tried.append(place)
-        if place == "cuda":
-            raise gpustump.DeviceError("out of memory")
-        return table
-
-    monkeypatch.setattr("gpustump.boosting.training.places_to_train", lambda *_: ("cuda", "cpu"))
-    monkeypatch.setattr("gpustump.boosting.training.reader_of_host_tables", lambda *_: None)
-    monkeypatch.setattr("gpustump.boosting.training.moved_to_device", brought)
-    classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
-    assert (tried, classifier.device_) == (["cuda", "cpu"], "cpu")
-
-    def fails_later(record):
-        raise gpustump.DeviceError("too hot")
-
-    monkeypatch.setattr("gpustump.boosting.training.moved_to_device", lambda table, place: table)
-    with pytest.raises(gpustump.DeviceError, match="too hot"):
-        AdaBoostClassifier(n_estimators=3, callback=fails_later).fit(X, y)
-
-
 def test_a_score_needs_a_weight():
     classifier = AdaBoostClassifier(n_estimators=3).fit(X, Y)
     with pytest.raises(ValueError, match="sample_weight is zero for every sample"):

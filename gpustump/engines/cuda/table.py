@@ -161,8 +161,17 @@ class CudaTable:
         return self.source.values(feature)
 
     def start(self, labels: Array, sample_weight: Array, learner: Learner) -> CudaState:
-        """Begin a run; see `engines.contract.PreparedTable`."""
+        """Begin a run; see `engines.contract.PreparedTable`.
+
+        Raises
+        ------
+        ValueError
+            If the learner is not "stump"; the route does not choose this engine for others.
+        """
         from gpustump.engines.cuda.state import CudaState  # which imports this file
+
+        if learner != "stump":
+            raise ValueError(f"the CUDA kernels know stumps only; got learner={learner!r}.")
 
         return CudaState(self, labels, sample_weight)
 
