@@ -27,13 +27,19 @@ namespace_of = array_api_compat.array_namespace
 device_of = array_api_compat.device
 
 
-@contextlib.contextmanager
-def computing_on(x: Array) -> Iterator[None]:
+def computing_on(x: Array) -> contextlib.AbstractContextManager[Any]:
     """Set up an array's library for computing with it, until the end of the `with`.
 
     JAX has 64-bit types only if they are switched on, CuPy computes on its current device only, and
     NumPy may have been told to raise at an overflow or underflow, both of which are intended here.
     """
+    if isinstance(x, np.ndarray):  # asked for in every round: without a generator
+        return np.errstate(all="ignore")
+    return _computing_elsewhere(x)
+
+
+@contextlib.contextmanager
+def _computing_elsewhere(x: Array) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(np.errstate(all="ignore"))
         if array_api_compat.is_jax_array(x):

@@ -73,6 +73,9 @@ class Cut:
     def __lt__(self, other: Cut) -> bool:
         return self.rank < other.rank
 
+    def __gt__(self, other: Cut) -> bool:  # what `max` asks
+        return self.rank > other.rank
+
 
 NO_CUT = Cut(0, None, 1, 1, -1)
 """Less than every cut that there is."""
@@ -171,9 +174,8 @@ def discrete_step(
 ) -> Step:
     """The step of a discrete vote: right samples keep their weights, but for the power of two."""
     kept = math.ldexp(1.0, -halvings)
-    first, second, missing = (
-        (sign * vote, (grown, kept) if sign > 0 else (kept, grown)) for sign in signs(hypothesis)
-    )
+    by_sign = {1: (vote, (grown, kept)), -1: (-vote, (kept, grown))}
+    first, second, missing = (by_sign[sign] for sign in signs(hypothesis))
     votes = (first[0], second[0], missing[0])
     return Step(hypothesis, votes, (first[1], second[1], missing[1]), halvings, cut)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
@@ -48,8 +48,12 @@ class Team:
     def __init__(self, size: int = 1) -> None:
         self.size = size
 
-    def each(self, work: Callable[[Item], object], items: Iterable[Item]) -> None:
+    def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> None:
         """Call `work` with every item, in any order; raises what one of the calls raises."""
+        if self.size == 1 or len(items) == 1:
+            for item in items:
+                work(item)
+            return
         shared = Shared(items)
         shares = [_Share(shared, work) for _ in range(min(self.size, len(shared)) - 1)]
         try:

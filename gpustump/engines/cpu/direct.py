@@ -163,7 +163,15 @@ class DirectState:
         Positive.
     learner : str
         "stump" or "interval".
+
+    Attributes
+    ----------
+    totals : Totals
+        Sums over all samples.
     """
+
+    totals: Totals
+    _smallest: int
 
     def __init__(
         self, table: DirectTable, y: np.ndarray, sample_weight: np.ndarray, learner: Learner
@@ -179,15 +187,9 @@ class DirectState:
             first_weights=weights.astype(np.int64),
             votes=np.zeros(n_samples, dtype=np.int8),
         )
-        self._sums: _Sums = _step(*self._samples, 0.0, 1.0, 1.0)
-        self._first_weight = self._sums.weight
+        self._first_weight = int(self._samples.first_weights.sum())
+        self._step(0.0, 1.0, 1.0)
         self._parts = ranges(table.n_features, max(1, _ELEMENTS_AT_ONCE // n_samples))
-
-    @property
-    def totals(self) -> Totals:
-        """Sums over all samples."""
-        signed, weight, misclassified, _ = self._sums
-        return Totals(signed, weight, misclassified, self._first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> np.ndarray:
@@ -197,11 +199,11 @@ class DirectState:
 
     def smallest_weight(self) -> int:
         """The smallest integer weight."""
-        return self._sums.smallest
+        return self._smallest
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        table, units, signed = self._table, self._samples.units, self._sums.signed
+        table, units, signed = self._table, self._samples.units, self.totals.signed
         found = [constant_cut(signed)]
 
         def search(part: tuple[int, int]) -> None:
@@ -227,7 +229,12 @@ class DirectState:
             signs = (cut.polarity, cut.missing)
             _vote(own, n_present, after, cut.position, *signs, self._samples.votes)
         _, vote, grown, kept = step.discrete
-        self._sums = _step(*self._samples, vote, grown, kept)
+        self._step(vote, grown, kept)
+
+    def _step(self, vote: float, grown: float, kept: float) -> None:
+        signed, weight, misclassified, self._smallest = _step(*self._samples, vote, grown, kept)
+        n_samples = self._table.n_samples
+        self.totals = Totals(signed, weight, misclassified, self._first_weight, n_samples)
 
 
 @kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
