@@ -17,7 +17,7 @@ from engine_ways import cuda
 from rounds import check_level, signs
 
 from gpustump.engines import integer_weights as weights
-from gpustump.engines.cuda import device, layout, memory, sorting, sweep
+from gpustump.engines.cuda import device, device_memory, layout, sorting, sweep
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.state import CudaState
@@ -129,8 +129,10 @@ def test_what_a_run_holds_is_what_is_planned():
         if isinstance(value, np.ndarray)
     )
     n_bytes += sum(order.nbytes for order in made.orders._held.values())
-    planned = memory._without_codes(*X.shape) + memory._of_codes(*X.shape) + 4 * 20_000 * 6
-    assert n_bytes <= planned - memory._SORTING_BYTES * 20_000
+    planned = (
+        device_memory._without_codes(*X.shape) + device_memory._of_codes(*X.shape) + 4 * 20_000 * 6
+    )
+    assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 
 
 def test_a_round_is_one_transfer_and_few_launches():

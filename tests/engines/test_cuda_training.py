@@ -21,7 +21,7 @@ from gpustump.boosting.rounds import Boosting
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
 from gpustump.engines.contract import PreparedTable, Resources, Task, discrete_step, hypothesis_at
-from gpustump.engines.cuda import memory, sorting
+from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.orders import Orders
@@ -115,12 +115,12 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
     said: list[str] = []
     bars: list[Any] = []
     monkeypatch.setattr(announcements, "listeners", [said.append])
-    monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
+    monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("tqdm.tqdm.__init__", lambda self, **how: bars.append(how))
     for name in ("set_postfix", "update", "close", "refresh"):
         monkeypatch.setattr(f"tqdm.tqdm.{name}", lambda *a, **k: None)
-    least = memory.least_bytes(*X.shape)
+    least = device_memory.least_bytes(*X.shape)
     classifier = AdaBoostClassifier(n_estimators=12, device="cuda", max_memory=least, verbose=1)
     found = classifier.fit(mapped(X), y)
     expected = AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y)
@@ -132,7 +132,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
 
 def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
     X, y = problem()
-    least = memory.least_bytes(*X.shape)
+    least = device_memory.least_bytes(*X.shape)
     with pytest.raises(DeviceError) as error:
         AdaBoostClassifier(device="cuda", max_memory=least - 1).fit(mapped(X), y)
     assert str(error.value) == (
@@ -144,11 +144,11 @@ def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
 
 def test_what_is_kept_follows_from_the_free_memory(monkeypatch):
     X, _ = problem(3000)
-    monkeypatch.setattr(memory, "_LEAST_BUFFER", 1024)
+    monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
     shape = X.shape
     kinds = {}
-    enough = memory._without_codes(*shape) + memory._of_codes(3000, 5)
-    for n_bytes in (10 * enough, enough, memory.least_bytes(*shape)):
+    enough = device_memory._without_codes(*shape) + device_memory._of_codes(3000, 5)
+    for n_bytes in (10 * enough, enough, device_memory.least_bytes(*shape)):
         made = columns.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
         kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
     assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
@@ -158,11 +158,11 @@ def test_memory_that_other_programs_take_meanwhile_is_tried_without(monkeypatch)
     """The first attempts run out of memory: the next ones use less."""
     X, _ = problem(3000)
     seen: list[int] = []
-    original = memory.device_budget
+    original = device_memory.device_budget
 
     def noted(
         n_samples: int, n_features: int, n_available: int, device: str
-    ) -> memory.DeviceBudget:
+    ) -> device_memory.DeviceBudget:
         seen.append(n_available)
         if len(seen) < 3:
             monkeypatch.setattr(columns, "sorted_feature", fail)
@@ -175,7 +175,7 @@ def test_memory_that_other_programs_take_meanwhile_is_tried_without(monkeypatch)
     def fail(column: np.ndarray) -> Any:
         raise MemoryError("out")
 
-    monkeypatch.setattr(memory, "device_budget", noted)
+    monkeypatch.setattr(device_memory, "device_budget", noted)
     made = columns.prepare(X, None, OnCpu(), budget=10**9)
     assert seen == [10**9, 750_000_000, 562_500_000]
     assert made.n_samples == 3000
@@ -205,7 +205,7 @@ def as_on_device(monkeypatch: pytest.MonkeyPatch, library: str, device: OnCpu) -
 def test_arrays_of_other_libraries_train_by_the_reference_where_cupy_has_no_memory(monkeypatch):
     """JAX keeps most of a device's memory for itself."""
     X, _ = problem()
-    little = memory.least_bytes(*X.shape) // 2
+    little = device_memory.least_bytes(*X.shape) // 2
     given = (("jax", None, REFERENCE), ("jax", little, None), ("cupy", None, None))
     for library, max_memory, fallback in given:
         resources = Resources(max_memory=max_memory)
@@ -282,7 +282,7 @@ def test_an_order_that_could_not_be_made_leaves_no_address_of_the_one_that_went(
 
 
 def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
-    budget = memory._without_codes(*X.shape) + memory._of_codes(*X.shape)
+    budget = device_memory._without_codes(*X.shape) + device_memory._of_codes(*X.shape)
     return columns.prepare(X, None, device, budget=budget)
 
 

@@ -158,15 +158,17 @@ def with_wide_positions(made: Any) -> PreparedTable:
 
 def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
     """Bytes that leave room for the codes and so many orders."""
-    from gpustump.engines.cuda import memory
+    from gpustump.engines.cuda import device_memory
 
-    codes_and_orders = memory._of_codes(n_samples, n_features) + 4 * n_samples * (n_orders - 1)
-    return memory._without_codes(n_samples, n_features) + codes_and_orders
+    codes_and_orders = device_memory._of_codes(n_samples, n_features) + 4 * n_samples * (
+        n_orders - 1
+    )
+    return device_memory._without_codes(n_samples, n_features) + codes_and_orders
 
 
 def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """With several threads a block, little memory of each kind, and the table on the host."""
-    from gpustump.engines.cuda import memory, sorting, table
+    from gpustump.engines.cuda import device_memory, sorting, table
     from gpustump.engines.cuda.engine import CudaEngine
 
     host = X.view(np.memmap)  # anything but a plain array counts as the host's
@@ -191,11 +193,11 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         yield way("three bins", OnCpu())
         patch.setattr(sorting, "MOST_BINS", 1)
         yield way("one bin", OnCpu(threads=3))
-        patch.setattr(memory, "_LEAST_BUFFER", 1024)
+        patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
         patch.setattr(sorting, "MOST_BINS", 255)
-        least = memory.least_bytes(*shape)
+        least = device_memory.least_bytes(*shape)
         yield way("streamed", OnCpu(), host, budget=least)
-        patch.setattr(memory, "_MOST_BUFFER", 1024)
+        patch.setattr(device_memory, "_MOST_BUFFER", 1024)
         yield way("streamed in blocks", OnCpu(), host, budget=least)
 
 

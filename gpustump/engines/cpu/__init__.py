@@ -3,7 +3,7 @@
 What `route` sees:
 
     engine        the two engines: direct for small tables, coded for the others
-    memory        how much memory they take, and how to make do with less
+    host_memory   how much memory they take, and how to make do with less
 
 A table is prepared once:
 

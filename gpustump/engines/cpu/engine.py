@@ -17,7 +17,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import PreparedTable, Resources, Task
-from gpustump.engines.cpu import memory
+from gpustump.engines.cpu import host_memory
 from gpustump.engines.threads import Team, threads_of
 
 START_SECONDS = 0.5
@@ -114,7 +114,7 @@ class DirectEngine:
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
         threads = threads_of(resources.n_jobs)
-        return memory.least_of_direct(task.n_samples, task.n_features, threads)
+        return host_memory.least_of_direct(task.n_samples, task.n_features, threads)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature."""
@@ -136,7 +136,7 @@ class CodedEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
-        return memory.least_of_coded(task.n_samples, task.n_features)
+        return host_memory.least_of_coded(task.n_samples, task.n_features)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Code every value as a byte, or two if memory allows."""
@@ -147,7 +147,7 @@ class CodedEngine:
         if resources.max_memory is None:
             return codes.prepare(table, rows, Team(threads))
         shape = (task.n_samples, task.n_features)
-        budget = memory.coded_budget(*shape, resources.max_memory, threads)
+        budget = host_memory.coded_budget(*shape, resources.max_memory, threads)
         team = Team(budget.threads)
         return codes.prepare(table, rows, team, finely=budget.finely, budget=budget.sorted_bytes)
 

@@ -2,7 +2,7 @@
 
     device        what the engine needs of a device, and how CuPy provides it
     layout        how data lie in the device's memory: groups of codes, records of the kernels
-    memory        what stays on the device, and what is streamed or sorted again when needed
+    device_memory what stays on the device, and what is streamed or sorted again when needed
     source_table  the caller's table, on the device or copied to it some columns at a time
     sorting       a feature sorted, and cut into bins
     codes         each value as a byte: on the device, or streamed to it

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import PreparedTable, Resources, Task
-from gpustump.engines.cuda import memory
+from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
 
 MOST_SAMPLES = 2**31 - 1
@@ -35,7 +35,7 @@ class CudaEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """How many bytes of the device's memory it needs at least."""
-        return memory.least_bytes(task.n_samples, task.n_features)
+        return device_memory.least_bytes(task.n_samples, task.n_features)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort and code every feature. A table on the host stays there."""

@@ -19,9 +19,10 @@ from gpustump.arrays.libraries import Array
 from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
-from gpustump.engines.cuda import memory
+from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes, write_feature
 from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
+from gpustump.engines.cuda.device_memory import DeviceBudget
 from gpustump.engines.cuda.layout import (
     BIN,
     FEATURE,
@@ -32,7 +33,6 @@ from gpustump.engines.cuda.layout import (
     on_device,
     padded,
 )
-from gpustump.engines.cuda.memory import DeviceBudget
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.sorting import MARK, Cuts, cuts_of, sorted_feature
 from gpustump.engines.cuda.source_table import SourceTable
@@ -234,7 +234,7 @@ def prepare(
         source, free = SourceTable.of(X, rows, device, n_jobs), device.free_bytes()
     n_available = min(budget or free, free - free // 10)
     while True:
-        memory_use = memory.device_budget(
+        memory_use = device_memory.device_budget(
             source.n_samples, source.n_features, n_available, device.name
         )
         try:
