@@ -76,7 +76,7 @@ def _gpu_memory() -> Callable[[], int] | None:
         import pynvml
 
         pynvml.nvmlInit()
-        if pynvml.nvmlDeviceGetCount() != 1:  # nobody says which of several is used
+        if pynvml.nvmlDeviceGetCount() != 1:  # it is not known which of several is used
             return None
         gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
         pynvml.nvmlDeviceGetMemoryInfo(gpu)

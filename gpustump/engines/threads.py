@@ -63,7 +63,7 @@ class Team:
             for item in shared:
                 work(item)
         finally:
-            shared.close()  # after an error, nobody begins another item
+            shared.close()  # after an error, no thread begins another item
             begun = [share.done for share in shares if not share.done.cancel()]
             problems = [done.exception() for done in begun]
         for problem in problems:
@@ -92,7 +92,7 @@ class Shared(Generic[Item]):
             yield self._items[at]
 
     def close(self) -> None:
-        """Let nobody take another one."""
+        """Hand out no more items."""
         with self._lock:
             self._n_taken = len(self._items)
 
@@ -132,7 +132,7 @@ class _Pool:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, with a lock that nobody holds."""
+        """Start anew, with a lock that is free."""
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 

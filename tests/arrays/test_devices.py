@@ -243,7 +243,7 @@ def test_things_that_are_no_names_are_refused(value):
 
 
 class OnGpu:
-    """Something that speaks for memory of a GPU, in one of the two ways."""
+    """An object that describes memory of a GPU, in one of the two ways."""
 
     def __init__(self, way: str) -> None:
         if way == "interface":
@@ -254,7 +254,7 @@ class OnGpu:
 
 
 @pytest.mark.parametrize("way", ["interface", "dlpack"])
-def test_what_speaks_for_memory_of_a_gpu_is_taken_by_cupy_without_a_copy(install, way):
+def test_an_object_that_describes_memory_of_a_gpu_becomes_a_cupy_array_without_a_copy(install, way):
     cupy = fake_cupy()
     cupy.asarray = lambda x: ("the same memory as", x)
     cupy.from_dlpack = lambda x: ("the same memory as", x)
@@ -266,7 +266,7 @@ def test_what_speaks_for_memory_of_a_gpu_is_taken_by_cupy_without_a_copy(install
         validation.as_array(there, "X")
 
 
-def test_what_speaks_for_memory_of_the_host_is_taken_by_numpy_without_a_copy():
+def test_an_object_that_describes_memory_of_the_host_becomes_a_numpy_array_without_a_copy():
     values = np.arange(6.0).reshape(2, 3)
 
     class OnHost:

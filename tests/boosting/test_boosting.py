@@ -123,11 +123,11 @@ def test_a_stump_has_no_edge_under_the_weights_that_follow_it(seed):
     for record in run:
         if run.stop_reason is not None:
             break
-        masses = integers(run)
+        unit_weights = integers(run)
         right = record.stump.predict(X) == y
-        correct = sum(mass for mass, is_right in zip(masses, right, strict=True) if is_right)
+        correct = sum(total for total, is_right in zip(unit_weights, right, strict=True) if is_right)
         # Votes are rounded to 2**-36, and so is the edge that is left.
-        assert abs(Fraction(correct, sum(masses)) - Fraction(1, 2)) <= Fraction(1, 2**36)
+        assert abs(Fraction(correct, sum(unit_weights)) - Fraction(1, 2)) <= Fraction(1, 2**36)
 
 
 def test_a_stump_is_never_taken_twice_in_a_row():
@@ -216,8 +216,8 @@ def test_learning_rate_scales_the_first_vote_and_nothing_else_of_it():
 @settings(max_examples=300)
 @given(st.integers(1, 2**60), st.integers(0, 2**61), st.floats(1e-3, 4.0))
 def test_votes_are_the_formula_to_the_nearest_unit(wrong, more, learning_rate):
-    mass = 2 * wrong + more
-    vote = vote_of(wrong, mass, learning_rate)
+    total = 2 * wrong + more
+    vote = vote_of(wrong, total, learning_rate)
     expected = learning_rate / 2 * math.log1p(more / wrong)
     assert (vote / VOTE_UNIT).is_integer()
     assert vote == pytest.approx(expected, rel=1e-14, abs=0.5000001 * VOTE_UNIT)
@@ -351,16 +351,16 @@ def test_one_heavy_sample_leaves_the_others_their_bits():
 
 
 def test_extreme_sums_of_signed_weights_do_not_overflow():
-    """Two samples that hold the whole mass, on either side of every cut."""
+    """Two samples that hold the whole weight, one on each side of every cut."""
     X = np.asarray([[0.0], [1.0], [2.0], [np.nan]])
     for w in ([1e308, 1e-300, 1e308, 1e308], [1.0, 1.0, 1e-30, 1e-30], [1e-30, 1.0, 1.0, 1.0]):
         for signs in range(1, 15):
             y = [1 if signs >> i & 1 else -1 for i in range(4)]
             stump = fit_stump(X, y, w)
-            mass = sum(map(Fraction, w))
+            total = sum(map(Fraction, w))
             wrong = sum(Fraction(w[i]) for i in np.flatnonzero(stump.predict(X) != y))
             assert 0.0 <= stump.error <= 0.5
-            assert stump.error == pytest.approx(float(wrong / mass), abs=1e-18)
+            assert stump.error == pytest.approx(float(wrong / total), abs=1e-18)
 
 
 def test_the_model_so_far_can_be_taken_at_any_round():

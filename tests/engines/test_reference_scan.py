@@ -70,14 +70,14 @@ def check_extremes(backend: Backend, samples: list[tuple[int, int, int]], block_
 
 
 def test_largest_agreement_that_fits_does_not_overflow():
-    mass = TOP - 1
-    one, other = mass // 2 + 1, mass // 2
+    total = TOP - 1
+    one, other = total // 2 + 1, total // 2
     X = np.asarray([[0.0], [1.0], [np.nan]])
     columns = prepare(X)
     for weights in ([one, -other, 0], [-one, other, 0], [0, one, -other], [one, 0, other]):
         values = np.asarray(weights, dtype=np.int64)
-        cut = best_stump(columns, SignedWeights(values, sum(weights), mass))
-        assert cut.agreement == mass
+        cut = best_stump(columns, SignedWeights(values, sum(weights), total))
+        assert cut.agreement == total
 
 
 def fields(**changes: int) -> Extremes:

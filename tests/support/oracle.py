@@ -53,7 +53,7 @@ def best_stump(
     exact = [Fraction(w) for w in ([1] * len(rows) if weights is None else weights)]
     kept = [i for i, w in enumerate(exact) if w >= _SMALLEST_NORMAL]
     rows, y, exact = [rows[i] for i in kept], [y[i] for i in kept], [exact[i] for i in kept]
-    mass = sum(exact)
+    total = sum(exact)
     best = None
     for candidate in candidates(rows, y, exact, dtype, intervals=intervals):
         stump = Best(*candidate, Fraction(0))
@@ -65,8 +65,8 @@ def best_stump(
             ),
             Fraction(0),
         )
-        if best is None or wrong / mass < best.error:
-            best = Best(*candidate, wrong / mass)
+        if best is None or wrong / total < best.error:
+            best = Best(*candidate, wrong / total)
     assert best is not None
     return best
 

@@ -51,7 +51,7 @@ def test_losses_are_those_of_every_stump_counted_sample_by_sample(rows):
             continue  # no number is below this value
         for polarity, errors in ((1, found.errors), (-1, found.opposite_errors)):
             exact = brute_force(*kept, threshold, polarity)
-            # The weights are whole, but their unit is 2**-60 or so: the mass may be rounded up.
+            # The weights are whole, but their unit is 2**-60 or so: the total may be rounded up.
             assert errors[i] == pytest.approx(float(exact), abs=1e-15)
 
 

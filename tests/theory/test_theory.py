@@ -236,8 +236,8 @@ def test_shares_are_ratios_of_counts_or_of_weights(pairs, theta):
     assert share_below(margins, theta) == sum(below) / len(below)
     weights = [weight for _, weight in pairs]
     if any(weights):  # whole numbers, so exact in the integers that weights become
-        mass = sum(weight for weight, counts in zip(weights, below, strict=True) if counts)
-        assert share_below(margins, theta, weights) == mass / sum(weights)
+        weight_below = sum(weight for weight, counts in zip(weights, below, strict=True) if counts)
+        assert share_below(margins, theta, weights) == weight_below / sum(weights)
 
 
 def test_the_share_rises_with_theta_from_none_to_all():

@@ -74,8 +74,8 @@ def test_under_any_distribution_some_stump_errs_on_a_third_at_most(sample):
     error = exact_error(stump.predict(X), y, weights)
     assert error <= Fraction(1, 3)
     assert stump.error == error.numerator / error.denominator
-    masses = [int(weights[function.regions(X) == region].sum()) for region in (0, 1, 2)]
-    assert error <= Fraction(min(masses), sum(masses))
+    unit_weights = [int(weights[function.regions(X) == region].sum()) for region in (0, 1, 2)]
+    assert error <= Fraction(min(unit_weights), sum(unit_weights))
 
 
 @given(st.integers(3, 60), st.integers(0, 2**32 - 1), st.floats(0.01, 100))
