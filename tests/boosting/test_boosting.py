@@ -125,7 +125,9 @@ def test_a_stump_has_no_edge_under_the_weights_that_follow_it(seed):
             break
         unit_weights = integers(run)
         right = record.stump.predict(X) == y
-        correct = sum(total for total, is_right in zip(unit_weights, right, strict=True) if is_right)
+        correct = sum(
+            total for total, is_right in zip(unit_weights, right, strict=True) if is_right
+        )
         # Votes are rounded to 2**-36, and so is the edge that is left.
         assert abs(Fraction(correct, sum(unit_weights)) - Fraction(1, 2)) <= Fraction(1, 2**36)
 
