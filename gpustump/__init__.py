@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from gpustump.arrays.devices import Device as Device
     from gpustump.arrays.devices import DeviceError as DeviceError
     from gpustump.arrays.devices import devices as devices
+    from gpustump.boosting.one_hypothesis import fit_interval as fit_interval
+    from gpustump.boosting.one_hypothesis import fit_stump as fit_stump
     from gpustump.boosting.rounds import Boosting as Boosting
     from gpustump.boosting.rounds import boost as boost
-    from gpustump.boosting.single import fit_interval as fit_interval
-    from gpustump.boosting.single import fit_stump as fit_stump
     from gpustump.boosting.votes import Round as Round
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
@@ -48,8 +48,8 @@ _HOMES = {
     "StumpEnsemble": "model.ensemble",
     "boost": "boosting.rounds",
     "devices": "arrays.devices",
-    "fit_interval": "boosting.single",
-    "fit_stump": "boosting.single",
+    "fit_interval": "boosting.one_hypothesis",
+    "fit_stump": "boosting.one_hypothesis",
 }
 """Which file each public name stands in."""
 

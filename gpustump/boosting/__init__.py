@@ -5,7 +5,7 @@
     rounds            one run, a round at a time
     early_stopping    ending a run by the error on held-out samples
     training          from coded labels to rounds, one run for each class
-    single            one stump or interval without boosting
+    one_hypothesis    one stump or interval without boosting
     progress          the progress bar
 
 Nothing here knows scikit-learn.

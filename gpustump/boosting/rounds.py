@@ -24,7 +24,7 @@ from gpustump.data.parameters import (
     check_real,
 )
 from gpustump.data.sample_weights import check_weights
-from gpustump.data.signs import check_both_signs, check_signs
+from gpustump.data.sign_labels import check_both_signs, check_signs
 from gpustump.data.tables import check_table
 from gpustump.engines.contract import (
     PreparedTable,

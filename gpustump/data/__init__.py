@@ -3,7 +3,7 @@
     input_arrays     anything as an array, and one number for each row of a table
     tables           X: a two-dimensional table of real numbers
     labels           labels of any kind, and the number of each one's class
-    signs            labels -1 and +1
+    sign_labels      labels -1 and +1
     sample_weights   finite weights that are not negative, and the rows that have one
     parameters       single parameters: counts, real numbers, sizes in bytes, choices
     readable         sizes and names as people read them

@@ -4,7 +4,7 @@
     stump         one threshold: left, right, missing
     interval      two thresholds: inside, outside, missing
     thresholds    a threshold between two values, and in the dtype of the data
-    rules         a hypothesis in words: "1 < x <= 3"
+    conditions    a hypothesis in words: "1 < x <= 3"
     step_table    a step function of one feature: the sum of many hypotheses' votes
 
 Nothing here knows how a hypothesis is found, or what it is trained for.

@@ -17,7 +17,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array
 from gpustump.data.sample_weights import check_weights
-from gpustump.data.signs import check_both_signs, check_signs
+from gpustump.data.sign_labels import check_both_signs, check_signs
 from gpustump.data.tables import check_table
 from gpustump.engines.contract import sign_of
 from gpustump.engines.integer_weights import in_units, signed

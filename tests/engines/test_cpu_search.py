@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump.engines.contract import NO_CUT, Cut
-from gpustump.engines.cpu.found import NOTHING, as_cut, as_found, better, comes_before
+from gpustump.engines.cpu.found_split import NOTHING, as_cut, as_found, better, comes_before
 
 CUTS = st.builds(
     Cut,

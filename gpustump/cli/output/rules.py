@@ -10,8 +10,8 @@ from gpustump.cli.input.encoding import Encoding
 from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import counted, label_text, number_text, shortened
+from gpustump.learners.conditions import condition
 from gpustump.learners.interval import Interval
-from gpustump.learners.rules import condition
 from gpustump.learners.stump import Stump
 
 

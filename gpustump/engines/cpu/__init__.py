@@ -7,7 +7,7 @@ What `route` sees:
 
 A table is prepared once:
 
-    source        the caller's table, and the rows of it that take part
+    source_table  the caller's table, and the rows of it that take part
     cuts          where a feature's values are cut into bins
     codes         each value as a byte, or two: which bin it is in, and where in the bin
     bin_layout    where the bins of all features stand in common arrays
@@ -18,12 +18,12 @@ A round of the coded engine:
 
     samples       what a run knows of each sample, and what a step does to it
     sweep         the one pass over the samples, and the change in every bin's weight
-    profile       what is known of every bin
-    edges         the agreements at the edges between bins, and bounds for the cuts inside
-    parts         a closer look at bins, to tighten their bounds
+    bin_profile   what is known of every bin
+    bin_edges     the agreements at the edges between bins, and bounds for the cuts inside
+    bin_parts     a closer look at bins, to tighten their bounds
     search        the best split: the best edge, and a scan of the bins that may hold a better cut
     intervals     the same for pairs of cuts
-    found         a split as the kernels find it, and the order of ties
+    found_split   a split as the kernels find it, and the order of ties
     state         the run: these steps put together
 
 Others:

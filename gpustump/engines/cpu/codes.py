@@ -30,7 +30,7 @@ from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.cuts import Cuts, codable, cuts_of
 from gpustump.engines.cpu.sorted_bins import SortedBins
-from gpustump.engines.cpu.source import Source
+from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.source import Source
+from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
 
 _SAMPLE = 2**14

@@ -26,7 +26,7 @@ from gpustump.engines.contract import (
     region_weights_of,
 )
 from gpustump.engines.cpu.compiling import group, kernel
-from gpustump.engines.cpu.found import (
+from gpustump.engines.cpu.found_split import (
     NOTHING,
     STUMP,
     Found,
@@ -34,7 +34,7 @@ from gpustump.engines.cpu.found import (
     better,
     sign_for_missing,
 )
-from gpustump.engines.cpu.source import Source
+from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.integer_weights import FLOOR, in_units
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import Hypothesis, predicted_signs

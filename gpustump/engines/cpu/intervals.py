@@ -17,11 +17,11 @@ import threading
 import numpy as np
 
 from gpustump.engines.contract import Cut
+from gpustump.engines.cpu.bin_edges import FEATURES_AT_ONCE
+from gpustump.engines.cpu.bin_parts import is_worth_a_closer_look, look_closer
+from gpustump.engines.cpu.bin_profile import WeightedTable, note, reach
 from gpustump.engines.cpu.compiling import kernel, record
-from gpustump.engines.cpu.edges import FEATURES_AT_ONCE
-from gpustump.engines.cpu.found import NOTHING, Found, as_cut, better, sign_for_missing
-from gpustump.engines.cpu.parts import is_worth_a_closer_look, look_closer
-from gpustump.engines.cpu.profile import WeightedTable, note, reach
+from gpustump.engines.cpu.found_split import NOTHING, Found, as_cut, better, sign_for_missing
 from gpustump.engines.cpu.search import best_split, each_promising
 from gpustump.engines.cpu.sorted_bins import POSITIONS
 from gpustump.engines.threads import Team, ranges

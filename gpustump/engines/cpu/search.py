@@ -2,7 +2,7 @@
 
 Bins whose bound is below the best agreement found cannot hold the answer. The others are scanned,
 sample by sample, in sorted order, features of the highest bounds first. Bounds are those of
-`profile`.
+`bin_profile`.
 
 Ties are broken by the order of `contract.Cut`, so the answer is the same in whatever order bins are
 looked into.
@@ -16,11 +16,11 @@ from collections.abc import Callable
 import numpy as np
 
 from gpustump.engines.contract import NO_CUT, Cut
+from gpustump.engines.cpu.bin_edges import FEATURES_AT_ONCE, best_edge
+from gpustump.engines.cpu.bin_parts import is_worth_a_closer_look, look_closer
+from gpustump.engines.cpu.bin_profile import WeightedTable, note
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.edges import FEATURES_AT_ONCE, best_edge
-from gpustump.engines.cpu.found import NOTHING, STUMP, Found, as_cut, better, sign_for_missing
-from gpustump.engines.cpu.parts import is_worth_a_closer_look, look_closer
-from gpustump.engines.cpu.profile import WeightedTable, note
+from gpustump.engines.cpu.found_split import NOTHING, STUMP, Found, as_cut, better, sign_for_missing
 from gpustump.engines.cpu.sorted_bins import POSITIONS
 from gpustump.engines.threads import Team, ranges
 

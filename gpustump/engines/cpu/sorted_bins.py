@@ -19,7 +19,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import Integers, group, kernel
-from gpustump.engines.cpu.source import Source
+from gpustump.engines.cpu.source_table import Source
 
 POSITIONS = ("int32", "int64")
 """The types of sorted positions."""

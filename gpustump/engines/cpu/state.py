@@ -19,9 +19,9 @@ from gpustump.engines.contract import (
     constant_cut,
     region_weights_of,
 )
+from gpustump.engines.cpu.bin_profile import Profile, WeightedTable
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.intervals import best_pair
-from gpustump.engines.cpu.profile import Profile, WeightedTable
 from gpustump.engines.cpu.samples import FIRST_SUMS, Samples, Sums, Update
 from gpustump.engines.cpu.search import best_split
 from gpustump.engines.cpu.sweep import CHUNK, Changes, add, advance, sweep, votes_by_code

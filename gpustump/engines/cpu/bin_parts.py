@@ -11,9 +11,9 @@ import threading
 
 import numpy as np
 
+from gpustump.engines.cpu.bin_edges import best_edge_of_weighed
+from gpustump.engines.cpu.bin_profile import WeightedTable, note
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.edges import best_edge_of_weighed
-from gpustump.engines.cpu.profile import WeightedTable, note
 from gpustump.engines.threads import Team, ranges
 
 _PER_PART = 8

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gpustump.engines.cpu.bin_profile import reach
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.found import NOTHING, STUMP, Found, better, sign_for_missing
-from gpustump.engines.cpu.profile import reach
+from gpustump.engines.cpu.found_split import NOTHING, STUMP, Found, better, sign_for_missing
 
 FEATURES_AT_ONCE = 256
 """The edges of so many features are one piece of work."""
