@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 from awkward_tables import ABOUT_LIBRARIES, DATA, Data, made, noisy, table
 from backends import BACKENDS, NUMPY, Backend
-from models_by_hand import N_ROUNDS, bits, reference, scores_by_hand, skip_if_lacking, trained
+from models_by_hand import (
+    N_ROUNDS,
+    bits,
+    reference,
+    scores_by_hand,
+    skip_if_costly,
+    skip_if_lacking,
+    trained,
+)
 
 from gpustump import boost
 
@@ -30,6 +38,7 @@ NAMES = (
 def test_digest_is_the_same_in_every_library(backend: Backend, name: str):
     given = made(name)
     skip_if_lacking(backend, given)
+    skip_if_costly(backend, NAMES.index(name))
     model = trained(backend, given, N_ROUNDS, None)
     assert model.members == reference(name).members
     assert model.digest() == reference(name).digest()

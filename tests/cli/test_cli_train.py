@@ -156,6 +156,14 @@ def test_verbose_tells_by_which_engine_and_why(command, monkeypatch):
     assert "not allowed with" in command.refuses("train", "--quiet", "--verbose")
 
 
+def test_what_compiling_took_is_said_by_the_process_that_compiled(command, monkeypatch):
+    compiling = pytest.importorskip("gpustump.engines.cpu.compiling")
+    monkeypatch.setattr(compiling, "seconds_compiling", lambda: 8.25)
+    assert "8.25 s of it to compile the kernels, once" in command.succeeds("train").row("time")
+    monkeypatch.setattr(compiling, "seconds_compiling", lambda: 0.0)
+    assert "compile" not in command.succeeds("train").out
+
+
 def test_model_file_is_the_same_in_every_run(command):
     command.succeeds("train", "-o", "first.json")
     command.succeeds("train", "-o", "second.json")

@@ -69,7 +69,7 @@ def test_every_way_knows_the_references_facts_of_a_larger_table(engine, learner,
 def test_ties_everywhere_are_broken_alike(engine, learner):
     engine.skip_if_unusable()
 
-    @settings(max_examples=8 if engine.is_library else 60)
+    @settings(max_examples=8 if engine.is_library else 30)
     @given(TABLES)
     def ties_are_broken_alike(samples):
         engine.check(Case.of(*tied(samples)), learner)
@@ -84,7 +84,7 @@ def test_any_values_and_weights_give_the_references_facts(engine, learner):
     if engine.backend is not None:
         dtypes = [dtype for dtype in dtypes if dtype not in engine.backend.lacks]
 
-    @settings(max_examples=8 if engine.is_library else 25)
+    @settings(max_examples=8 if engine.is_library else 12)
     @given(st.integers(0, 10**6), st.integers(20, 400), st.sampled_from(dtypes))
     def facts_are_the_references(seed, n_samples, dtype):
         engine.check(Case.of(*with_any_weights(seed, n_samples, dtype)), learner)

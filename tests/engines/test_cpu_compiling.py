@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -84,23 +82,3 @@ def test_compiling_is_announced_once(monkeypatch, can_be_kept):
     assert len(heard) == (0 if can_be_kept and not compiling._has_compiled else 1)
     with pytest.raises(TypeError):
         compiled[0]("a", "b")
-
-
-@pytest.mark.slow
-def test_the_first_run_says_what_compiling_took_and_the_next_has_nothing_to_say(tmp_path):
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path / "kept"),
-        "GPUSTUMP_KERNELS": "direct",
-    }
-    program = "import sys; from gpustump.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "train", "--device", "cpu"]
-    said = []
-    for _ in range(2):
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=True
-        )
-        said.append(done.stdout)
-    assert "s of it to compile the kernels, once" in said[0]
-    assert "compile" not in said[1]
-    digests = {line.split()[1] for text in said for line in text.splitlines() if "digest" in line}
-    assert len(digests) == 1

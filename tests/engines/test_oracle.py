@@ -123,7 +123,7 @@ def check(
 
 
 @pytest.mark.slow
-@settings(max_examples=1500)
+@settings(max_examples=800)
 @given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[5e-324], [0.0]]), [1, -1], None), None)
 @example((np.asarray([[-5e-324], [0.0], [-0.0]]), [1, -1, -1], None), 1)
@@ -135,7 +135,7 @@ def test_stump_on_floats_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, block_bytes=block_bytes)
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(problems(FLOATS), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[-np.inf], [-1e308], [np.inf], [np.nan]]), [1, -1, 1, -1], None), None)
 @example((np.asarray([[5e-324], [0.0], [-5e-324]]), [1, -1, 1], None), 1)
@@ -143,7 +143,7 @@ def test_interval_on_floats_is_the_oracles(problem, block_bytes):
     check(NUMPY, *problem, find=fit_interval, block_bytes=block_bytes)
 
 
-@settings(max_examples=700)
+@settings(max_examples=400)
 @given(problems((*INTEGERS, "bool")), st.sampled_from([None, 1, 200, 1000]))
 @example((np.asarray([[2**53], [2**53 + 1]]), [1, -1], None), None)  # one float, so no split
 @example((np.asarray([[2**64 - 1], [2**63]], dtype=np.uint64), [1, -1], None), None)

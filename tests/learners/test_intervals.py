@@ -13,7 +13,7 @@ from awkward_tables import ABOUT_LIBRARIES, made
 from backends import NUMPY, Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models_by_hand import bits, scores_by_hand, skip_if_lacking, trained
+from models_by_hand import bits, scores_by_hand, skip_if_costly, skip_if_lacking, trained
 
 from gpustump import (
     AdaBoostClassifier,
@@ -52,6 +52,7 @@ def boosted(n_rounds: int = 12) -> tuple[np.ndarray, np.ndarray, StumpEnsemble]:
 def test_digest_is_the_same_in_every_library(backend: Backend, name: str):
     data = made(name)
     skip_if_lacking(backend, data)
+    skip_if_costly(backend, NAMES.index(name))
     model = trained(backend, data, N_ROUNDS, None, weak_learner="interval")
     assert model.members == reference(name).members
     assert model.digest() == reference(name).digest()

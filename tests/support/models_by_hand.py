@@ -49,6 +49,12 @@ def skip_if_lacking(backend: Backend, given: Data) -> None:
         pytest.skip(f"{backend.name} has no {', '.join(lacking)}")
 
 
+def skip_if_costly(backend: Backend, number: int) -> None:
+    """JAX compiles its operations anew for nearly every table: of such a row it takes a part."""
+    if backend.name.startswith("jax") and number % 3:
+        pytest.skip(f"{backend.name} takes every third of these tables")
+
+
 def bits(values: np.ndarray) -> list[int]:
     assert values.dtype == np.float64
     return values.view(np.int64).tolist()
