@@ -53,20 +53,6 @@ def as_cut(found: Found) -> Cut:
     return Cut(found.feature, found.position, found.polarity, found.missing, found.agreement, after)
 
 
-def as_found(cut: Cut) -> Found:
-    """A split as the kernels take it.
-
-    Raises
-    ------
-    ValueError
-        If the cut is a constant.
-    """
-    if cut.position is None:
-        raise ValueError("a constant has no position; pass a split")
-    after = STUMP if cut.after is None else cut.after
-    return Found(cut.agreement, cut.feature, after, cut.position, cut.polarity, cut.missing)
-
-
 @kernel("boolean(Found, Found)")
 def comes_before(one, other):  # type: ignore[no-untyped-def]
     """Whether one split is better than another one: whether its `Cut` is larger."""
