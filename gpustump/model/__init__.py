@@ -6,6 +6,7 @@
     explanation    each feature's part in a score, and in all scores of a table
     model_file     a model as JSON: exact, and refused if anything in it has changed
     whole_file     files that appear whole or not at all
+    temporary_files  their names, and what is left of processes that were killed
 
 Nothing here knows how a model is trained.
 """

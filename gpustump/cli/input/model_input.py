@@ -9,6 +9,7 @@ import numpy as np
 
 from gpustump.cli.input.encoding import Encoding, encode, stored_encoding
 from gpustump.cli.input.reading import read_table
+from gpustump.cli.input.standard_input import model_file
 from gpustump.cli.wording import counted, listed
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -21,18 +22,19 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(path: str) -> LoadedModel:
-    """Read a model file.
+    """Read a model file, or a model from standard input if the path is -.
 
     Raises
     ------
     ModelFileError, InputError, OSError
         If the file is not an intact model.
     """
-    model = StumpEnsemble.load(path)
+    with model_file(path) as file:
+        model = StumpEnsemble.load(file.path)
     return LoadedModel(model, stored_encoding(model.details, model.n_features, model.feature_names))
 
 
-def read_features(path: str, encoding: Encoding) -> np.ndarray:
+def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) -> np.ndarray:
     """The features (n_rows, n_features) in a data file; stderr tells of unknown categories.
 
     Raises
@@ -40,7 +42,7 @@ def read_features(path: str, encoding: Encoding) -> np.ndarray:
     InputError, OSError
         If the file is not a table with the columns that the model needs.
     """
-    table = read_table(path, text_columns=encoding.text_columns)
+    table = read_table(path, text_columns=encoding.text_columns, may_be_empty=may_be_empty)
     X, unseen = encode(encoding, table)
     for name, n_rows in unseen.items():
         print(
