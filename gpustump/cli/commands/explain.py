@@ -12,7 +12,12 @@ import numpy as np
 
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
+from gpustump.cli.input.model_input import (
+    LoadedModel,
+    at_least_one_row,
+    load_model,
+    read_features,
+)
 from gpustump.cli.input.standard_input import check_one_standard_input
 from gpustump.cli.output.result_file import (
     Layout,
@@ -37,7 +42,9 @@ def run(arguments: argparse.Namespace) -> None:
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
     with as_input_error(f"{arguments.data}: "):
-        loaded.model.explain(X[:1])  # an error of the table is found before anything is written
+        loaded.model.explain(
+            at_least_one_row(X)[:1]
+        )  # an error of the table is found before anything is written
     write_result(arguments.output, _result(layout, loaded, X, before))
 
 
@@ -48,19 +55,18 @@ def _layout(loaded: LoadedModel) -> Layout:
     return Layout(_made_different(parts), ["contributions", "score", "features", "classes"])
 
 
-def _result(
-    layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None
-) -> Result:
+def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
     """The result; each part is worked out, and the table checked, when it is written."""
     model = loaded.model
 
     def block(rows: slice) -> list[np.ndarray]:
-        columns = list(_contributions_and_scores(model, X[rows]).T)
+        contributions, scores = _contributions_and_scores(model, X[rows])
         check_unchanged_if_mapped(before)
-        return columns
+        by_class = np.concatenate([contributions, scores[..., np.newaxis]], axis=-1)
+        return list(by_class.reshape(len(by_class), len(layout.names)).T)
 
     def arrays() -> list[np.ndarray]:
-        contributions, scores = model.explain(X), model.decision_function(X)
+        contributions, scores = _contributions_and_scores(model, X)
         check_unchanged_if_mapped(before)
         features = np.asarray([*loaded.encoding.shown_names, INTERCEPT])
         return [contributions, scores, features, model.class_array]
@@ -68,11 +74,10 @@ def _result(
     return Result(len(X), layout, block, arrays)
 
 
-def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
-    """Contributions, intercept and score of the first class, then of the next: 2-D."""
-    contributions, scores = model.explain(X), model.decision_function(X)
-    both = np.concatenate([contributions, scores[..., np.newaxis]], axis=-1)
-    return both.reshape(len(X), -1)
+def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `explain` and `decision_function` return, also for no rows."""
+    rows = at_least_one_row(X)
+    return model.explain(rows)[: len(X)], model.decision_function(rows)[: len(X)]
 
 
 def _made_different(names: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError
+from gpustump.cli.input.vectors import vectors_in_rows
 from gpustump.cli.wording import counted, listed, quoted, suggestion
 
 NUMERIC = ("number", "boolean")
@@ -104,44 +105,6 @@ class ArrayColumn:
         return ArrayColumn(self.name, self.values[mask])
 
 
-class Vectors(Mapping[str, ArrayColumn]):
-    """Vectors that a file holds beside its table; each is read when it is first asked for.
-
-    Parameters
-    ----------
-    lengths : mapping of str to int
-        The number of values of each.
-    read : callable
-        Reads the vector of a name.
-    """
-
-    def __init__(self, lengths: Mapping[str, int], read: Callable[[str], ArrayColumn]) -> None:
-        self._lengths, self._read = dict(lengths), read
-        self._known: dict[str, ArrayColumn] = {}
-
-    def __getitem__(self, name: str) -> ArrayColumn:
-        if name not in self._lengths:
-            raise KeyError(name)
-        if name not in self._known:
-            self._known[name] = self._read(name)
-        return self._known[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._lengths
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._lengths)
-
-    def __len__(self) -> int:
-        return len(self._lengths)
-
-    def with_rows(self, mask: np.ndarray) -> Vectors:
-        """Those with a value for each row, in the rows where a mask is true."""
-        n_kept = int(np.count_nonzero(mask))
-        kept = {name: n_kept for name, length in self._lengths.items() if length == len(mask)}
-        return Vectors(kept, lambda name: self[name].with_rows(mask))
-
-
 @dataclass(frozen=True)
 class InputTable:
     """What a data file holds.
@@ -220,7 +183,7 @@ class InputTable:
 
     def with_rows(self, mask: np.ndarray) -> InputTable:
         """The table with those rows where a mask is true."""
-        vectors = _with_rows(self.vectors, mask)
+        vectors = vectors_in_rows(self.vectors, mask)
         if self.matrix is not None:
             names = self.names if self.named else None
             return table_of(self.source, self.matrix[mask], names, vectors)
@@ -231,13 +194,6 @@ class InputTable:
     def _indices(self) -> str:
         last = len(self.columns) - 1
         return f"its {last + 1} columns are named by their index, 0 to {last} or -1 to -{last + 1}"
-
-
-def _with_rows(vectors: Mapping[str, ArrayColumn], mask: np.ndarray) -> Mapping[str, ArrayColumn]:
-    """Vectors with a value for each row, in the rows where a mask is true."""
-    if isinstance(vectors, Vectors):
-        return vectors.with_rows(mask)
-    return {n: v.with_rows(mask) for n, v in vectors.items() if len(v.values) == len(mask)}
 
 
 def check_column_names(source: str, names: Collection[str]) -> None:

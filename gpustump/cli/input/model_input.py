@@ -34,6 +34,11 @@ def load_model(path: str) -> LoadedModel:
     return LoadedModel(model, stored_encoding(model.details, model.n_features, model.feature_names))
 
 
+def at_least_one_row(X: np.ndarray) -> np.ndarray:
+    """A table (n_rows, n_features), or one row of zeros in place of none: models want a row."""
+    return X if len(X) else np.zeros((1, X.shape[1]), dtype=X.dtype)
+
+
 def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) -> np.ndarray:
     """The features (n_rows, n_features) in a data file; stderr tells of unknown categories.
 

@@ -16,18 +16,13 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.input.input_table import (
-    ArrayColumn,
-    InputTable,
-    Vectors,
-    check_column_names,
-    table_of,
-)
+from gpustump.cli.input.input_table import ArrayColumn, InputTable, check_column_names, table_of
+from gpustump.cli.input.vectors import Vectors
 from gpustump.cli.wording import listed
 
 NAMES = ("names", "feature_names")
@@ -135,7 +130,7 @@ def _member(path: str, name: str) -> np.ndarray:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _header(file: BinaryIO, size: int) -> ArrayHeader:
+def _header(file: IO[bytes], size: int) -> ArrayHeader:
     """The header of an array in a file of this size (bytes), checked.
 
     Raises
@@ -163,7 +158,7 @@ def _parsed(version: tuple[int, int], text: bytes) -> tuple[tuple[int, ...], boo
     if version != (1, 0):  # version 3 is 2 with other names of fields, which are not used here
         read = np.lib.format.read_array_header_2_0
     try:
-        return read(io.BytesIO(text))  # type: ignore[no-any-return]
+        return read(io.BytesIO(text))
     except Exception as error:  # a header is Python's syntax; there is no list of what can go wrong
         raise ValueError(f"its header cannot be read ({error})") from error
 

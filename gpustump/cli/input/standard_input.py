@@ -34,7 +34,18 @@ BINARY_FORMATS = {
     b"PK\x05\x06": ".npz",  # without any member
     b"\x1f\x8b": ".csv.gz",
 }
-ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".jsonl", ".ndjson", ".parquet", ".pq", ".npy", ".npz")
+ENDINGS = (
+    ".csv",
+    ".tsv",
+    ".csv.gz",
+    ".tsv.gz",
+    ".jsonl",
+    ".ndjson",
+    ".parquet",
+    ".pq",
+    ".npy",
+    ".npz",
+)
 """Endings that say how to read a pipe that has one of them in its name."""
 
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -81,9 +92,7 @@ def is_stream(path: str) -> bool:
     except (OSError, ValueError):  # whoever opens it says why it cannot be opened
         return False
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise InputError(
-            f"{path} is a device; give the name of a file, or - for standard input."
-        )
+        raise InputError(f"{path} is a device; give the name of a file, or - for standard input.")
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or path.startswith(("/dev/", "/proc/"))
 
 

@@ -1,4 +1,4 @@
-"""The model that `gpustump train` writes: to a file, which may replace an older model, or to a pipe."""
+"""The model that `gpustump train` writes: to a file, perhaps over an older model, or to a pipe."""
 
 from __future__ import annotations
 

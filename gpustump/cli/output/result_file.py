@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from gpustump.cli.errors import InputError, MissingLibraryError, system_errors_at
+from gpustump.cli.errors import MissingLibraryError, system_errors_at
 from gpustump.cli.output.csv_text import CsvColumns, header_line
 from gpustump.cli.output.output_paths import (
     STANDARD_OUTPUT,
@@ -164,4 +166,12 @@ def _write_parquet(file: BinaryIO, result: Result) -> None:
     try:
         frame.write_parquet(file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InputError(f"writing Parquet failed: {error}") from error
+        raise _system_error(str(error)) from error
+
+
+def _system_error(message: str) -> OSError:
+    """The operating system's error that a message of polars ends with, if it does."""
+    found = re.search(r"\(os error (\d+)\)", message)
+    if found is None:
+        return OSError(f"writing Parquet failed: {message}")
+    return OSError(int(found[1]), os.strerror(int(found[1])))
