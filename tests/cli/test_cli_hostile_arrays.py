@@ -148,6 +148,16 @@ def test_an_array_that_is_not_needed_is_not_unpacked(command, archive):
     assert NOT_INTACT in command.refuses("train", "t.npz", "--target", "other")
 
 
+def test_a_message_does_not_repeat_the_file(command, archive):
+    damaged = bytearray(archive)
+    at = damaged.index(b"X.npy") - 4  # the length of the name
+    damaged[at : at + 2] = struct.pack("<H", 3000)
+    Path("t.npz").write_bytes(damaged)
+    message = command.refuses("train", "t.npz", "--target", "y")
+    assert NOT_INTACT in message
+    assert len(message) < 1000
+
+
 def test_a_member_that_is_no_array_matters_only_if_it_is_asked_for(command, archive):
     with zipfile.ZipFile("t.npz", "a") as opened:
         opened.writestr("notes.npy", b"hello")

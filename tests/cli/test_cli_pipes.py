@@ -287,3 +287,18 @@ def test_a_model_is_the_same_by_a_pipe(command, table, monkeypatch):
     from gpustump.cli.input.model_input import load_model
 
     assert load_model("-").model.digest() == StumpEnsemble.load("model.json").digest()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode text")
+def test_names_that_are_no_text_are_names_like_others(command, table):
+    polars = pytest.importorskip("polars")
+    name = os.fsdecode(b"a\xff.csv")
+    polars.DataFrame(table, schema=["a", "b", "c"]).write_csv("t.csv")
+    os.rename("t.csv", name)
+    assert command.succeeds("predict", "model.json", name).out == Path("expected.csv").read_text()
+    command.succeeds("predict", "model.json", name, "-o", name.replace("csv", "parquet"))
+    assert r"z\udcff.csv: No such file" in command.refuses(
+        *("predict", "model.json", os.fsdecode(b"z\xff.csv"))
+    )
+    Path(name).write_text("a,b\n1,2\n")
+    assert command.refuses("predict", "model.json", name).startswith(r"a\udcff.csv lacks 1 column")

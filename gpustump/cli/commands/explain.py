@@ -18,7 +18,7 @@ from gpustump.cli.input.model_input import (
     load_model,
     read_features,
 )
-from gpustump.cli.input.standard_input import check_one_standard_input
+from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
 from gpustump.cli.output.result_file import (
     Layout,
     Result,
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_replaced_result(arguments.output, layout, force=arguments.force)
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
-    with as_input_error(f"{arguments.data}: "):
+    with as_input_error(f"{shown_name(arguments.data)}: "):
         loaded.model.explain(
             at_least_one_row(X)[:1]
         )  # an error of the table is found before anything is written

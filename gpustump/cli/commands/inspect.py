@@ -9,7 +9,7 @@ import numpy as np
 
 from gpustump.cli.errors import system_errors_at
 from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
-from gpustump.cli.input.standard_input import STANDARD_INPUT, check_one_standard_input
+from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
 from gpustump.cli.output.output_paths import (
     OutputFile,
     check_ending,
@@ -79,7 +79,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     rounds = " + ".join(thousands(len(member)) for member in model.members)
     used = {s.feature for m in model.members for s in m.stumps if not s.is_constant}
     target = model.details.get("target")
-    rows = [("model", "standard input" if path == STANDARD_INPUT else shortened(path))]
+    rows = [("model", shortened(shown_name(path)))]
     if isinstance(target, str):
         rows.append(("target", shortened(target)))
     return [

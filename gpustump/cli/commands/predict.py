@@ -9,7 +9,7 @@ import numpy as np
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.input.model_input import at_least_one_row, load_model, read_features
-from gpustump.cli.input.standard_input import check_one_standard_input
+from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
 from gpustump.cli.output.result_file import (
     Layout,
     Result,
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_replaced_result(arguments.output, layout, force=arguments.force)
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, encoding, may_be_empty=True)
-    with as_input_error(f"{arguments.data}: "):
+    with as_input_error(f"{shown_name(arguments.data)}: "):
         scores = model.decision_function(at_least_one_row(X))[: len(X)]
     check_unchanged_if_mapped(before)
     labels = np.asarray(model.labels_of(scores))

@@ -13,6 +13,7 @@ import stat
 from typing import NamedTuple
 
 from gpustump.cli.errors import InputError
+from gpustump.cli.input.standard_input import STANDARD_INPUT
 
 
 class FileState(NamedTuple):
@@ -34,13 +35,15 @@ class FileState(NamedTuple):
     @classmethod
     def of(cls, path: str | None) -> FileState | None:
         """The state of a file; None for what is no file or cannot be seen."""
+        if path is None or path == STANDARD_INPUT:
+            return None
         try:
-            found = os.stat(path or "")
+            found = os.stat(path)
         except (OSError, ValueError):
             return None
         if not stat.S_ISREG(found.st_mode):
             return None
-        return cls(path or "", (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns))
+        return cls(path, (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns))
 
 
 def check_unchanged(before: FileState | None) -> None:

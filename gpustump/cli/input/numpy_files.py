@@ -33,6 +33,9 @@ HEADER_BYTES = 10_000
 
 MOST_DIMENSIONS = 32
 
+MOST_CHARACTERS = 300
+"""The longest part of an error of NumPy or zipfile that a message repeats."""
+
 MOST_EMPTY_COLUMNS = 2**20
 """A table without rows takes no bytes, however many columns its header claims."""
 
@@ -226,7 +229,8 @@ def _explained(path: str) -> Iterator[None]:
             raise InputError(
                 f"{path} holds Python objects, which are not read; save plain numbers and text."
             ) from error
-        raise InputError(f"{path} is not an intact NumPy file: {error}.") from error
+        reason = str(error)[:MOST_CHARACTERS]  # some hold a part of the file
+        raise InputError(f"{path} is not an intact NumPy file: {reason}.") from error
     except OSError as error:
         if error.filename is not None:
             raise

@@ -66,6 +66,11 @@ class InputFile(NamedTuple):
     name: str
 
 
+def shown_name(path: str) -> str:
+    """What messages call an input."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
 def check_one_standard_input(model: str, data: str | None) -> None:
     """Refuse to take two inputs from one stream.
 
@@ -96,6 +101,17 @@ def is_stream(path: str) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or path.startswith(("/dev/", "/proc/"))
 
 
+def _needs_copy(path: str) -> bool:
+    """Also for a name that is no UTF-8 text, which polars cannot open; NumPy's readers can."""
+    if is_stream(path):
+        return True
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return not path.lower().endswith((".npy", ".npz"))
+    return False
+
+
 @contextlib.contextmanager
 def table_file(path: str) -> Iterator[InputFile]:
     """A table's file, or the copy of a stream under a name that tells its format.
@@ -115,10 +131,10 @@ def model_file(path: str) -> Iterator[InputFile]:
 
 @contextlib.contextmanager
 def _once(path: str, ending_of: Callable[[str, bytes], str]) -> Iterator[InputFile]:
-    if not is_stream(path):
+    if not _needs_copy(path):
         yield InputFile(path, path)
         return
-    name = "standard input" if path == STANDARD_INPUT else path
+    name = shown_name(path)
     copy = _copied(path, name, ending_of)
     try:
         yield InputFile(copy, name)

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from gpustump.cli.errors import InputError
 from gpustump.cli.wording import quoted
 
-STANDARD_OUTPUT = "-"
+STANDARD_INPUT = STANDARD_OUTPUT = "-"
 
 _HEAD_BYTES = 600
 
@@ -77,8 +77,9 @@ def check_output(output: OutputFile, *, inputs: tuple[str | None, ...] = ()) -> 
     if not os.path.isdir(folder):
         raise InputError(f"{option}: the folder {folder} does not exist; make it first.")
     for source in inputs:
-        both_exist = source is not None and os.path.exists(path) and os.path.exists(source)
-        if both_exist and os.path.samefile(path, source or ""):
+        if source is None or source == STANDARD_INPUT:
+            continue
+        if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise InputError(f"{option}: {path} would replace the file that is read.")
     if is_stream(path):
         return
