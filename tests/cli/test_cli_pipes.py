@@ -302,3 +302,24 @@ def test_names_that_are_no_text_are_names_like_others(command, table):
     )
     Path(name).write_text("a,b\n1,2\n")
     assert command.refuses("predict", "model.json", name).startswith(r"a\udcff.csv lacks 1 column")
+
+
+@posix
+def test_results_are_written_to_a_pipe_of_any_name_as_csv(command, table):
+    os.mkfifo("out")
+    found = []
+    reader = threading.Thread(target=lambda: found.append(Path("out").read_text()))
+    reader.start()
+    command.succeeds("predict", "model.json", "t.npz", "-o", "out")
+    reader.join(60)
+    assert found == [Path("expected.csv").read_text()]
+
+
+@posix
+def test_a_model_is_read_from_a_pipe_once(command, table):
+    os.mkfifo("pipe")
+    content = Path("model.json").read_bytes()
+    writer = threading.Thread(target=lambda: Path("pipe").write_bytes(content))
+    writer.start()
+    assert command.succeeds("predict", "pipe", "t.npz").out == Path("expected.csv").read_text()
+    writer.join(60)

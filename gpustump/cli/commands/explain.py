@@ -41,10 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     check_replaced_result(arguments.output, layout, force=arguments.force)
     before = FileState.of(arguments.data)
     X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
-    with as_input_error(f"{shown_name(arguments.data)}: "):
-        loaded.model.explain(
-            at_least_one_row(X)[:1]
-        )  # an error of the table is found before anything is written
+    with as_input_error(f"{shown_name(arguments.data)}: "):  # before anything is written
+        loaded.model.explain(at_least_one_row(X)[:1])
     write_result(arguments.output, _result(layout, loaded, X, before))
 
 
