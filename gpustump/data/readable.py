@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Sequence
+
+MOST_LISTED = 6
+"""A message lists at most this many names, then says how many more there are."""
+
 
 def printable(text: str) -> str:
     """The text with escapes in place of control characters."""
@@ -17,3 +23,32 @@ def readable_bytes(n_bytes: int) -> str:
         value /= 1000
         units.pop(0)
     return f"{value:.0f} {units[0]}" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
+
+
+def quoted(name: object) -> str:
+    """A name or value in quotes; numbers as they are."""
+    return f"'{printable(name)}'" if isinstance(name, str) else repr(name)
+
+
+def listed(names: Iterable[object], limit: int = MOST_LISTED) -> str:
+    """Quoted names with commas, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(quoted(name) for name in names[:limit]) + more
+
+
+def suggestion(name: str, candidates: Sequence[str]) -> str:
+    """ " Did you mean 'x'?" if a candidate is similar, else nothing."""
+    by_lower = {candidate.lower(): candidate for candidate in reversed(candidates)}
+    similar = difflib.get_close_matches(name.lower().strip(), by_lower, n=1)
+    return f" Did you mean {quoted(by_lower[similar[0]])}?" if similar else ""
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """ "1 row", "12 345 rows"."""
+    return f"{thousands(number)} {thing if number == 1 else things or thing + 's'}"
+
+
+def thousands(count: int) -> str:
+    """A count with spaces: 12 345."""
+    return f"{count:,}".replace(",", " ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.data.columns import ColumnTable
+from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
 from gpustump.data.parameters import check_count
 from gpustump.data.sample_weights import check_weights
@@ -28,6 +31,13 @@ from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
 from gpustump.model import explanation, model_file
 from gpustump.model.additive import AdditiveModel, one_against_rest
+from gpustump.model.encoding import (
+    Encoding,
+    features_of,
+    plain_encoding,
+    stored_encoding,
+    unseen_text,
+)
 
 Label = bool | int | float | str
 
@@ -138,6 +148,18 @@ class StumpEnsemble:
         """The scores as one additive model, with an output for each member."""
         return one_against_rest([(member.stumps, member.votes) for member in self.members])
 
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How the columns of a frame become the features.
+
+        Raises
+        ------
+        ValueError
+            If the details hold one that does not fit the model.
+        """
+        stored = stored_encoding(self.details, self.n_features)
+        return stored or plain_encoding(self.n_features, self.feature_names)
+
     @property
     def is_binary(self) -> bool:
         return len(self.members) == 1
@@ -159,8 +181,11 @@ class StumpEnsemble:
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
-            Of any array library.
+        X : array or frame (n_samples, n_features)
+            An array of any library, its columns in the order of training; or a frame of pandas,
+            polars or pyarrow, whose columns are found by name if the model knows names. A model
+            that the command line trained takes the table that it was trained on as it is, with its
+            text and dates, and ignores other columns; any other model refuses them.
         n_jobs : int, optional
             Threads for the CPU kernels; by default all that this process may use.
 
@@ -173,7 +198,8 @@ class StumpEnsemble:
         Raises
         ------
         ValueError, TypeError
-            If X is not a table of numbers with `n_features` columns.
+            If X is not a table of numbers with `n_features` columns, or lacks a column, has an
+            unknown one, or holds another kind of values than in training.
         """
         X = self.checked(X)
         with arrays.computing_on(X):
@@ -281,8 +307,8 @@ class StumpEnsemble:
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
-            Of any array library.
+        X : array or frame (n_samples, n_features)
+            As for `decision_function`.
 
         Returns
         -------
@@ -333,8 +359,8 @@ class StumpEnsemble:
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
-            Of any array library.
+        X : array or frame (n_samples, n_features)
+            As for `decision_function`.
         sample_weight : array (n_samples,), optional
 
         Returns
@@ -473,19 +499,39 @@ class StumpEnsemble:
         }
 
     def checked(self, X: Array) -> Array:
-        """X as an array, after checking that it is a table with the model's features.
+        """The features of X's rows as an array, after checking that X is what the model takes.
+
+        Parameters
+        ----------
+        X : array or frame
+            As for `decision_function`.
+
+        Returns
+        -------
+        array (n_samples, n_features)
 
         Raises
         ------
         ValueError, TypeError
             If it is not.
         """
+        frame = columns_of(X)
+        if frame is not None:
+            X = self._features_of(frame)
         X = check_table(X)
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but this model is expecting {self.n_features} "
                 "features as input"
             )
+        return X
+
+    def _features_of(self, frame: ColumnTable) -> np.ndarray:
+        """The features of a frame; a warning tells of values that were not in training."""
+        is_stored = "encoding" in self.details
+        X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
+        for name, n_rows in unseen.items():
+            warnings.warn(f"{frame.source}: {unseen_text(name, n_rows)}", stacklevel=4)
         return X
 
     def _read(self, scores: Array) -> Array:

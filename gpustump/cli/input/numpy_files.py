@@ -17,8 +17,9 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.input.input_table import ArrayColumn, InputTable, check_column_names, table_of
-from gpustump.cli.wording import listed
+from gpustump.cli.input.input_table import InputTable, check_column_names, table_of
+from gpustump.data.columns import ArrayColumn
+from gpustump.data.readable import listed
 
 NAMES = ("names", "feature_names")
 """Arrays of a .npz that are taken as the names of its table's columns."""

@@ -7,7 +7,7 @@ import tempfile
 from typing import NamedTuple
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.wording import quoted
+from gpustump.data.readable import quoted
 
 
 class OutputFile(NamedTuple):
