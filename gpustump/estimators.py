@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -26,8 +27,10 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds import Callback, checked_resources
 from gpustump.boosting.training import Run, Samples, Settings, member_of, train
 from gpustump.boosting.votes import Round
+from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.parameters import check_count, check_learner, check_real
+from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
@@ -212,12 +215,19 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        try:
+        frame = columns_of(X)
+        if frame is None:
             table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             return check_table(table)
-        except (TypeError, ValueError):
-            _refuse_text_columns(X)
-            raise
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset and (names := number_categories(frame)):
+            warnings.warn(
+                f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
+                "their order. If they only are names, encode them, for example with "
+                "sklearn.preprocessing.OneHotEncoder.",
+                stacklevel=4,
+            )
+        return check_table(numbers_of(frame))
 
     def _fit(self, data: _Data, settings: Settings) -> None:
         """Train, and take over all that was learnt in one assignment.
@@ -634,24 +644,6 @@ def _why_not_watched(split: _Split, earlier: _Split | None) -> str:
         f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
         "Keep both as they were, or fit anew with warm_start=False."
     )
-
-
-def _refuse_text_columns(X: Any) -> None:
-    """Name the columns of a frame that hold something other than numbers."""
-    names = getattr(X, "columns", None)
-    if names is None or not hasattr(X, "dtypes"):
-        return
-    refused = []
-    for name in names:
-        try:
-            np.asarray(X[name]).astype(np.float64)
-        except (TypeError, ValueError):
-            refused.append(f"{name!r} ({np.asarray(X[name]).ravel().tolist()[0]!r}, ...)")
-    if refused:
-        raise ValueError(
-            f"X has columns that do not hold numbers: {', '.join(refused)}. Encode them, for "
-            "example with sklearn.preprocessing.OneHotEncoder, or drop them."
-        )
 
 
 def _check_estimator(estimator: Any) -> None:

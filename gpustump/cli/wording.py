@@ -5,10 +5,7 @@ Everything that comes from a file is shown with its control characters escaped.
 
 from __future__ import annotations
 
-from gpustump.data.readable import printable, quoted
-
-LONGEST = 60
-"""Longer texts in a report are cut in the middle (characters)."""
+from gpustump.data.readable import printable, quoted, shortened
 
 LONGEST_LABEL = 24
 """The same limit for labels and categories."""
@@ -27,13 +24,6 @@ def percent(share: float) -> str:
 def number_text(value: float) -> str:
     """A number with six significant digits, or fewer if it needs fewer."""
     return f"{value:.6g}"
-
-
-def shortened(text: str, limit: int = LONGEST) -> str:
-    """The text, or only its two ends if it is long."""
-    text = printable(text)
-    half = (limit - 3) // 2
-    return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
 
 
 def label_text(value: object) -> str:

@@ -17,12 +17,17 @@ from typing import Any
 import numpy as np
 
 from gpustump import arrays
-from gpustump.data.columns import ArrayColumn, Column, ColumnTable
-from gpustump.data.input_arrays import is_missing
-from gpustump.data.readable import quoted
-
-_PLANS = {"LazyFrame": "collect()", "dask": "compute()"}
-"""How users make data of a plan, by the name of its type or of its library."""
+from gpustump.data.columns import (
+    NUMERIC,
+    TEMPORAL,
+    ArrayColumn,
+    Column,
+    ColumnTable,
+    common_dtype,
+    values_of_kind,
+)
+from gpustump.data.input_arrays import is_missing, refuse_plan
+from gpustump.data.readable import MOST_LISTED, quoted, shortened
 
 _NARROW = {"Boolean", "Int8", "UInt8", "Int16", "UInt16", "Float16", "Float32"}
 """Types whose values float32 holds."""
@@ -55,38 +60,78 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     if not is_frame(X):
         return None
     refuse_plan(X, name)
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    _refuse_repeated(names, name)
     import narwhals.stable.v2 as nw
 
     try:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:  # some other object with an attribute of this name
         return None
-    names = _names_of(X, frame)
-    _refuse_repeated(names, name)
     named = bool(names) and all(isinstance(one, str) for one in names)
     shown = [str(one) if named else str(j) for j, one in enumerate(names)]
     columns = tuple(_column(frame[:, j], shown[j]) for j in range(len(shown)))
-    return ColumnTable(name, columns, len(frame), named)
+    return ColumnTable(name, columns, len(frame), named, _matrix_of(X, frame))
 
 
-def refuse_plan(X: Any, name: str) -> None:
-    """Refuse a frame or array that is a plan of how to compute its rows.
+def numbers_of(table: ColumnTable) -> np.ndarray:
+    """All columns as one array (n_rows, n_columns) of numbers.
 
     Raises
     ------
-    TypeError
+    ValueError
+        That names the columns that hold something other than numbers.
     """
-    library, kind = type(X).__module__.partition(".")[0], type(X).__name__
-    how = _PLANS.get(kind) or _PLANS.get(library)
-    if how is not None:
-        raise TypeError(
-            f"{name} is a {kind} of {library}, which holds no rows yet; pass {name}.{how}."
+    refused = [column for column in table.columns if column.kind not in (*NUMERIC, "empty")]
+    if refused:
+        shown = ", ".join(_shown(column) for column in refused[:MOST_LISTED])
+        more = f" and {len(refused) - MOST_LISTED} more" if len(refused) > MOST_LISTED else ""
+        raise ValueError(
+            f"{table.source} has columns that do not hold numbers: {shown}{more}. "
+            f"{_remedies({column.kind for column in refused})}, or drop these columns."
         )
+    if table.matrix is not None:
+        return table.matrix
+    shape = (table.n_rows, len(table.columns))
+    numbers = np.empty(shape, dtype=common_dtype(table.columns), order="F")
+    for j, column in enumerate(table.columns):
+        numbers[:, j] = column.numbers()
+    return numbers
 
 
-def _names_of(X: Any, frame: Any) -> list[Any]:
-    """The columns' names as their library has them: numbers and tuples, too, in pandas."""
-    return list(X.columns) if frame.implementation.is_pandas_like() else list(frame.columns)
+def number_categories(table: ColumnTable) -> list[str]:
+    """The names of columns whose categories are numbers; they are taken as these numbers."""
+    columns = [column for column in table.columns if isinstance(column, FrameColumn)]
+    return [column.name for column in columns if column.has_number_categories]
+
+
+def _shown(column: Column) -> str:
+    """A column's name, its kind and its first value."""
+    first = column.series.drop_nulls().head(1).to_list() if isinstance(column, FrameColumn) else []
+    example = f", such as {shortened(str(first[0]))}" if first else ""
+    return f"{quoted(column.name)} ({values_of_kind(column.kind)}{example})"
+
+
+def _remedies(kinds: set[str]) -> str:
+    """How to make numbers of columns of these kinds, as one sentence without its end."""
+    ways = []
+    if "text" in kinds:
+        ways.append("encode text, for example with sklearn.preprocessing.OneHotEncoder")
+    if kinds & {*TEMPORAL}:
+        ways.append("turn dates and times into numbers, such as days since the first")
+    if any("Sparse" in kind for kind in kinds):
+        ways.append("make sparse columns dense with .sparse.to_dense()")
+    text = ", ".join(ways or ["turn them into numbers"])
+    return text[0].upper() + text[1:]
+
+
+def _matrix_of(X: Any, frame: Any) -> np.ndarray | None:
+    """The array behind a frame of pandas whose columns all have one dtype of NumPy's."""
+    if not frame.implementation.is_pandas():
+        return None
+    dtypes = set(X.dtypes)
+    is_one = len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype)
+    return np.asarray(X) if is_one and dtype.kind in "biuf" else None
 
 
 def _refuse_repeated(names: list[Any], argument: str) -> None:
@@ -129,18 +174,31 @@ class FrameColumn:
         """The name of its type, without units and categories."""
         return str(self.series.dtype).partition("(")[0]
 
+    @property
+    def has_number_categories(self) -> bool:
+        """Whether the values are categories that are numbers, as pandas has them."""
+        is_category = self._type in ("Categorical", "Enum")
+        return is_category and bool(self.series.cat.get_categories().dtype.is_numeric())
+
     @cached_property
     def kind(self) -> str:
-        if self.series.null_count() == len(self.series):
-            return "empty"
         if self.series.dtype.is_numeric():
             return "number"
-        words = {"String": "text", "Categorical": "text", "Enum": "text"}
-        return words.get(self._type, self._type.lower())
+        if self._is_empty:
+            return "empty"
+        if self._type == "Unknown":
+            return str(getattr(self.series.to_native(), "dtype", "unknown"))
+        if self._type in ("String", "Categorical", "Enum"):
+            return "number" if self.has_number_categories else "text"
+        return self._type.lower()
 
     @property
     def dtype(self) -> str:
-        return "float32" if self.kind == "empty" or self._type in _NARROW else "float64"
+        return "float32" if self._type in _NARROW or self._is_empty else "float64"
+
+    @cached_property
+    def _is_empty(self) -> bool:
+        return bool(self.series.null_count() == len(self.series))
 
     def numbers(self) -> np.ndarray:
         import narwhals.stable.v2 as nw
@@ -148,19 +206,22 @@ class FrameColumn:
         series, kind = self.series, self.kind
         if kind == "empty":
             return np.full(len(series), np.nan, dtype=np.float32)
+        a_unit = 1  # how many of the series' numbers are one of ours; NumPy divides to the last bit
         if kind == "date":
-            series = series.dt.timestamp("ms") / 86_400_000
+            series, a_unit = series.dt.timestamp("ms"), 86_400_000
         elif kind == "datetime":
-            series = series.dt.timestamp("us") / 1e6
+            series, a_unit = series.dt.timestamp("us"), 10**6
         elif kind == "duration":
-            series = series.dt.total_microseconds() / 1e6
+            series, a_unit = series.dt.total_microseconds(), 10**6
         elif kind == "time":
             parts = (series.dt.hour(), series.dt.minute(), series.dt.second())
             hours, minutes, seconds = (part.cast(nw.Int64) for part in parts)
-            whole = hours * 3600 + minutes * 60 + seconds
-            series = (whole * 10**9 + series.dt.nanosecond().cast(nw.Int64)) / 1e9
+            seconds = hours * 3600 + minutes * 60 + seconds
+            series = seconds * 10**9 + series.dt.nanosecond().cast(nw.Int64)
+            a_unit = 10**9
         wanted = nw.Float32 if self.dtype == "float32" else nw.Float64
-        return np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        numbers = np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        return numbers / a_unit if a_unit != 1 else numbers
 
     def missing(self) -> np.ndarray:
         missing = self.series.is_null()

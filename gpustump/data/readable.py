@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 MOST_LISTED = 6
 """A message lists at most this many names, then says how many more there are."""
 
+LONGEST = 60
+"""Longer texts in a report are cut in the middle (characters)."""
+
 
 def printable(text: str) -> str:
     """The text with escapes in place of control characters."""
@@ -52,3 +55,10 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
 def thousands(count: int) -> str:
     """A count with spaces: 12 345."""
     return f"{count:,}".replace(",", " ")
+
+
+def shortened(text: str, limit: int = LONGEST) -> str:
+    """The text, or only its two ends if it is long."""
+    text = printable(text)
+    half = (limit - 3) // 2
+    return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"

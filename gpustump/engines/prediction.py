@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from gpustump import arrays
@@ -47,6 +48,9 @@ def scores(
         In the library and on the device of X.
     """
     check_jobs(n_jobs)
+    given, X = X, quick_to_compute_in(X)
+    if X is not given:
+        return moved_to_device_of(scores(X, constant, tables, n_jobs, layouts), given)
     device = _device_for(X)
     if device is not None:
         from gpustump.engines.cuda import prediction as on_cuda
@@ -63,6 +67,17 @@ def scores(
     for table in tables:
         score = score + table.look_up(X[:, table.feature])
     return score
+
+
+def quick_to_compute_in(X: Array) -> Array:
+    """The array in a library that begins at once: NumPy for an array of JAX's on the host.
+
+    JAX compiles every operation for every new shape, which takes seconds; NumPy does not, and
+    shares the array's memory. The reference, if it is asked for, stays in JAX.
+    """
+    if array_api_compat.is_jax_array(X) and arrays.on_host(X) and asked_for() != "reference":
+        return arrays.to_host(X)
+    return X
 
 
 def _device_for(X: Array) -> cuda_device.CudaDevice | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
 from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region, signs
 from gpustump.learners.step_table import StepTable
@@ -76,6 +77,7 @@ class AdditiveModel:
 
     def staged_scores(self, X: Array) -> Iterator[Array]:
         """F(x) after 1, 2, ... rounds; the last equals `scores` exactly."""
+        given, X = X, prediction.quick_to_compute_in(X)
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
         with arrays.computing_on(X):
             scores = [xp.zeros(X.shape[0], dtype=xp.float64, device=device)] * self.n_outputs
@@ -84,7 +86,7 @@ class AdditiveModel:
                 for term in terms:
                     scores = _added(scores, term, X)
                 joined = xp.stack(scores, axis=1)
-            yield joined
+            yield moved_to_device_of(joined, given)
 
 
 def one_against_rest(

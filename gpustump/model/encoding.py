@@ -292,7 +292,7 @@ def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> int:
     missing = column.missing()
     known = np.zeros(len(missing), dtype=bool)
     for j, value in enumerate(needed.values):
-        equal = ~missing if column.kind == "empty" else column.equals(value)
+        equal = column.equals(value) if column.kind == "text" else ~missing
         X[:, j] = equal
         known |= equal
     X[missing] = np.nan
@@ -303,6 +303,8 @@ def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
     had, has = needed.kind, column.kind
     same = had == has or has == "empty" or (had in NUMERIC and has in NUMERIC)
     if same or (had, has) in (("category", "text"), ("date", "datetime")):
+        return
+    if has == "number" and column.missing().all():  # what pandas makes of an empty column
         return
     example = what_to_do = ""
     if has == "text":

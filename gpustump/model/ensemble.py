@@ -10,7 +10,7 @@ import difflib
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -20,12 +20,14 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
 from gpustump.data.parameters import check_count
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
+from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
@@ -253,11 +255,17 @@ class StumpEnsemble:
         P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1].
         With more classes, this is computed for each member and divided by the sum.
         """
-        with arrays.computing_on(scores):
-            return arrays.namespace_of(scores).exp(self.log_probabilities_of(scores))
+        return _computed(self._probabilities_of, scores)
 
     def log_probabilities_of(self, scores: Array) -> Array:
         """Logarithms of `probabilities_of`, also finite where a probability underflows to 0."""
+        return _computed(self._log_probabilities_of, scores)
+
+    def _probabilities_of(self, scores: Array) -> Array:
+        with arrays.computing_on(scores):
+            return arrays.namespace_of(scores).exp(self._log_probabilities_of(scores))
+
+    def _log_probabilities_of(self, scores: Array) -> Array:
         xp = arrays.namespace_of(scores)
         with arrays.computing_on(scores):
             if self.is_binary:
@@ -572,6 +580,13 @@ def labels_at(labels: np.ndarray, index: Array) -> Array:
         if labels.dtype.kind == "u":  # PyTorch cannot index wide unsigned integers
             return xp.asarray(labels[arrays.to_host(index)], device=device)
         return xp.take(xp.asarray(labels, device=device), index, axis=0)
+
+
+def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
+    """What is computed from scores, in their library, wherever that is quick to do."""
+    quick = quick_to_compute_in(scores)
+    found = compute(quick)
+    return found if quick is scores else moved_to_device_of(found, scores)
 
 
 def _number(value: float) -> float | str:

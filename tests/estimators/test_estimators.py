@@ -176,7 +176,7 @@ def test_a_renamed_column_is_refused_by_name():
 def test_a_text_column_is_refused_by_name(library):
     X, y = small()
     frame = pytest.importorskip(library).DataFrame({"a": X[:, 0], "town": ["Oslo"] * len(X)})
-    with pytest.raises(ValueError, match=r"'town' \('Oslo'"):
+    with pytest.raises(ValueError, match=r"'town' \(text, such as Oslo\)"):
         AdaBoostClassifier().fit(frame, y)
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import label_text, number_text, shortened
-from gpustump.data.readable import counted
+from gpustump.cli.wording import label_text, number_text
+from gpustump.data.readable import counted, shortened
 from gpustump.learners.conditions import condition
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import label_text, percent, shortened
+from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
-from gpustump.data.readable import counted, thousands
+from gpustump.data.readable import counted, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import Encoding, InputColumn
 
