@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import importlib
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
@@ -25,7 +27,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.rounds import Callback, checked_resources
-from gpustump.boosting.training import Run, Samples, Settings, member_of, train
+from gpustump.boosting.training import Run, Samples, Settings, Trained, member_of, train
 from gpustump.boosting.votes import Round
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
@@ -169,7 +171,9 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of float64, (n_samples, n_features + 1) or (n_samples, n_classes, n_features + 1)
-            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array.
+            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array. If `set_output`
+            asks for frames, those and NumPy arrays give a frame with the columns
+            `model_.contribution_names`, (n_samples, n_columns), and the index of X.
 
         Raises
         ------
@@ -177,7 +181,45 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             If X is not a table of numbers with the features seen in `fit`.
         """
         check_is_fitted(self)
-        return self.model_.explain(self._table(X))
+        table = self._table(X)
+        parts = self.model_.explain(table)
+        if arrays.library_name(table) != "numpy":
+            return parts
+        return self._as_set(parts.reshape(len(parts), -1), parts, getattr(X, "index", None))
+
+    def set_output(self, *, transform: str | None = None) -> _StumpClassifier:
+        """Choose whether `explain` gives arrays or frames.
+
+        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this choice, `sklearn.set_config(transform_output=...)` decides.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            "default" stands for arrays; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        if transform is not None:
+            self._sklearn_output_config = {
+                "transform": _checked_output(transform)
+            }  # `clone` keeps it
+        return self
+
+    def _as_set(self, flat: np.ndarray, parts: np.ndarray, index: Any) -> Any:
+        """Contributions (n_samples, n_columns) as a frame, if one is asked for; else `parts`."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        output = _checked_output(chosen or get_config()["transform_output"])
+        names = list(self.model_.contribution_names)
+        if output == "pandas":
+            pandas = importlib.import_module("pandas")
+            is_index = isinstance(index, pandas.Index)
+            return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
+        if output == "polars":
+            return importlib.import_module("polars").DataFrame(flat, schema=names)
+        return parts
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
         """What a feature adds to the score, as a step function of its value.
@@ -240,7 +282,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         held_out, split = None, None
         if data.held_out is not None:
             samples, held_out, split = _split(samples, data.held_out, data.earlier)
-        runs, route = train(
+        trained = train(
             X,
             samples,
             len(classes),
@@ -253,10 +295,10 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         fitted = {
             "classes_": classes,
             "n_classes_": len(classes),
-            "device_": route.place,
-            "route_": route,
-            "model_": _model_of(runs, classes, table),
-            "_runs": runs,
+            "device_": trained.route.place,
+            "route_": trained.route,
+            "model_": _model_of(trained, classes, table),
+            "_runs": trained.runs,
             "_split": split,
             "_n_rounds": settings.n_rounds,
         }
@@ -559,16 +601,21 @@ class DecisionStumpClassifier(_StumpClassifier):
         return stumps[0]
 
 
-def _model_of(
-    runs: tuple[Run, ...], classes: np.ndarray, table: Mapping[str, Any]
-) -> StumpEnsemble:
-    """The model of some runs, for what was learnt from the table."""
+def _checked_output(name: str) -> str:
+    if name not in ("default", "pandas", "polars"):
+        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
+    return name
+
+
+def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -> StumpEnsemble:
+    """The model of a training, for what was learnt from the table."""
     names = table.get("feature_names_in_")
     return StumpEnsemble(
-        members=tuple(map(member_of, runs)),
+        members=tuple(map(member_of, trained.runs)),
         n_features=table["n_features_in_"],
         classes=plain_labels(classes),
         feature_names=None if names is None else tuple(map(str, names)),
+        missing_learnt=tuple((trained.n_missing > 0).tolist()),
     )
 
 

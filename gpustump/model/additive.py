@@ -71,9 +71,15 @@ class AdditiveModel:
         """The attributes to pickle: all but the data of prediction, which may be on a device."""
         return {name: value for name, value in vars(self).items() if name != "_layouts"}
 
-    def scores(self, X: Array, n_jobs: int | None = None) -> Array:
-        """F(x) for each row of X, float64 (n_samples, n_outputs)."""
-        return prediction.scores(X, *self.tables, n_jobs, self._layouts)
+    def scores(
+        self, X: Array, n_jobs: int | None = None, lacking: np.ndarray | None = None
+    ) -> Array:
+        """F(x) for each row of X, float64 (n_samples, n_outputs).
+
+        `lacking`, if it is given, notes the tables whose feature has no value in some row: bool
+        (n_tables,).
+        """
+        return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
 
     def staged_scores(self, X: Array) -> Iterator[Array]:
         """F(x) after 1, 2, ... rounds; the last equals `scores` exactly."""

@@ -7,6 +7,7 @@ that it is given, and its decision values are the same numbers on all of them.
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import os
 import warnings
@@ -21,6 +22,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data import readable
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
@@ -45,6 +47,9 @@ Label = bool | int | float | str
 
 STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
 """The columns of a stump's row in a file, in a model without intervals (version 1)."""
+
+INTERCEPT = "(intercept)"
+"""The name of the constant part of a score; in parentheses, as it is no feature."""
 
 INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
 """The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
@@ -104,6 +109,9 @@ class StumpEnsemble:
     classes : tuple of bool, int, float or str
         The labels, in the order of the members; (-1, +1) by default.
     feature_names : tuple of str, or None
+    missing_learnt : tuple of bool, or None
+        For each feature whether values were missing in training, so that the votes for missing
+        values there were learnt; None if that is not known. Not part of the digest.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -117,6 +125,7 @@ class StumpEnsemble:
     n_features: int
     classes: tuple[Label, ...] = (-1, 1)
     feature_names: tuple[str, ...] | None = None
+    missing_learnt: tuple[bool, ...] | None = field(default=None, compare=False, kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -187,7 +196,7 @@ class StumpEnsemble:
             An array of any library, its columns in the order of training; or a frame of pandas,
             polars or pyarrow, whose columns are found by name if the model knows names. A model
             that the command line trained takes the table that it was trained on as it is, with its
-            text and dates, and ignores other columns; any other model refuses them.
+            text and dates, and ignores other columns; any other model refuses them. NaN is missing.
         n_jobs : int, optional
             Threads for the CPU kernels; by default all that this process may use.
 
@@ -202,10 +211,20 @@ class StumpEnsemble:
         ValueError, TypeError
             If X is not a table of numbers with `n_features` columns, or lacks a column, has an
             unknown one, or holds another kind of values than in training.
+
+        Warns
+        -----
+        UserWarning
+            If a value is missing in a feature where none was missing in training. A stump votes
+            there, too, but nothing was learnt about it: a row without any value may get a confident
+            answer that means nothing. Also if a text column has values that were not in training.
         """
         X = self.checked(X)
+        lacking = np.zeros(len(self.additive.tables[1]), dtype=bool)
         with arrays.computing_on(X):
-            return self._read(self.additive.scores(X, n_jobs))
+            scores = self._read(self.additive.scores(X, n_jobs, lacking))
+        self._warn_of_missing(lacking)
+        return scores
 
     def predict(self, X: Array) -> Array:
         """The predicted label of each sample, (n_samples,); see `labels_of`."""
@@ -334,7 +353,8 @@ class StumpEnsemble:
         -----
         The layout is that of XGBoost's `pred_contribs`. Here a contribution is the sum of the
         feature's votes. As features do not interact, the contribution minus its mean over a table
-        is the feature's interventional Shapley value over that table.
+        is exactly the feature's interventional Shapley value with that table as background, for the
+        score [Lundberg and Lee 2017].
         """
         X = self.checked(X)
         xp = arrays.namespace_of(X)
@@ -344,6 +364,18 @@ class StumpEnsemble:
                 for member in self.members
             ]
             return parts[0] if self.is_binary else xp.stack(parts, axis=1)
+
+    @property
+    def contribution_names(self) -> tuple[str, ...]:
+        """Names for the contributions of `explain` as columns: the features', then "(intercept)".
+
+        With more than two classes there is such a set for each class: "label: feature".
+        """
+        names = self.feature_names or tuple(f"x{j}" for j in range(self.n_features))
+        parts = (*names, INTERCEPT)
+        if self.is_binary:
+            return parts
+        return tuple(f"{label}: {part}" for label in self.classes for part in parts)
 
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the absolute votes, (n_features,).
@@ -541,6 +573,24 @@ class StumpEnsemble:
         for name, n_rows in unseen.items():
             warnings.warn(f"{frame.source}: {unseen_text(name, n_rows)}", stacklevel=4)
         return X
+
+    def _warn_of_missing(self, lacking: np.ndarray) -> None:
+        """Warn of values that are missing in features where none was missing in training.
+
+        `lacking` says for each table of the model whether its feature lacks a value.
+        """
+        if self.missing_learnt is None or not lacking.any():
+            return
+        tables = itertools.compress(self.additive.tables[1], lacking)
+        unknown = [table.feature for table in tables if not self.missing_learnt[table.feature]]
+        if unknown:
+            names = self.feature_names
+            shown = [feature if names is None else names[feature] for feature in unknown]
+            warnings.warn(
+                f"X lacks values in features where none was missing in training: "
+                f"{readable.listed(shown)}. What the model votes there was not learnt.",
+                stacklevel=3,
+            )
 
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""
