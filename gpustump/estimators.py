@@ -190,7 +190,8 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
     def set_output(self, *, transform: str | None = None) -> _StumpClassifier:
         """Choose whether `explain` gives arrays or frames.
 
-        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this choice, `sklearn.set_config(transform_output=...)` decides.
+        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this
+        choice, `sklearn.set_config(transform_output=...)` decides.
 
         Parameters
         ----------
