@@ -34,13 +34,17 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
     ------
     TypeError
         If X holds something other than booleans, integers or floats of up to 64 bits, or is a
-        sparse tensor.
+        sparse tensor or matrix.
     ValueError
         If X is not two-dimensional, is empty, has too few columns, or holds complex numbers; or if
         a column of a frame does not hold numbers.
     """
     if "sparse" in str(getattr(X, "layout", "")):
         raise TypeError(f"{name} is a sparse tensor; pass a dense one: {name}.to_dense().")
+    if hasattr(X, "toarray"):  # of SciPy
+        raise TypeError(
+            f"{name} is a sparse {type(X).__name__}; pass a dense one: {name}.toarray()."
+        )
     frame = columns_of(X, name)
     X = as_array(X, name) if frame is None else numbers_of(frame)
     dtype = arrays.dtype_name(X)

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from gpustump import AdaBoostClassifier, boost
 from gpustump.data.frames import columns_of, numbers_of
@@ -168,3 +169,11 @@ def test_a_function_that_jax_transforms_is_told_to_predict_outside_of_it(transfo
     model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
     with pytest.raises(TypeError, match="X is traced by JAX"):
         getattr(jax, transform)(model.decision_function)(jax.numpy.ones((2, 1)))
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_array])
+def test_sparse_matrices_are_to_be_made_dense(kind):
+    model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
+    for use in (model.predict, lambda X: boost(X, [-1, 1])):
+        with pytest.raises(TypeError, match=r"X is a sparse .* pass a dense one: X\.toarray\(\)"):
+            use(kind([[0.0], [1.0]]))
