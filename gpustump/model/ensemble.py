@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -26,17 +25,11 @@ from gpustump.data.tables import check_table
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model import explanation, model_file
+from gpustump.model import document, explanation
 from gpustump.model.additive import AdditiveModel, one_against_rest
-
-Label = bool | int | float | str
-
-STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
-"""The columns of a stump's row in a file, in a model without intervals (version 1)."""
-
-INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
-"""The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
-`high`, and a stump has no `low`."""
+from gpustump.model.class_labels import Label as Label
+from gpustump.model.class_labels import label_array
+from gpustump.model.document import Contents
 
 
 @dataclass(frozen=True)
@@ -92,6 +85,9 @@ class StumpEnsemble:
     classes : tuple of bool, int, float or str
         The labels, in the order of the members; (-1, +1) by default.
     feature_names : tuple of str, or None
+    missing_learnt : tuple of bool, or None
+        Keyword only. For each feature whether values were missing in training, so that the votes
+        for missing values there were learnt; None if unknown. Not part of the digest.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -105,6 +101,7 @@ class StumpEnsemble:
     n_features: int
     classes: tuple[Label, ...] = (-1, 1)
     feature_names: tuple[str, ...] | None = None
+    missing_learnt: tuple[bool, ...] | None = field(default=None, compare=False, kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -119,6 +116,13 @@ class StumpEnsemble:
                 f"feature_names must name {self.n_features} features; got "
                 f"{len(self.feature_names)}."
             )
+        if self.missing_learnt is not None:
+            object.__setattr__(self, "missing_learnt", tuple(map(bool, self.missing_learnt)))
+            if len(self.missing_learnt) != self.n_features:
+                raise ValueError(
+                    f"missing_learnt must say true or false for {self.n_features} features; got "
+                    f"{len(self.missing_learnt)}."
+                )
         features = [stump.feature for member in self.members for stump in member.stumps]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(
@@ -145,9 +149,7 @@ class StumpEnsemble:
     @property
     def class_array(self) -> np.ndarray:
         """The labels (n_classes,) in a dtype that holds them exactly."""
-        if any(type(label) is int and label >= 2**63 for label in self.classes):
-            return np.asarray(self.classes, dtype=np.uint64)
-        return np.asarray(self.classes)
+        return label_array(self.classes)
 
     @property
     def n_rounds(self) -> int:
@@ -405,9 +407,7 @@ class StumpEnsemble:
         """
         check_count(n_rounds, "n_rounds", least=0)
         members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
-        return StumpEnsemble(
-            members, self.n_features, self.classes, self.feature_names, self.details
-        )
+        return replace(self, members=members)
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
@@ -415,16 +415,21 @@ class StumpEnsemble:
         Equal for models with equal stumps, votes, numbers of features and labels. Feature names and
         details are not part of it.
         """
-        return model_file.digest_of(self._document())
+        return document.digest_of(self._contents)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a JSON file, whole or not at all."""
-        parts = {
-            "feature_names": self.feature_names,
-            "details": dict(self.details),
-            "model": self._document(),
-        }
-        model_file.write(parts, path, version=2 if self._has_intervals else 1)
+        """Write the model to a JSON file, whole or not at all.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the file could not be loaded, because the model was not learnt but made by hand of
+            other values: votes that are no whole multiples of 2**-36, for instance. The message
+            says what is wanted.
+        OSError
+            If the file cannot be written.
+        """
+        document.write(self._contents, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> StumpEnsemble:
@@ -437,40 +442,20 @@ class StumpEnsemble:
         OSError
             If the file cannot be read.
         """
-        document = model_file.read(path)
-        try:
-            model, names = document["model"], document["feature_names"]
-            return StumpEnsemble(
-                members=tuple(_member(rows, model["stump_fields"]) for rows in model["members"]),
-                n_features=model["n_features"],
-                classes=tuple(model["classes"]),
-                feature_names=None if names is None else tuple(names),
-                details=document["details"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(
-                f"{os.fspath(path)}: the model in it cannot be read: {error!r}."
-            ) from error
+        found = document.read(path)
+        members = tuple(Member(stumps, votes) for stumps, votes in found.members)
+        return StumpEnsemble(**{**found._asdict(), "members": members})
 
     @property
-    def _has_intervals(self) -> bool:
-        return any(isinstance(s, Interval) for member in self.members for s in member.stumps)
-
-    def _document(self) -> dict[str, Any]:
-        """The part of the file that the digest covers; an infinite threshold is text."""
-        has_intervals = self._has_intervals
-        return {
-            "n_features": self.n_features,
-            "classes": list(self.classes),
-            "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
-            "members": [
-                [
-                    _row(stump, vote, with_low=has_intervals)
-                    for stump, vote in zip(member.stumps, member.votes, strict=True)
-                ]
-                for member in self.members
-            ],
-        }
+    def _contents(self) -> Contents:
+        return Contents(
+            [(member.stumps, member.votes) for member in self.members],
+            self.n_features,
+            self.classes,
+            self.feature_names,
+            self.missing_learnt,
+            self.details,
+        )
 
     def checked(self, X: Array) -> Array:
         """X as an array, after checking that it is a table with the model's features.
@@ -526,32 +511,6 @@ def labels_at(labels: np.ndarray, index: Array) -> Array:
         if labels.dtype.kind == "u":  # PyTorch cannot index wide unsigned integers
             return xp.asarray(labels[arrays.to_host(index)], device=device)
         return xp.take(xp.asarray(labels, device=device), index, axis=0)
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
-
-
-def _row(stump: Stump | Interval, vote: float, *, with_low: bool) -> list[Any]:
-    cuts: list[float | str | None]
-    if isinstance(stump, Interval):
-        cuts = [_number(stump.low), stump.high]
-    else:
-        cuts = [None, _number(stump.threshold)] if with_low else [_number(stump.threshold)]
-    return [stump.feature, *cuts, stump.polarity, stump.missing, stump.error, vote]
-
-
-def _member(rows: list[list[Any]], fields: list[str]) -> Member:
-    stumps: list[Stump | Interval] = []
-    for values in rows:
-        row = dict(zip(fields, values, strict=True))
-        votes = (row["polarity"], row["missing"], row["error"])
-        if row.get("low") is None:
-            stumps.append(Stump(row["feature"], float(row["threshold"]), *votes))
-        else:
-            cuts = float(row["low"]), float(row["threshold"])
-            stumps.append(Interval(row["feature"], *cuts, *votes))
-    return Member(tuple(stumps), tuple(values[-1] for values in rows))
 
 
 def _log_sigmoid(scores: Array) -> Array:
