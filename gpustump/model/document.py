@@ -194,13 +194,15 @@ def _check_parts(model: Any) -> None:
 
 def _check_n_features(document: Mapping[str, Any]) -> None:
     n_features = document["model"]["n_features"]
-    if type(n_features) is not int or n_features < 1:
-        raise ValueError(f"n_features must be a whole number above 0; got {shown(n_features)}.")
+    if type(n_features) is not int or not 1 <= n_features < 2**63:
+        raise ValueError(
+            f"n_features must be a whole number from 1 to 2**63 - 1; got {shown(n_features)}."
+        )
     is_listed = document["feature_names"] is not None or "missing_learnt" in document
     if n_features > MOST_UNLISTED_FEATURES and not is_listed:
         raise ValueError(
             f"n_features must be at most {MOST_UNLISTED_FEATURES} unless feature_names or "
-            f"missing_learnt list every feature; got {shown(n_features)}. Give the model "
+            f"missing_learnt list every feature; got {n_features}. Give the model "
             "feature_names."
         )
 

@@ -168,11 +168,10 @@ def _check_intervals(columns: Columns) -> None:
 
 
 def _check_sum(votes: Sequence[float]) -> None:
-    total = math.fsum(map(abs, votes))
-    if total > VOTES_LIMIT:
+    if math.fsum((*map(abs, votes), -VOTES_LIMIT)) > 0:  # a sum that is rounded once, at the end
         raise ValueError(
             f"the absolute votes must add up to {VOTES_LIMIT:.0f} at most, so that every score is "
-            f"exact; their sum is {total:.17g}."
+            f"exact; their sum is {math.fsum(map(abs, votes)):.17g}."
         )
 
 

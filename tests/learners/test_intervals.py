@@ -19,7 +19,6 @@ from gpustump import (
     AdaBoostClassifier,
     Interval,
     Member,
-    ModelFileError,
     Stump,
     StumpEnsemble,
     boost,
