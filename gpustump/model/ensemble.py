@@ -25,14 +25,14 @@ from gpustump.data.tables import check_table
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model import document, explanation
+from gpustump.model import document, explanation, summary
 from gpustump.model.additive import AdditiveModel, one_against_rest
 from gpustump.model.class_labels import Label as Label
 from gpustump.model.class_labels import label_array
 from gpustump.model.document import Contents
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Member:
     """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
 
@@ -60,7 +60,11 @@ class Member:
         object.__setattr__(self, "stumps", tuple(self.stumps))
         object.__setattr__(self, "votes", tuple(map(float, self.votes)))
         if not all(map(math.isfinite, self.votes)):
-            raise ValueError(f"votes must be finite; got {self.votes!r}.")
+            wrong = next(vote for vote in self.votes if not math.isfinite(vote))
+            raise ValueError(f"votes must be finite; got {wrong!r}.")
+
+    def __repr__(self) -> str:
+        return f"Member of {len(self)} stumps"
 
     def __len__(self) -> int:
         return len(self.stumps)
@@ -72,7 +76,7 @@ class Member:
         return float(constant[0]), tuple(table.output(0) for table in tables)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StumpEnsemble:
     """A boosted-stump classifier for two classes or more.
 
@@ -130,12 +134,12 @@ class StumpEnsemble:
                 f"{self.n_features}."
             )
 
-    def __str__(self) -> str:
-        rounds = "+".join(str(len(member)) for member in self.members)
-        return (
-            f"StumpEnsemble of {rounds} stumps on {self.n_features} features for classes "
-            f"{', '.join(map(str, self.classes))}; digest {self.digest()[:12]}"
-        )
+    def __repr__(self) -> str:
+        return summary.line_of(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return summary.html_of(self)
 
     @cached_property
     def additive(self) -> AdditiveModel:
