@@ -128,20 +128,17 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     return document
 
 
-class _RepeatedKeyError(ValueError):
-    """An object of the JSON text has a key twice, so readers could differ in what it says."""
-
-
 def _parsed(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_unique)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _RepeatedKeyError(f"the key {shown(repeated)} stands twice in one object")
+    """A JSON object, refused if it has a key twice: readers differ in which value they take."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} stands twice in one object")
+        found[key] = value
     return found
 
 
