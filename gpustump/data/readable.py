@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
 
 MOST_LISTED = 6
@@ -62,3 +63,27 @@ def shortened(text: str, limit: int = LONGEST) -> str:
     text = printable(text)
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 2, 3, 3
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
+
+
+def shown(value: object) -> str:
+    """What was found, for a message: its `repr`, cut to 80 characters."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def is_text(value: object) -> bool:
+    """Whether it is a string that can be written: one without half of a surrogate pair."""
+    if type(value) is not str:
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

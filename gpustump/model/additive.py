@@ -38,7 +38,7 @@ class Term(NamedTuple):
         return cls(hypothesis, votes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdditiveModel:
     """A sum of terms, in the order of boosting.
 
@@ -51,6 +51,10 @@ class AdditiveModel:
 
     rounds: tuple[tuple[Term, ...], ...]
     n_outputs: int
+
+    def __repr__(self) -> str:
+        n_terms = sum(map(len, self.rounds))
+        return f"AdditiveModel of {n_terms} terms with {self.n_outputs} outputs"
 
     @property
     def terms(self) -> tuple[Term, ...]:

@@ -23,7 +23,7 @@ from gpustump.data.columns import (
     common_dtype,
     values_of_kind,
 )
-from gpustump.data.readable import counted, listed, quoted, suggestion
+from gpustump.data.readable import counted, is_text, listed, quoted, shown, suggestion
 
 _KINDS = (*NUMERIC, *TEMPORAL, "category")
 
@@ -57,11 +57,12 @@ class InputColumn:
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        is_text = all(isinstance(text, str) for text in (self.name, *self.values))
-        if not is_text or type(self.position) is not int:
-            raise TypeError(f"a column needs text for names and an int for its place; got {self}.")
+        if not all(map(is_text, (self.name, *self.values))) or type(self.position) is not int:
+            raise TypeError(
+                f"a column needs text for names and an int for its place; {shown(self)}"
+            )
         if self.kind not in _KINDS or (self.kind != "category" and self.values):
-            raise ValueError(f"column {quoted(self.name)} is of kind {self.kind!r}.")
+            raise ValueError(f"a column is of an unknown kind: {shown(self)}")
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -164,11 +165,14 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
             InputColumn(**{**column, "values": tuple(column.get("values", ()))})
             for column in stored["columns"]
         )
-        encoding = Encoding(columns, int(stored["n_columns"]), bool(stored["named"]))
+        n_columns, named = stored["n_columns"], stored["named"]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"the model's details hold no encoding of this gpustump: {error!r}"
+            f"the model's details hold no encoding of this gpustump: {shown(error)}"
         ) from error
+    if type(n_columns) is not int or type(named) is not bool:
+        raise ValueError("the encoding in the model's details lacks its number of columns.")
+    encoding = Encoding(columns, n_columns, named)
     if len(encoding.shown_names) != n_features:
         raise ValueError(
             f"the encoding in the model's details makes {len(encoding.shown_names)} features, but "

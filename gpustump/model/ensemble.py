@@ -12,7 +12,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -33,8 +33,11 @@ from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model import explanation, model_file
+from gpustump.model import document, explanation, summary
 from gpustump.model.additive import AdditiveModel, one_against_rest
+from gpustump.model.class_labels import Label as Label
+from gpustump.model.class_labels import label_array
+from gpustump.model.document import Contents
 from gpustump.model.encoding import (
     Encoding,
     features_of,
@@ -42,21 +45,13 @@ from gpustump.model.encoding import (
     stored_encoding,
     unseen_text,
 )
-
-Label = bool | int | float | str
-
-STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
-"""The columns of a stump's row in a file, in a model without intervals (version 1)."""
+from gpustump.model.model_file import ModelFileError
 
 INTERCEPT = "(intercept)"
 """The name of the constant part of a score; in parentheses, as it is no feature."""
 
-INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
-"""The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
-`high`, and a stump has no `low`."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Member:
     """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
 
@@ -84,7 +79,11 @@ class Member:
         object.__setattr__(self, "stumps", tuple(self.stumps))
         object.__setattr__(self, "votes", tuple(map(float, self.votes)))
         if not all(map(math.isfinite, self.votes)):
-            raise ValueError(f"votes must be finite; got {self.votes!r}.")
+            wrong = next(vote for vote in self.votes if not math.isfinite(vote))
+            raise ValueError(f"votes must be finite; got {wrong!r}.")
+
+    def __repr__(self) -> str:
+        return f"Member of {len(self)} stumps"
 
     def __len__(self) -> int:
         return len(self.stumps)
@@ -96,7 +95,7 @@ class Member:
         return float(constant[0]), tuple(table.output(0) for table in tables)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StumpEnsemble:
     """A boosted-stump classifier for two classes or more.
 
@@ -110,8 +109,8 @@ class StumpEnsemble:
         The labels, in the order of the members; (-1, +1) by default.
     feature_names : tuple of str, or None
     missing_learnt : tuple of bool, or None
-        For each feature whether values were missing in training, so that the votes for missing
-        values there were learnt; None if that is not known. Not part of the digest.
+        Keyword only. For each feature whether values were missing in training, so that the votes
+        for missing values there were learnt; None if unknown. Not part of the digest.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -140,6 +139,13 @@ class StumpEnsemble:
                 f"feature_names must name {self.n_features} features; got "
                 f"{len(self.feature_names)}."
             )
+        if self.missing_learnt is not None:
+            object.__setattr__(self, "missing_learnt", tuple(map(bool, self.missing_learnt)))
+            if len(self.missing_learnt) != self.n_features:
+                raise ValueError(
+                    f"missing_learnt must say true or false for {self.n_features} features; got "
+                    f"{len(self.missing_learnt)}."
+                )
         features = [stump.feature for member in self.members for stump in member.stumps]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(
@@ -147,12 +153,12 @@ class StumpEnsemble:
                 f"{self.n_features}."
             )
 
-    def __str__(self) -> str:
-        rounds = "+".join(str(len(member)) for member in self.members)
-        return (
-            f"StumpEnsemble of {rounds} stumps on {self.n_features} features for classes "
-            f"{', '.join(map(str, self.classes))}; digest {self.digest()[:12]}"
-        )
+    def __repr__(self) -> str:
+        return summary.line_of(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return summary.html_of(self)
 
     @cached_property
     def additive(self) -> AdditiveModel:
@@ -178,9 +184,7 @@ class StumpEnsemble:
     @property
     def class_array(self) -> np.ndarray:
         """The labels (n_classes,) in a dtype that holds them exactly."""
-        if any(type(label) is int and label >= 2**63 for label in self.classes):
-            return np.asarray(self.classes, dtype=np.uint64)
-        return np.asarray(self.classes)
+        return label_array(self.classes)
 
     @property
     def n_rounds(self) -> int:
@@ -471,9 +475,7 @@ class StumpEnsemble:
         """
         check_count(n_rounds, "n_rounds", least=0)
         members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
-        return StumpEnsemble(
-            members, self.n_features, self.classes, self.feature_names, self.details
-        )
+        return replace(self, members=members)
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
@@ -481,16 +483,21 @@ class StumpEnsemble:
         Equal for models with equal stumps, votes, numbers of features and labels. Feature names and
         details are not part of it.
         """
-        return model_file.digest_of(self._document())
+        return document.digest_of(self._contents)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a JSON file, whole or not at all."""
-        parts = {
-            "feature_names": self.feature_names,
-            "details": dict(self.details),
-            "model": self._document(),
-        }
-        model_file.write(parts, path, version=2 if self._has_intervals else 1)
+        """Write the model to a JSON file, whole or not at all.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the file could not be loaded, because the model was not learnt but made by hand of
+            other values: votes that are no whole multiples of 2**-36, for instance. The message
+            says what is wanted.
+        OSError
+            If the file cannot be written.
+        """
+        document.write(self._contents, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> StumpEnsemble:
@@ -503,40 +510,25 @@ class StumpEnsemble:
         OSError
             If the file cannot be read.
         """
-        document = model_file.read(path)
+        found = document.read(path)
+        members = tuple(Member(stumps, votes) for stumps, votes in found.members)
+        model = StumpEnsemble(**{**found._asdict(), "members": members})
         try:
-            model, names = document["model"], document["feature_names"]
-            return StumpEnsemble(
-                members=tuple(_member(rows, model["stump_fields"]) for rows in model["members"]),
-                n_features=model["n_features"],
-                classes=tuple(model["classes"]),
-                feature_names=None if names is None else tuple(names),
-                details=document["details"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(
-                f"{os.fspath(path)}: the model in it cannot be read: {error!r}."
-            ) from error
+            _ = model.encoding
+        except ValueError as error:
+            raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+        return model
 
     @property
-    def _has_intervals(self) -> bool:
-        return any(isinstance(s, Interval) for member in self.members for s in member.stumps)
-
-    def _document(self) -> dict[str, Any]:
-        """The part of the file that the digest covers; an infinite threshold is text."""
-        has_intervals = self._has_intervals
-        return {
-            "n_features": self.n_features,
-            "classes": list(self.classes),
-            "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
-            "members": [
-                [
-                    _row(stump, vote, with_low=has_intervals)
-                    for stump, vote in zip(member.stumps, member.votes, strict=True)
-                ]
-                for member in self.members
-            ],
-        }
+    def _contents(self) -> Contents:
+        return Contents(
+            [(member.stumps, member.votes) for member in self.members],
+            self.n_features,
+            self.classes,
+            self.feature_names,
+            self.missing_learnt,
+            self.details,
+        )
 
     def checked(self, X: Array) -> Array:
         """The features of X's rows as an array, after checking that X is what the model takes.
@@ -637,32 +629,6 @@ def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
     quick = quick_to_compute_in(scores)
     found = compute(quick)
     return found if quick is scores else moved_to_device_of(found, scores)
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
-
-
-def _row(stump: Stump | Interval, vote: float, *, with_low: bool) -> list[Any]:
-    cuts: list[float | str | None]
-    if isinstance(stump, Interval):
-        cuts = [_number(stump.low), stump.high]
-    else:
-        cuts = [None, _number(stump.threshold)] if with_low else [_number(stump.threshold)]
-    return [stump.feature, *cuts, stump.polarity, stump.missing, stump.error, vote]
-
-
-def _member(rows: list[list[Any]], fields: list[str]) -> Member:
-    stumps: list[Stump | Interval] = []
-    for values in rows:
-        row = dict(zip(fields, values, strict=True))
-        votes = (row["polarity"], row["missing"], row["error"])
-        if row.get("low") is None:
-            stumps.append(Stump(row["feature"], float(row["threshold"]), *votes))
-        else:
-            cuts = float(row["low"]), float(row["threshold"])
-            stumps.append(Interval(row["feature"], *cuts, *votes))
-    return Member(tuple(stumps), tuple(values[-1] for values in rows))
 
 
 def _log_sigmoid(scores: Array) -> Array:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from gpustump import AdaBoostClassifier, StumpEnsemble, plots
+from gpustump import AdaBoostClassifier, ModelFileError, StumpEnsemble, plots
 from gpustump.model.encoding import Encoding, InputColumn
 
 FRAMES = {
@@ -181,3 +181,32 @@ def test_numbers_where_training_had_text_are_refused_with_a_way_out(mixed):
     frame = pl.DataFrame(raw_table(1)).with_columns(colour=pl.lit(3))
     with pytest.raises(ValueError, match=r"'colour' held text .* holds numbers\. Read it as text"):
         mixed.predict(frame)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: e | {"named": 1},
+        lambda e: e | {"n_columns": "5"},
+        lambda e: e | {"columns": e["columns"][1:]},
+        lambda e: e | {"columns": [e["columns"][0] | {"kind": "number"}, *e["columns"][1:]]},
+        lambda e: e | {"columns": [e["columns"][0] | {"name": None}, *e["columns"][1:]]},
+        lambda e: e | {"columns": "x" * 10**6},
+        lambda e: [],
+        lambda e: "none",
+    ],
+)
+def test_a_file_whose_encoding_does_not_fit_its_model_is_refused(mixed, tmp_path, change):
+    broken = dataclasses.replace(mixed, details={"encoding": change(ENCODING.as_details())})
+    broken.save(tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="encoding") as refusal:
+        StumpEnsemble.load(tmp_path / "model.json")
+    assert len(str(refusal.value)) < 500
+
+
+def test_a_model_with_an_encoding_is_the_same_after_its_file(mixed, tmp_path):
+    mixed.save(tmp_path / "model.json")
+    loaded = StumpEnsemble.load(tmp_path / "model.json")
+    assert loaded.encoding == ENCODING
+    frame = pl.DataFrame(raw_table(1))
+    assert (loaded.decision_function(frame) == mixed.decision_function(frame)).all()
