@@ -31,11 +31,11 @@ from gpustump.model.stump_rows import (
     stumps_of,
 )
 
-MOST_UNLISTED_FEATURES = 10_000_000
+MOST_UNLISTED_FEATURES = 1_000_000
 """Features that a file may claim without a name, or an entry of `missing_learnt`, for each.
 
 A number in a few bytes decides how much memory explanations and tables of features take. This many
-take some gigabytes at worst. With a list, the file grows with the number of its features, so any
+take a gigabyte at worst. With a list, the file grows with the number of its features, so any
 number is believed.
 """
 

@@ -512,12 +512,11 @@ class StumpEnsemble:
         """
         found = document.read(path)
         members = tuple(Member(stumps, votes) for stumps, votes in found.members)
-        model = StumpEnsemble(**{**found._asdict(), "members": members})
         try:
-            _ = model.encoding
+            stored_encoding(found.details, found.n_features)
         except ValueError as error:
             raise ModelFileError(f"{os.fspath(path)}: {error}") from error
-        return model
+        return StumpEnsemble(**{**found._asdict(), "members": members})
 
     @property
     def _contents(self) -> Contents:
