@@ -308,19 +308,20 @@ def test_early_stopping_keeps_the_round_of_the_best_held_out_score(backend: Back
 
 
 def test_early_stopping_does_not_collapse_on_a_rare_class():
-    """The error has its first minimum after one round, which finds no positive sample at all."""
-    X, y = make_classification(
-        4000, 20, n_informative=8, weights=[0.94], class_sep=0.7, flip_y=0, random_state=0
-    )
-    X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
-    options = {"n_estimators": 300, "n_iter_no_change": 10, "random_state": 0}
-    areas, n_rounds = {}, {}
-    for scoring in ("loss", "accuracy"):
-        classifier = AdaBoostClassifier(**options, scoring=scoring).fit(X_train, y_train)
-        areas[scoring] = roc_auc_score(y_test, classifier.decision_function(X_test))
-        n_rounds[scoring] = classifier.n_iter_
-    assert n_rounds["loss"] > 10 > n_rounds["accuracy"]
-    assert areas["loss"] > areas["accuracy"] + 0.1
+    """The error is often least after one round, which finds no positive sample at all."""
+    areas: dict[str, list[float]] = {"loss": [], "accuracy": []}
+    for seed in range(3):
+        X, y = make_classification(
+            4000, 20, n_informative=8, weights=[0.94], class_sep=0.7, flip_y=0, random_state=seed
+        )
+        X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
+        for scoring, found in areas.items():
+            classifier = AdaBoostClassifier(
+                n_estimators=300, n_iter_no_change=10, random_state=0, scoring=scoring
+            )
+            scores = classifier.fit(X, y).decision_function(X_test)
+            found.append(roc_auc_score(y_test, scores))
+    assert min(areas["loss"]) > 0.8 > np.mean(areas["accuracy"]) + 0.1
 
 
 def test_neg_log_loss_is_another_name_of_the_loss():
