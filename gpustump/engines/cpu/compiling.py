@@ -31,7 +31,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import numba
 import numpy as np
 
-from gpustump.engines.announcements import announce
+from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.kernel_cache import KernelCache
 
 STAGES = ("state", "direct", "prediction")
@@ -117,7 +117,7 @@ def _notice(dispatcher: Any) -> None:
     global _has_compiled
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
-        announce("compiling the CPU kernels, once on this machine: some seconds ...")
+        announce_anywhere("compiling the CPU kernels, once on this machine: some seconds ...")
 
 
 class _Names(dict[str, Any]):
