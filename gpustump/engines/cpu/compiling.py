@@ -32,6 +32,7 @@ import numba
 import numpy as np
 
 from gpustump.engines.announcements import announce_anywhere
+from gpustump.engines.cpu.compile_turns import TURNS
 from gpustump.engines.cpu.kernel_cache import KernelCache
 
 STAGES = ("state", "direct", "prediction")
@@ -87,11 +88,12 @@ def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[
 
 def load(*stages: str) -> None:
     """Import kernels, compiling them if this machine has not done so yet."""
-    for stage in stages or STAGES:
-        if stage not in _seconds:
-            started = time.perf_counter()
-            importlib.import_module(f"gpustump.engines.cpu.{stage}")
-            _seconds[stage] = time.perf_counter() - started
+    with TURNS.loading():
+        for stage in stages or STAGES:
+            if stage not in _seconds:
+                started = time.perf_counter()
+                importlib.import_module(f"gpustump.engines.cpu.{stage}")
+                _seconds[stage] = time.perf_counter() - started
 
 
 def seconds_compiling() -> float:
