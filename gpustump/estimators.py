@@ -137,7 +137,11 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self._labels(self.decision_function(X))
 
     def predict_proba(self, X: Array) -> Array:
-        """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`."""
+        """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`.
+
+        After many rounds they are too close to 0 and 1; the notes of `AdaBoostClassifier` say how
+        to mend that.
+        """
         scores = self.decision_function(X)
         return self.model_.probabilities_of(scores)
 
@@ -313,8 +317,11 @@ class AdaBoostClassifier(_StumpClassifier):
     scoring : str
         The score of the held-out samples: "loss" or "neg_log_loss" (minus the log-loss of
         `predict_proba`), "accuracy", "balanced_accuracy" or "roc_auc". With more than two classes
-        each member is watched by itself, as its class against the rest. The loss is the default
-        because the others are steps: SCORING_FINDING
+        each member is watched by itself, as its class against the rest. On 15 tables with 2% to
+        66% positive samples, stopping after 10 rounds without a gain, the held-out AUC was 0.78 on
+        average when the accuracy was watched, 0.80 with the balanced accuracy, 0.85 with the
+        exponential loss, 0.86 with the AUC itself, and 0.86 with the log-loss, which also gave the
+        best probabilities. Names that stand for no such score, and callables, are refused.
     tol : float
         By how much a held-out score must be higher to count; not negative.
     warm_start : bool
@@ -322,8 +329,8 @@ class AdaBoostClassifier(_StumpClassifier):
         stopping, it makes those that an uninterrupted run would have made. With early stopping it
         watches the samples that the earlier fit held out, and refuses to go on without them.
     verbose : int
-        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal; 2 says
-        first where and by which engine it trains, and why.
+        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
+        notebook's; 2 says first where and by which engine it trains, and why.
     callback : callable or None
         Called with each `Round`; a true answer ends that member's boosting.
     n_jobs : int or None
@@ -371,6 +378,17 @@ class AdaBoostClassifier(_StumpClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X was a frame whose column names are all text.
+
+    Notes
+    -----
+    `predict_proba` is too sure of itself, as boosting goes on raising the scores of samples that are
+    right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
+    breast-cancer data, 99% of the held-out probabilities are below 0.001 or above 0.999, and their
+    log-loss is 0.36. Where probabilities matter, calibrate them:
+    `sklearn.calibration.CalibratedClassifierCV(classifier, cv=5)` brings this log-loss to 0.10. On
+    average over seven tables it went from 0.37 to 0.28 that way, and to 0.31 with
+    `n_iter_no_change=10`. A low `learning_rate` helps on some tables (0.10 on the breast-cancer
+    data with 0.1), and needs more rounds on others.
 
     Examples
     --------
