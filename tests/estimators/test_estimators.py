@@ -17,11 +17,16 @@ import pytest
 from backends import Backend
 from sklearn import config_context, ensemble
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import accuracy_score, log_loss
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -341,20 +346,75 @@ def test_warm_start_can_only_grow_and_keeps_its_classes():
         classifier.set_params(n_estimators=6).fit(X, y + 1)
 
 
-def test_early_stopping_keeps_the_round_of_least_held_out_error(backend: Backend):
+@pytest.mark.parametrize("scoring", ["loss", "accuracy", "roc_auc", "balanced_accuracy"])
+def test_early_stopping_keeps_the_round_of_the_best_held_out_score(backend: Backend, scoring):
     X, y = small(seed=5)
-    options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3}
+    options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3, "scoring": scoring}
     options["validation_fraction"] = 0.3
     classifier = AdaBoostClassifier(**options).fit(backend.asarray(X), backend.asarray(y))
-    errors = classifier.held_out_errors_[0]
+    (scores,), (errors,) = classifier.held_out_scores_, classifier.held_out_errors_
     kept = len(classifier.rounds_[0])
     assert classifier.stop_reasons_ == ("early",)
-    assert kept == np.argmin(errors) + 1
-    assert len(errors) == kept + 7
+    assert kept == np.argmax(scores) + 1 == classifier.n_iter_
+    assert len(scores) == len(errors) == kept + 7
     assert len(classifier.model_.members[0]) == kept
+    if scoring == "accuracy":
+        assert scores == pytest.approx(1 - np.asarray(errors), abs=1e-15)
+        assert kept == np.argmin(errors) + 1
     plain = AdaBoostClassifier(**options).fit(X, y)
     assert classifier.model_.digest() == plain.model_.digest()
+    assert plain.held_out_scores_ == classifier.held_out_scores_
     assert plain.held_out_errors_ == classifier.held_out_errors_
+
+
+def test_early_stopping_does_not_collapse_on_a_rare_class():
+    """The error is often least after one round, which finds no positive sample at all."""
+    areas: dict[str, list[float]] = {"loss": [], "accuracy": []}
+    for seed in range(3):
+        X, y = make_classification(
+            4000, 20, n_informative=8, weights=[0.94], class_sep=0.7, flip_y=0, random_state=seed
+        )
+        X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
+        for scoring, found in areas.items():
+            classifier = AdaBoostClassifier(
+                n_estimators=300, n_iter_no_change=10, random_state=0, scoring=scoring
+            )
+            scores = classifier.fit(X, y).decision_function(X_test)
+            found.append(roc_auc_score(y_test, scores))
+    assert min(areas["loss"]) > 0.8 > np.mean(areas["accuracy"]) + 0.1
+
+
+def test_neg_log_loss_is_another_name_of_the_loss():
+    X, y = small(3)
+    loss, other = (
+        AdaBoostClassifier(n_iter_no_change=5, random_state=0, scoring=scoring).fit(X, y)
+        for scoring in ("loss", "neg_log_loss")
+    )
+    assert loss.held_out_scores_ == other.held_out_scores_
+    assert len(loss.held_out_scores_) == 3
+
+
+def test_a_tolerance_asks_for_a_clearer_gain():
+    X, y = CANCER
+    options = {"n_estimators": 300, "n_iter_no_change": 10, "random_state": 0}
+    strict, patient = (AdaBoostClassifier(tol=t, **options).fit(X, y) for t in (0.05, 0.0))
+    assert strict.n_iter_ < patient.n_iter_
+    assert strict.held_out_scores_[0] == patient.held_out_scores_[0][: strict.n_iter_ + 10]
+
+
+def test_a_score_of_both_classes_is_refused_where_one_is_not_held_out():
+    y = np.zeros(120, dtype=int)
+    y[:3] = 1
+    options = {"n_iter_no_change": 5, "validation_fraction": 0.05, "random_state": 0}
+    for scoring in ("roc_auc", "balanced_accuracy"):
+        with pytest.raises(ValueError, match=f"scoring='{scoring}' needs.*6 samples.*class 1"):
+            AdaBoostClassifier(scoring=scoring, **options).fit(X, y)
+    AdaBoostClassifier(**options).fit(X, y)
+
+
+def test_a_callable_scoring_is_refused_with_the_reason():
+    with pytest.raises(TypeError, match=r"scoring must be one of 'loss'.*each class against"):
+        AdaBoostClassifier(scoring=accuracy_score).fit(X, Y)
 
 
 def test_early_stopping_does_not_train_on_what_it_watches():
@@ -423,6 +483,17 @@ def test_the_stump_classifier_is_the_stump():
         ({"block_bytes": 0}, "block_bytes must be at least 1"),
         ({"callback": 3}, "callback must be callable or None; got 3"),
         ({"estimator": 100}, "estimator must be None"),
+        ({"random_state": "a"}, r"random_state must be None, a whole number.*; got 'a'\."),
+        ({"random_state": -1}, r"random_state must be None, a whole number.*; got -1\."),
+        ({"tol": -1}, r"tol must be a finite number of at least 0; got -1\."),
+        ({"tol": -1e-9, "n_iter_no_change": 5}, "tol must be"),
+        (
+            {"scoring": "f1"},
+            "scoring must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc' or 'balanced_accuracy'; "
+            "got 'f1'",
+        ),
+        ({"scoring": None}, "scoring must be 'loss'.*got None"),
+        ({"weak_learner": ["stump"]}, r"weak_learner must be 'stump' or 'interval'; got \['stump"),
     ],
 )
 def test_a_bad_parameter_is_named(parameters, message):
@@ -572,10 +643,11 @@ def test_a_warm_start_with_early_stopping_watches_the_same_samples():
     for n_estimators in (4, 8, 12, 30):
         parts.set_params(n_estimators=n_estimators).fit(X, y)
         kept = len(parts.rounds_[0])
-        assert kept == np.argmin(parts.held_out_errors_[0]) + 1
+        assert kept == np.argmax(parts.held_out_scores_[0]) + 1
         state = np.random.RandomState(0)
         whole = AdaBoostClassifier(n_estimators=n_estimators, random_state=state, **options)
         assert parts.rounds_ == whole.fit(X, y).rounds_
+        assert parts.held_out_scores_ == whole.held_out_scores_
         assert parts.held_out_errors_ == whole.held_out_errors_
 
 
