@@ -54,7 +54,7 @@ class AdditiveModel:
 
     def __repr__(self) -> str:
         n_terms = sum(map(len, self.rounds))
-        return f"AdditiveModel of {n_terms} terms with {self.n_outputs} outputs"
+        return f"AdditiveModel of {n_terms} terms, n_outputs={self.n_outputs}"
 
     @property
     def terms(self) -> tuple[Term, ...]:

@@ -37,7 +37,7 @@ def test_a_model_a_member_and_their_parts_print_as_one_short_line():
         f"StumpEnsemble of 200 stumps on 3 features for classes -1, 1; digest {model.digest()[:12]}"
     )
     assert repr(model.members) == "(Member of 200 stumps,)"
-    assert repr(model.additive) == "AdditiveModel of 200 terms with 1 outputs"
+    assert repr(model.additive) == "AdditiveModel of 200 terms, n_outputs=1"
     assert repr(table) == "StepTable of feature 0 with 68 steps"
 
 

@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     _check_device(arguments.device)
     training = _trained(arguments)
-    training.model.save(arguments.output)
+    with as_input_error():  # names or labels that no file can hold
+        training.model.save(arguments.output)
     if arguments.quiet and arguments.report is None:
         return
     rows = summary(training, with_route=arguments.verbose)
