@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import importlib
+import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
@@ -23,11 +26,21 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.rounds import Callback, checked_resources
-from gpustump.boosting.training import Run, Samples, Settings, member_of, train
+from gpustump.boosting.training import Run, Samples, Settings, Trained, member_of, train
 from gpustump.boosting.votes import Round
+from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
-from gpustump.data.parameters import check_count, check_learner, check_real
+from gpustump.data.parameters import (
+    Learner,
+    Scoring,
+    check_count,
+    check_learner,
+    check_real,
+    check_scoring,
+)
+from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
@@ -40,13 +53,29 @@ from gpustump.model.ensemble import StumpEnsemble, labels_at
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_")
 """What scikit-learn's validation notes of a table."""
 
+DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
+"""Where to train; "cuda:1" and so on are names of devices, too."""
+
+_OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
+"""Scores that are not defined for samples of one class only."""
+
+
+class _Watching(NamedTuple):
+    """What early stopping asks for: the share to hold out, how to draw it, and what to watch."""
+
+    fraction: float
+    random_state: Any
+    scoring: Scoring
+
 
 class _Split(NamedTuple):
-    """Which samples are held out: a share, drawn with a seed, of samples with a fingerprint."""
+    """Which samples are held out: a share, drawn with a seed, of samples with a fingerprint; and
+    which score of them is watched."""
 
     fraction: float
     seed: int
     fingerprint: str
+    scoring: Scoring
 
 
 class _Earlier(NamedTuple):
@@ -58,16 +87,13 @@ class _Earlier(NamedTuple):
 
 
 class _Data(NamedTuple):
-    """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
-
-    `held_out` is the share to hold out and the random_state that draws it; None for no share.
-    """
+    """What `fit` is given: a table, labels and weights, unchecked, and how to use them."""
 
     X: Any
     y: Any
     sample_weight: Any
     device: str
-    held_out: tuple[float, Any] | None = None
+    watching: _Watching | None = None
     earlier: _Earlier | None = None
 
 
@@ -116,7 +142,11 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         return self._labels(self.decision_function(X))
 
     def predict_proba(self, X: Array) -> Array:
-        """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`."""
+        """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`.
+
+        After many rounds they are too close to 0 and 1; the notes of `AdaBoostClassifier` say how
+        to mend that.
+        """
         scores = self.decision_function(X)
         return self.model_.probabilities_of(scores)
 
@@ -166,7 +196,9 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of float64, (n_samples, n_features + 1) or (n_samples, n_classes, n_features + 1)
-            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array.
+            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array. If `set_output`
+            asks for frames, those and NumPy arrays give a frame with the columns
+            `model_.contribution_names`, (n_samples, n_columns), and the index of X.
 
         Raises
         ------
@@ -174,7 +206,46 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             If X is not a table of numbers with the features seen in `fit`.
         """
         check_is_fitted(self)
-        return self.model_.explain(self._table(X))
+        table = self._table(X)
+        parts = self.model_.explain(table)
+        if arrays.library_name(table) != "numpy":
+            return parts
+        return self._as_set(parts.reshape(len(parts), -1), parts, getattr(X, "index", None))
+
+    def set_output(self, *, transform: str | None = None) -> _StumpClassifier:
+        """Choose whether `explain` gives arrays or frames.
+
+        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this
+        choice, `sklearn.set_config(transform_output=...)` decides.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            "default" stands for arrays; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        if transform is not None:
+            self._sklearn_output_config = {
+                "transform": _checked_output(transform)
+            }  # `clone` keeps it
+        return self
+
+    def _as_set(self, flat: np.ndarray, parts: np.ndarray, index: Any) -> Any:
+        """Contributions (n_samples, n_columns) as a frame, if one is asked for; else `parts`."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        output = _checked_output(chosen or get_config()["transform_output"])
+        names = list(self.model_.contribution_names)
+        if output == "pandas":
+            pandas = importlib.import_module("pandas")
+            is_index = isinstance(index, pandas.Index)
+            return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
+        if output == "polars":
+            return importlib.import_module("polars").DataFrame(flat, schema=names)
+        return parts
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
         """What a feature adds to the score, as a step function of its value.
@@ -212,12 +283,19 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        try:
+        frame = columns_of(X)
+        if frame is None:
             table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             return check_table(table)
-        except (TypeError, ValueError):
-            _refuse_text_columns(X)
-            raise
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset and (names := number_categories(frame)):
+            warnings.warn(
+                f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
+                "their order. If they only are names, encode them, for example with "
+                "sklearn.preprocessing.OneHotEncoder.",
+                stacklevel=4,
+            )
+        return check_table(numbers_of(frame))
 
     def _fit(self, data: _Data, settings: Settings) -> None:
         """Train, and take over all that was learnt in one assignment.
@@ -228,9 +306,9 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         X = learner._table(data.X, reset=data.earlier is None)
         samples, classes = _samples_of(X, data)
         held_out, split = None, None
-        if data.held_out is not None:
-            samples, held_out, split = _split(samples, data.held_out, data.earlier)
-        runs, route = train(
+        if data.watching is not None:
+            samples, held_out, split = _split(samples, classes, data.watching, data.earlier)
+        trained = train(
             X,
             samples,
             len(classes),
@@ -243,10 +321,10 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         fitted = {
             "classes_": classes,
             "n_classes_": len(classes),
-            "device_": route.place,
-            "route_": route,
-            "model_": _model_of(runs, classes, table),
-            "_runs": runs,
+            "device_": trained.route.place,
+            "route_": trained.route,
+            "model_": _model_of(trained, classes, table),
+            "_runs": trained.runs,
             "_split": split,
             "_n_rounds": settings.n_rounds,
         }
@@ -268,12 +346,13 @@ class AdaBoostClassifier(_StumpClassifier):
     ----------
     estimator : None
         For compatibility: None, a `DecisionStumpClassifier`, or scikit-learn's
-        `DecisionTreeClassifier(max_depth=1)`. Nothing else is boosted here.
+        `DecisionTreeClassifier` with `max_depth=1` or `max_leaf_nodes=2`. Nothing else is boosted
+        here, so a tree's other parameters must have no effect.
     n_estimators : int
         The most rounds of boosting, for each member.
     learning_rate : float
         Shrinks every vote; above 0.
-    weak_learner : str
+    weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
         one way between two values of a feature and the other way elsewhere. A warm start may go on
         with the other one.
@@ -285,18 +364,26 @@ class AdaBoostClassifier(_StumpClassifier):
         not depend on it.
     n_iter_no_change : int or None
         Early stopping: hold out a share of the samples and stop after this many rounds without a
-        lower error on them. The rounds after the best one are dropped.
+        better score of them. The rounds after the best one are dropped.
     validation_fraction : float
         The share that is held out, stratified, if `n_iter_no_change` is given.
+    scoring : str
+        The score of the held-out samples: "loss" or "neg_log_loss" (minus the log-loss of
+        `predict_proba`), "accuracy", "balanced_accuracy" or "roc_auc". With more than two classes
+        each member is watched by itself, as its class against the rest. On 15 tables with 2% to
+        66% positive samples, stopping after 10 rounds without a gain, the held-out AUC was 0.78 on
+        average when the accuracy was watched, 0.80 with the balanced accuracy, 0.85 with the
+        exponential loss, 0.86 with the AUC itself, and 0.86 with the log-loss, which also gave the
+        best probabilities. Names that stand for no such score, and callables, are refused.
     tol : float
-        By how much a held-out error must be lower to count.
+        By how much a held-out score must be higher to count; not negative.
     warm_start : bool
         Let the next `fit` go on from the rounds already made; on the same data, and without early
         stopping, it makes those that an uninterrupted run would have made. With early stopping it
         watches the samples that the earlier fit held out, and refuses to go on without them.
     verbose : int
-        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal; 2 says
-        first where and by which engine it trains, and why.
+        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
+        notebook's; 2 says first where and by which engine it trains, and why.
     callback : callable or None
         Called with each `Round`; a true answer ends that member's boosting.
     n_jobs : int or None
@@ -316,6 +403,7 @@ class AdaBoostClassifier(_StumpClassifier):
     model_ : StumpEnsemble
         The model itself, free of any array library: `digest()`, `save(path)`, `load(path)`.
     classes_ : ndarray (n_classes,)
+    n_classes_ : int
     device_ : str
         Where it was trained.
     route_ : Route
@@ -324,11 +412,36 @@ class AdaBoostClassifier(_StumpClassifier):
         For each member, the record of each of its rounds: error, edge, vote, bound.
     stop_reasons_ : tuple of str
         For each member why it ended; see `Boosting`, and "early".
+    n_iter_ : int
+        The rounds that the model keeps; with more than two classes the most of any member.
+    held_out_scores_ : tuple of tuple of float
+        With early stopping, for each member the score of the held-out samples after each round, as
+        `scoring` asks. Greater is better; losses are negative.
     held_out_errors_ : tuple of tuple of float
         With early stopping, for each member the held-out error after each round.
+    estimators_ : list
+        The stumps and intervals in the order of the rounds; for more than two classes a list of
+        such lists, one for each class. `len(classifier)`, indices and loops are those of this list.
+    estimator_weights_ : ndarray (n_estimators,) or (n_classes, n_estimators)
+        The votes; 0 after a member's last round.
+    estimator_errors_ : ndarray, shaped as `estimator_weights_`
+        The weighted errors of the stumps; 1 after a member's last round.
+    feature_importances_ : ndarray (n_features,)
+        Each feature's share of the votes.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if X was a frame whose column names are all text.
+
+    Notes
+    -----
+    The probabilities are too close to 0 and 1, as boosting goes on raising the scores of samples
+    that are right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
+    breast-cancer data, 99% of the held-out probabilities are below 0.001 or above 0.999, and their
+    log-loss is 0.36. Where probabilities matter, calibrate them:
+    `sklearn.calibration.CalibratedClassifierCV(classifier, cv=5)` brings this log-loss to 0.10. On
+    average over seven tables it went from 0.37 to 0.28 that way, and to 0.31 with
+    `n_iter_no_change=10`. A low `learning_rate` helps on some tables (0.10 on the breast-cancer
+    data with 0.1), and needs more rounds on others.
 
     Examples
     --------
@@ -346,11 +459,12 @@ class AdaBoostClassifier(_StumpClassifier):
         *,
         n_estimators: int = 50,
         learning_rate: float = 1.0,
-        weak_learner: str = "stump",
+        weak_learner: Learner = "stump",
         random_state: Any = None,
-        device: str = "auto",
+        device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
+        scoring: Scoring = "loss",
         tol: float = 0.0,
         warm_start: bool = False,
         verbose: int = 0,
@@ -367,6 +481,7 @@ class AdaBoostClassifier(_StumpClassifier):
         self.device = device
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
+        self.scoring = scoring
         self.tol = tol
         self.warm_start = warm_start
         self.verbose = verbose
@@ -399,6 +514,10 @@ class AdaBoostClassifier(_StumpClassifier):
             If `device` asks for a GPU that cannot be had.
         """
         settings, earlier = self._settings(), self._earlier()
+        watching = None
+        if settings.stopping is not None:
+            scoring = settings.stopping.scoring
+            watching = _Watching(self.validation_fraction, self.random_state, scoring)
         if earlier is not None:
             n_done = max(len(run.rounds) for run in earlier.runs)
             if settings.n_rounds < n_done:
@@ -406,9 +525,7 @@ class AdaBoostClassifier(_StumpClassifier):
                     f"n_estimators={self.n_estimators} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
-        is_watched = settings.patience is not None
-        held_out = (self.validation_fraction, self.random_state) if is_watched else None
-        self._fit(_Data(X, y, sample_weight, self.device, held_out, earlier), settings)
+        self._fit(_Data(X, y, sample_weight, self.device, watching, earlier), settings)
         return self
 
     def _earlier(self) -> _Earlier | None:
@@ -416,6 +533,26 @@ class AdaBoostClassifier(_StumpClassifier):
         if not self.warm_start or not hasattr(self, "model_"):
             return None
         return _Earlier(self._runs, self.classes_, self._split)
+
+    def __bool__(self) -> bool:
+        """True, fitted or not: an estimator without stumps is still an estimator."""
+        return True
+
+    def __len__(self) -> int:
+        """The length of `estimators_`, which indexing and iterating go over, too."""
+        return len(self.estimators_)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
+    @property
+    def n_iter_(self) -> int:
+        """The rounds that the model keeps; with more than two classes the most of any class."""
+        check_is_fitted(self)
+        return self.model_.n_rounds
 
     @property
     def rounds_(self) -> tuple[tuple[Round, ...], ...]:
@@ -428,6 +565,12 @@ class AdaBoostClassifier(_StumpClassifier):
         """For each member why its boosting ended."""
         check_is_fitted(self)
         return tuple(run.stop_reason for run in self._runs)
+
+    @property
+    def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
+        """For each member the score of the held-out samples after each round; see `scoring`."""
+        check_is_fitted(self)
+        return tuple(run.held_out_scores for run in self._runs)
 
     @property
     def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
@@ -465,27 +608,33 @@ class AdaBoostClassifier(_StumpClassifier):
     def _settings(self) -> Settings:
         """The parameters, checked."""
         _check_estimator(self.estimator)
-        patience = self.n_iter_no_change
-        if patience is not None:
-            patience = check_count(patience, "n_iter_no_change")
-            if check_real(self.validation_fraction, "validation_fraction", above=0.0) >= 1.0:
-                raise ValueError(
-                    "validation_fraction must be above 0 and below 1; got "
-                    f"{self.validation_fraction!r}."
-                )
+        _check_random_state(self.random_state)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
         return Settings(
             n_rounds=check_count(self.n_estimators, "n_estimators"),
             learning_rate=check_real(self.learning_rate, "learning_rate", above=0.0),
             learner=check_learner(self.weak_learner),
-            patience=patience,
-            tol=check_real(self.tol, "tol"),
+            stopping=self._stopping(),
             callback=self.callback,
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
             show_progress=bool(self.verbose),
             announces_route=int(self.verbose) > 1,
         )
+
+    def _stopping(self) -> Stopping | None:
+        """When to stop early; the parameters are checked even where they are not used."""
+        scoring = check_scoring(self.scoring)
+        tol = check_real(self.tol, "tol", least=0.0)
+        if self.n_iter_no_change is None:
+            return None
+        patience = check_count(self.n_iter_no_change, "n_iter_no_change")
+        if check_real(self.validation_fraction, "validation_fraction", above=0.0) >= 1.0:
+            raise ValueError(
+                "validation_fraction must be above 0 and below 1; got "
+                f"{self.validation_fraction!r}."
+            )
+        return Stopping(patience, tol, "neg_log_loss" if scoring == "loss" else scoring)
 
 
 class DecisionStumpClassifier(_StumpClassifier):
@@ -510,14 +659,14 @@ class DecisionStumpClassifier(_StumpClassifier):
     model_ : StumpEnsemble
         One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
         than chance.
-    classes_, device_, n_features_in_, feature_names_in_
+    classes_, n_classes_, device_, route_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
     """
 
     def __init__(
         self,
         *,
-        device: str = "auto",
+        device: DeviceName = "auto",
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
@@ -549,16 +698,21 @@ class DecisionStumpClassifier(_StumpClassifier):
         return stumps[0]
 
 
-def _model_of(
-    runs: tuple[Run, ...], classes: np.ndarray, table: Mapping[str, Any]
-) -> StumpEnsemble:
-    """The model of some runs, for what was learnt from the table."""
+def _checked_output(name: str) -> str:
+    if name not in ("default", "pandas", "polars"):
+        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
+    return name
+
+
+def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -> StumpEnsemble:
+    """The model of a training, for what was learnt from the table."""
     names = table.get("feature_names_in_")
     return StumpEnsemble(
-        members=tuple(map(member_of, runs)),
+        members=tuple(map(member_of, trained.runs)),
         n_features=table["n_features_in_"],
         classes=plain_labels(classes),
         feature_names=None if names is None else tuple(map(str, names)),
+        missing_learnt=tuple((trained.n_missing > 0).tolist()),
     )
 
 
@@ -580,7 +734,7 @@ def _samples_of(X: Array, data: _Data) -> tuple[Samples, np.ndarray]:
 
 
 def _split(
-    samples: Samples, held_out: tuple[float, Any], earlier: _Earlier | None
+    samples: Samples, names: np.ndarray, watching: _Watching, earlier: _Earlier | None
 ) -> tuple[Samples, Samples, _Split]:
     """Samples to train on and to watch, stratified, the same on every device.
 
@@ -588,18 +742,18 @@ def _split(
     ------
     ValueError
         If the samples cannot be split so, or if a warm start would watch samples that it has been
-        trained on.
+        trained on, or another score than before.
     """
-    fraction, random_state = held_out
+    fraction = watching.fraction
     classes = arrays.to_host(samples.classes)
     digest = hashlib.sha256(np.ascontiguousarray(classes).tobytes())
     if samples.rows is not None:
         digest.update(np.ascontiguousarray(arrays.to_host(samples.rows)).tobytes())
     if earlier is None:
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
     else:
         seed = -1 if earlier.split is None else earlier.split.seed
-    split = _Split(float(fraction), seed, digest.hexdigest())
+    split = _Split(float(fraction), seed, digest.hexdigest(), watching.scoring)
     if earlier is not None and split != earlier.split:
         raise ValueError(_why_not_watched(split, earlier.split))
     try:
@@ -611,6 +765,13 @@ def _split(
             f"validation_fraction={fraction!r} of {len(classes)} samples cannot be held out: "
             f"{error}"
         ) from error
+    absent = np.setdiff1d(np.arange(len(names)), classes[watched])
+    if absent.size and watching.scoring in _OF_BOTH_CLASSES:
+        raise ValueError(
+            f"scoring={watching.scoring!r} needs held-out samples of every class, but "
+            f"validation_fraction={fraction!r} holds out {len(watched)} samples, and none of "
+            f"class {names[absent].tolist()[0]!r}. Hold out more, or take scoring='loss'."
+        )
     with arrays.computing_on(samples.classes):
         train_on, watch = (
             samples.taken(moved_to_device_of(np.sort(part), samples.classes))
@@ -620,7 +781,7 @@ def _split(
 
 
 def _why_not_watched(split: _Split, earlier: _Split | None) -> str:
-    """Why a warm start cannot hold out the samples that the earlier fit held out."""
+    """Why a warm start cannot watch the samples that the earlier fit held out as that fit did."""
     if earlier is None:
         found = "the earlier fit held nothing out: n_iter_no_change was None"
     elif split.fraction != earlier.fraction:
@@ -630,28 +791,27 @@ def _why_not_watched(split: _Split, earlier: _Split | None) -> str:
         )
     else:
         found = "the samples of positive weight, or their labels, are not those of the earlier fit"
+    if earlier is not None and split == earlier._replace(scoring=split.scoring):
+        return (
+            f"warm_start=True goes on from the best round, but scoring is {split.scoring!r}, and "
+            f"it was {earlier.scoring!r} in the earlier fit. Keep it as it was, or fit anew with "
+            "warm_start=False."
+        )
     return (
         f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
         "Keep both as they were, or fit anew with warm_start=False."
     )
 
 
-def _refuse_text_columns(X: Any) -> None:
-    """Name the columns of a frame that hold something other than numbers."""
-    names = getattr(X, "columns", None)
-    if names is None or not hasattr(X, "dtypes"):
-        return
-    refused = []
-    for name in names:
-        try:
-            np.asarray(X[name]).astype(np.float64)
-        except (TypeError, ValueError):
-            refused.append(f"{name!r} ({np.asarray(X[name]).ravel().tolist()[0]!r}, ...)")
-    if refused:
+def _check_random_state(random_state: Any) -> None:
+    """Refuse what draws no samples, whether or not any are to be drawn."""
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"X has columns that do not hold numbers: {', '.join(refused)}. Encode them, for "
-            "example with sklearn.preprocessing.OneHotEncoder, or drop them."
-        )
+            "random_state must be None, a whole number from 0 to 2**32 - 1 or a "
+            f"numpy.random.RandomState; got {random_state!r}."
+        ) from error
 
 
 def _check_estimator(estimator: Any) -> None:
@@ -660,12 +820,35 @@ def _check_estimator(estimator: Any) -> None:
         return
     from sklearn.tree import DecisionTreeClassifier
 
+    found = f"got {estimator!r}"
     if isinstance(estimator, DecisionTreeClassifier):
-        plain = DecisionTreeClassifier(max_depth=1).get_params()
-        plain["random_state"] = estimator.random_state
-        if estimator.get_params() == plain:
+        problem = _why_no_stump(estimator.get_params(), DecisionTreeClassifier().get_params())
+        if problem is None:
             return
+        found += f", where {problem}"
     raise ValueError(
-        f"estimator must be None, DecisionStumpClassifier() or DecisionTreeClassifier(max_depth=1),"
-        f" as only decision stumps are boosted here; got {estimator!r}."
+        "estimator must be None, DecisionStumpClassifier(), DecisionTreeClassifier(max_depth=1) or "
+        "DecisionTreeClassifier(max_leaf_nodes=2), as only decision stumps are boosted here; "
+        f"{found}."
     )
+
+
+def _why_no_stump(tree: Mapping[str, Any], usual: Mapping[str, Any]) -> str | None:
+    """What about a tree's parameters makes it other than a stump; None for nothing.
+
+    A tree with two leaves has one split, whatever its depth, and one of depth 1 has two leaves.
+    Every feature is looked at with max_features=None, and with a share of 1.0. The random state
+    then decides between equally good splits only.
+    """
+    if tree["max_depth"] != 1 and tree["max_leaf_nodes"] != 2:
+        return "neither max_depth is 1 nor max_leaf_nodes 2"
+    harmless = {"max_depth", "max_leaf_nodes", "random_state"}
+    if isinstance(tree["max_features"], float) and tree["max_features"] == 1.0:
+        harmless.add("max_features")
+    constraints = tree.get("monotonic_cst")
+    if constraints is not None and not np.any(constraints):
+        harmless.add("monotonic_cst")
+    for name, value in tree.items():
+        if name not in harmless and not np.array_equal(value, usual[name]):
+            return f"{name}={value!r} has no counterpart here"
+    return None

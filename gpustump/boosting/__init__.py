@@ -3,7 +3,8 @@
     votes             what a loss decides: a cut's vote, and the change that it makes
     discrete_votes    AdaBoost's votes
     rounds            one run, a round at a time
-    early_stopping    ending a run by the error on held-out samples
+    held_out_scores   scores of held-out samples, the same on every device
+    early_stopping    ending a run when such a score no longer rises
     training          from coded labels to rounds, one run for each class
     one_hypothesis    one stump or interval without boosting
     progress          the progress bar

@@ -1,14 +1,17 @@
 """The progress bar: rounds, training error and rate, on stderr, and only where someone looks.
 
-tqdm draws it. Where tqdm is not installed, training goes on without a bar and says so once.
+tqdm draws it: as text on a terminal; in a notebook as a widget, or as text if there are no widgets.
+In a file or a pipe a bar would be noise, so there is none. Where tqdm is not installed, training
+goes on without a bar and says so once.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from gpustump.engines.announcements import in_notebook, is_read
 
 if TYPE_CHECKING:
     from gpustump.boosting.votes import Round
@@ -17,29 +20,30 @@ if TYPE_CHECKING:
 class Bar:
     """A bar over the rounds of all members, as a context manager.
 
+    It goes away at its end, but for notebooks, which keep what was shown.
+
     Parameters
     ----------
     total : int
         Rounds to come, at most.
     shown : bool
-        Show it, if stderr is a terminal.
+        Show it, if stderr is a terminal or a notebook's.
     note : str, optional
         Stands before the bar.
     """
 
     def __init__(self, total: int, *, shown: bool, note: str | None = None) -> None:
         self._bar: Any = None
-        if shown and sys.stderr is not None and sys.stderr.isatty():
-            try:
-                from tqdm import tqdm
-            except ImportError:
-                warnings.warn(
-                    "the progress bar needs tqdm: pip install 'gpustump[cli]'", stacklevel=2
-                )
-            else:
-                self._bar = tqdm(
-                    total=total, desc=note, unit="round", leave=False, dynamic_ncols=True
-                )
+        if not shown or not is_read():
+            return
+        try:
+            tqdm = _tqdm_of_notebooks() if in_notebook() else _tqdm_of_terminals()
+        except ImportError:
+            warnings.warn("the progress bar needs tqdm: pip install 'gpustump[cli]'", stacklevel=2)
+        else:
+            self._bar = tqdm(
+                total=total, desc=note, unit="round", leave=in_notebook(), dynamic_ncols=True
+            )
 
     def __enter__(self) -> Bar:
         return self
@@ -64,3 +68,17 @@ class Bar:
         if self._bar is not None and n_rounds:
             self._bar.total -= n_rounds
             self._bar.refresh()
+
+
+def _tqdm_of_terminals() -> Any:
+    from tqdm import tqdm
+
+    return tqdm
+
+
+def _tqdm_of_notebooks() -> Any:
+    """The bar that is a widget where ipywidgets is installed, and otherwise text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it would warn that there are no widgets
+        from tqdm.auto import tqdm
+    return tqdm

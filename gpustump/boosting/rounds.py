@@ -54,7 +54,7 @@ def boost(
     *,
     learning_rate: float = 1.0,
     n_rounds: int | None = None,
-    weak_learner: str = "stump",
+    weak_learner: Learner = "stump",
     callback: Callback | None = None,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
@@ -70,7 +70,7 @@ def boost(
         Shrinks every vote; above 0.
     n_rounds : int, optional
         Stop after so many rounds; by default only where boosting itself ends.
-    weak_learner : str
+    weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals.
     callback : callable, optional
         Gets each `Round`; a true answer stops the boosting after that round.

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from warnings import warn
+
+import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.early_stopping import EarlyStopping
+from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.votes import Round
@@ -75,9 +78,8 @@ class Settings:
     learning_rate : float
     learner : str
         "stump" or "interval".
-    patience : int or None
-        Rounds without a better held-out error before stopping; None to hold nothing out.
-    tol : float
+    stopping : Stopping or None
+        When held-out samples end a member's rounds; None to hold nothing out.
     callback : callable or None
     resources : Resources
     show_progress : bool
@@ -88,8 +90,7 @@ class Settings:
     n_rounds: int
     learning_rate: float = 1.0
     learner: Learner = "stump"
-    patience: int | None = None
-    tol: float = 0.0
+    stopping: Stopping | None = None
     callback: Callback | None = None
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
@@ -104,15 +105,34 @@ class Run:
     ----------
     rounds : tuple of Round
         Those that the model keeps: up to the best one if samples were held out.
-    held_out_errors : tuple of float
-        After each round that was made; empty if nothing was held out.
     stop_reason : str
-        See `Boosting`; "early" if the held-out error stopped falling.
+        See `Boosting`; "early" if the held-out score stopped rising.
+    held_out_scores, held_out_errors : tuple of float
+        After each round that was made; empty if nothing was held out.
     """
 
-    rounds: tuple[Round, ...]
-    held_out_errors: tuple[float, ...]
-    stop_reason: str
+    rounds: tuple[Round, ...] = ()
+    stop_reason: str = ""
+    held_out_scores: tuple[float, ...] = ()
+    held_out_errors: tuple[float, ...] = ()
+
+
+class Trained(NamedTuple):
+    """What training returns.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        One for two classes, one for each of more.
+    route : Route
+        Where and by which engine they were made.
+    n_missing : ndarray (n_features,) of int64
+        For each feature how many of the samples trained on have no value.
+    """
+
+    runs: tuple[Run, ...]
+    route: Route
+    n_missing: np.ndarray
 
 
 def train(
@@ -124,7 +144,7 @@ def train(
     device: str = "auto",
     held_out: Samples | None = None,
     earlier: Sequence[Run] | None = None,
-) -> tuple[tuple[Run, ...], Route]:
+) -> Trained:
     """Boost one member for two classes, or one for each of more.
 
     Parameters
@@ -138,15 +158,13 @@ def train(
         As `devices.check_device` allows. "auto" goes on to the CPU, with a warning, if a GPU turns
         out not to work or to be too small, unless a round has been made there.
     held_out : Samples, optional
-        Samples to watch, if settings.patience is given.
+        Samples to watch, if settings.stopping is given.
     earlier : sequence of Run, optional
         Runs on the same data to go on from.
 
     Returns
     -------
-    tuple of Run
-    Route
-        Where and by which engine they were made.
+    Trained
 
     Raises
     ------
@@ -191,9 +209,7 @@ class _Job:
     earlier: Sequence[Run] | None
 
 
-def _train_on(
-    device: str, job: _Job, gpu_problem: str | None = None
-) -> tuple[tuple[Run, ...], Route]:
+def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
     settings = job.settings
     n_rounds = settings.n_rounds * job.n_members
     task = Task(job.X, int(job.samples.classes.shape[0]), settings.learner, n_rounds)
@@ -205,7 +221,7 @@ def _train_on(
     samples = job.samples.beside(table.X)
     held_out = None if job.held_out is None else job.held_out.beside(table.X)
     positives = [1] if job.n_members == 1 else list(range(job.n_members))
-    done = job.earlier or [Run((), (), "")] * len(positives)
+    done = job.earlier or [Run()] * len(positives)
     total = sum(settings.n_rounds - len(run.rounds) for run in done)
     runs = []
     with (
@@ -216,7 +232,7 @@ def _train_on(
             boosting, watch = _boosting(table, samples, held_out, positive, settings)
             runs.append(_run(boosting, watch, before, bar))
             bar.skip(settings.n_rounds - boosting.n_done)
-    return tuple(runs), route
+    return Trained(tuple(runs), route, table.n_missing)
 
 
 def _note(route: Route, table: PreparedTable) -> str:
@@ -243,17 +259,10 @@ def _boosting(
             learner=settings.learner,
             callback=settings.callback,
         )
-        if held_out is None or settings.patience is None:
+        if held_out is None or settings.stopping is None:
             return boosting, None
-        watch = EarlyStopping(
-            table.X,
-            held_out.rows,
-            held_out.signs(positive),
-            held_out.weights,
-            patience=settings.patience,
-            tol=settings.tol,
-        )
-        return boosting, watch
+        y, weights = held_out.signs(positive), held_out.weights
+        return boosting, EarlyStopping(table.X, held_out.rows, y, weights, settings.stopping)
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
@@ -267,6 +276,11 @@ def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar)
         if watch is not None and watch(record):
             break
     if watch is None:
-        return Run(tuple(rounds), (), boosting.stop_reason or "")
-    errors = before.held_out_errors[: len(before.rounds)] + tuple(watch.errors)
-    return Run(tuple(rounds[: watch.best_round]), errors, boosting.stop_reason or "early")
+        return Run(tuple(rounds), boosting.stop_reason or "")
+    n_before = len(before.rounds)
+    return Run(
+        tuple(rounds[: watch.best_round]),
+        boosting.stop_reason or "early",
+        before.held_out_scores[:n_before] + tuple(watch.scores),
+        before.held_out_errors[:n_before] + tuple(watch.errors),
+    )

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from gpustump import __version__
 from gpustump.cli.errors import InputError
-from gpustump.cli.wording import quoted, suggestion
+from gpustump.data.readable import quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz; - for standard input"
 MODEL_HELP = "a model file; - for standard input"

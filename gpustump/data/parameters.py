@@ -9,16 +9,22 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 
-def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
-    """A finite real number above a bound."""
-    wanted = "a finite number" + ("" if above == -math.inf else f" above {above:g}")
+def check_real(
+    value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf
+) -> float:
+    """A finite real number that is above one bound and not below another."""
+    wanted = "a finite number"
+    if above > -math.inf:
+        wanted += f" above {above:g}"
+    if least > -math.inf:
+        wanted += f" of at least {least:g}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be {wanted}; got {value!r}.")
     with contextlib.suppress(OverflowError):  # from an int larger than every float
-        if math.isfinite(value) and float(value) > above:
+        if math.isfinite(value) and float(value) > above and float(value) >= least:
             return float(value)
     raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
@@ -26,17 +32,43 @@ def check_real(value: Any, name: str, *, above: float = -math.inf) -> float:
 Learner = Literal["stump", "interval"]
 """What a round of boosting may choose from: stumps only, or intervals as well."""
 
-LEARNERS: tuple[Learner, ...] = ("stump", "interval")
+LEARNERS: tuple[Learner, ...] = get_args(Learner)
+
+Scoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
+"""What early stopping watches; "loss" is "neg_log_loss"."""
+
+SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
+
+_Choice = TypeVar("_Choice", bound=str)
 
 
 def check_learner(weak_learner: Any) -> Learner:
     """A weak learner by its name."""
-    for learner in LEARNERS:
-        if weak_learner == learner:
-            return learner
-    raise ValueError(
-        f"weak_learner must be {' or '.join(map(repr, LEARNERS))}; got {weak_learner!r}."
-    )
+    return _one_of(LEARNERS, weak_learner, "weak_learner")
+
+
+def check_scoring(scoring: Any) -> Scoring:
+    """What early stopping watches, by its name."""
+    if callable(scoring):
+        raise TypeError(
+            f"scoring must be one of {_listed(SCORINGS)}, and not a callable; got {scoring!r}. "
+            "Early stopping watches each class against the rest by itself, while its rounds are "
+            "made; a callable would need a finished classifier of all classes."
+        )
+    return _one_of(SCORINGS, scoring, "scoring")
+
+
+def _one_of(choices: tuple[_Choice, ...], value: Any, name: str) -> _Choice:
+    for choice in choices:
+        if isinstance(value, str) and value == choice:
+            return choice
+    raise ValueError(f"{name} must be {_listed(choices)}; got {value!r}.")
+
+
+def _listed(choices: tuple[str, ...]) -> str:
+    """The choices in words: 'a', 'b' or 'c'."""
+    *others, last = map(repr, choices)
+    return f"{', '.join(others)} or {last}"
 
 
 def check_jobs(n_jobs: Any) -> int | None:

@@ -1,4 +1,9 @@
-"""Lines that tell users why they wait, or where a table trains: on stderr if it is a terminal."""
+"""Lines that tell users why they wait, or where a table trains.
+
+They go to stderr where someone reads it while the program runs: on a terminal, in a notebook.
+Elsewhere, as in a file or a pipe, they go to the log called "gpustump"; Python's own handler shows
+nothing below a warning there.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,48 @@ import sys
 from collections.abc import Callable
 
 
-def on_terminal(text: str) -> None:
-    """Write a line to stderr if that is a terminal, otherwise to the log."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(f"gpustump: {text}", file=sys.stderr)
-    else:
-        logging.getLogger("gpustump").info(text)
+def in_notebook() -> bool:
+    """Whether this is the kernel of a Jupyter notebook, whose stderr is shown, and no terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return "IPKernelApp" in getattr(shell, "config", ())
 
 
-listeners: list[Callable[[str], None]] = [on_terminal]
-"""Called with each line of text."""
+def is_read() -> bool:
+    """Whether someone reads stderr while this program runs."""
+    return sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
+
+
+def where_read(text: str) -> None:
+    """Write a line to stderr if someone reads it, otherwise to the log."""
+    _write(text, logging.INFO)
+
+
+def anywhere(text: str) -> None:
+    """Write a line to stderr if someone reads it, otherwise to the log as a warning."""
+    _write(text, logging.WARNING)
+
+
+def _write(text: str, level: int) -> None:
+    if is_read():
+        print(f"gpustump: {text}", file=sys.stderr, flush=True)
+    elif sys.stderr is not None or logging.getLogger("gpustump").hasHandlers():
+        logging.getLogger("gpustump").log(level, "gpustump: %s", text)
+
+
+listeners: list[Callable[[str], None]] = [where_read]
+"""Called with each line of text. Without any, nothing is said."""
 
 
 def announce(text: str) -> None:
     """Hand a line of text to all listeners."""
     for tell in listeners:
         tell(text)
+
+
+def announce_anywhere(text: str) -> None:
+    """Hand a line to all listeners that is to be seen in files and pipes as well.
+
+    It is for waits of many seconds that happen once on a machine.
+    """
+    for tell in listeners:
+        (anywhere if tell is where_read else tell)(text)

@@ -90,7 +90,10 @@ def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
 def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
     """A model of one member, for two classes."""
     return StumpEnsemble(
-        (model.members[member],), model.n_features, feature_names=model.feature_names
+        (model.members[member],),
+        model.n_features,
+        feature_names=model.feature_names,
+        missing_learnt=model.missing_learnt,
     )
 
 

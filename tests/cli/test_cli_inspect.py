@@ -14,7 +14,7 @@ from gpustump.arrays.devices import Device
 
 
 def saved(stumps: list[Stump], **options) -> StumpEnsemble:
-    votes = tuple(1.0 / (k + 1) for k in range(len(stumps)))
+    votes = tuple(round(2**36 / (k + 1)) / 2**36 for k in range(len(stumps)))
     members = (Member(tuple(stumps), votes),) * options.pop("n_members", 1)
     model = StumpEnsemble(members, options.pop("n_features", 3), **options)
     model.save("model.json")

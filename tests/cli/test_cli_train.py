@@ -360,3 +360,11 @@ def test_a_quiet_run_works_out_no_report(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.commands.train.summary", refuse)
     assert command.succeeds("train", "--rounds", 3, "--quiet").out == ""
     assert "model.json" in command.files()
+
+
+def test_names_that_no_file_can_hold_are_refused_in_one_line(command):
+    X = np.arange(40.0).reshape(20, 2)
+    np.savez("table.npz", X=X, y=X[:, 0] > 15, names=np.asarray(["a", "\ud800"]))
+    message = command.refuses("train", "table.npz", "--target", "y", "--rounds", 2, "--quiet")
+    assert message.startswith("this model cannot be saved: feature_names[1] must be text")
+    assert not (command.folder / "model.json").exists()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,117 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_each_process(packa
     for _ in range(2):
         answer, path, hits = called(package, HOME=nowhere, XDG_CACHE_HOME=nowhere)
         assert (answer, path, hits) == (20, None, 0)
+
+
+LOADER = """
+import sys
+sys.path.insert(0, {folder!r})
+from gpustump.engines.cpu import compile_turns, compiling
+compile_turns.PATIENCE = {patience}
+compiling.load("made_up_slow")
+from gpustump.engines.cpu.made_up_slow import caller
+print(caller(1), caller.stats.cache_path, sum(caller.stats.cache_hits.values()))
+"""
+
+SLOW = """
+import os, time
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.made_up_helper import helper
+
+if not helper.stats.cache_hits:
+    print("compiling", flush=True)
+    time.sleep(float(os.environ["SECONDS"]))
+
+@kernel("int64(int64)")
+def caller(x):
+    return helper(x) * 10
+"""
+
+COMPILES = "gpustump: compiling the CPU kernels, once on this machine: some seconds ...\n"
+WAITS = "gpustump: waits for another process, which is compiling the CPU kernels ...\n"
+
+
+class Loader:
+    """Processes that load the kernels of a package, each compiling them slowly if it has to."""
+
+    def __init__(self, package: Path, cache: Path, processes: ExitStack) -> None:
+        (package / "engines" / "cpu" / "made_up_slow.py").write_text(SLOW)
+        self.cache = cache
+        self._package, self._processes = package, processes
+
+    def started(self, *, seconds: float, patience: float = 60.0) -> subprocess.Popen[str]:
+        """A process that takes so long between its two kernels if it has compiled the first."""
+        program = LOADER.format(folder=str(self._package.parent), patience=patience)
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(self.cache), "SECONDS": str(seconds)},
+        )
+        self._processes.enter_context(process)
+        self._processes.callback(process.kill)
+        return process
+
+    def compiling(self, *, seconds: float) -> subprocess.Popen[str]:
+        """A process that has begun to compile."""
+        process = self.started(seconds=seconds)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "compiling\n"
+        return process
+
+
+@pytest.fixture
+def loader(package: Path, tmp_path: Path):
+    pytest.importorskip("filelock")
+    with ExitStack() as processes:
+        yield Loader(package, tmp_path / "kept", processes)
+
+
+@pytest.mark.slow
+def test_one_process_compiles_while_the_others_wait_and_say_so(loader):
+    first = loader.compiling(seconds=4)
+    others = [loader.started(seconds=4) for _ in range(2)]
+    for other in others:
+        out, err = other.communicate(timeout=60)
+        answer, path, hits = out.split()
+        assert (answer, hits) == ("20", "1")
+        assert err == WAITS
+        assert Path(path).is_relative_to(loader.cache)
+    out, err = first.communicate(timeout=60)
+    assert out.split()[::2] == ["20", "0"]
+    assert err == COMPILES
+
+
+@pytest.mark.slow
+def test_a_killed_compiler_blocks_nobody(loader):
+    first = loader.compiling(seconds=600)
+    second = loader.started(seconds=0)
+    assert second.stderr.readline() == WAITS
+    first.send_signal(signal.SIGKILL)
+    out, err = second.communicate(timeout=60)
+    assert out.split()[::2] == ["20", "0"]
+    assert err == COMPILES
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped there")
+def test_a_compiler_that_was_stopped_is_waited_for_a_limited_time(loader):
+    first = loader.compiling(seconds=600)
+    first.send_signal(signal.SIGSTOP)
+    out, err = loader.started(seconds=0, patience=1.0).communicate(timeout=60)
+    assert out.split()[::2] == ["20", "0"]
+    assert err == WAITS + COMPILES
+
+
+@pytest.mark.slow
+def test_where_no_lock_can_be_made_every_process_compiles(loader):
+    (path,) = {loader.started(seconds=0).communicate(timeout=60)[0].split()[2]}
+    for file in Path(path).iterdir():
+        file.unlink()
+    (Path(path) / "compiling.lock").mkdir()
+    processes = [loader.started(seconds=1) for _ in range(2)]
+    for process in processes:
+        out, err = process.communicate(timeout=60)
+        assert out.split()[1] == "20"
+        assert err == COMPILES

@@ -311,14 +311,26 @@ def test_a_stump_alone_takes_the_same_route():
     assert fit_stump(X, y, max_memory="1 GB") == fit_stump(X, y)
 
 
-def test_an_announcement_goes_to_a_terminal_only(monkeypatch, capsys):
-    announcements.on_terminal("compiling")
+def test_an_announcement_goes_to_a_terminal_or_to_the_log(monkeypatch, capsys, caplog):
+    announcements.announce("training")
+    announcements.announce_anywhere("compiling")
     assert capsys.readouterr().err == ""
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("WARNING", "gpustump: compiling")  # Python's own handler shows this, and no INFO
+    ]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    announcements.on_terminal("compiling")
-    assert capsys.readouterr().err == "gpustump: compiling\n"
+    announcements.announce("training")
+    announcements.announce_anywhere("compiling")
+    assert capsys.readouterr().err == "gpustump: training\ngpustump: compiling\n"
     monkeypatch.setattr(sys, "stderr", None)
-    announcements.on_terminal("compiling")
+    announcements.announce_anywhere("compiling")
+
+
+def test_without_listeners_nothing_is_announced_anywhere(monkeypatch, capsys, caplog):
+    monkeypatch.setattr(announcements, "listeners", [])
+    announcements.announce("training")
+    announcements.announce_anywhere("compiling")
+    assert (capsys.readouterr().err, caplog.records) == ("", [])
 
 
 @needs_numba

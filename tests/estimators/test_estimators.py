@@ -15,13 +15,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from backends import Backend
-from sklearn import ensemble
+from sklearn import config_context, ensemble
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import accuracy_score, log_loss
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -176,8 +181,68 @@ def test_a_renamed_column_is_refused_by_name():
 def test_a_text_column_is_refused_by_name(library):
     X, y = small()
     frame = pytest.importorskip(library).DataFrame({"a": X[:, 0], "town": ["Oslo"] * len(X)})
-    with pytest.raises(ValueError, match=r"'town' \('Oslo'"):
+    with pytest.raises(ValueError, match=r"'town' \(text, such as Oslo\)"):
         AdaBoostClassifier().fit(frame, y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_explanations_are_frames_with_names_where_set_output_asks_for_them(library, n_classes):
+    X, y = small(n_classes)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"], index=np.arange(len(X)) + 7)
+    classifier = AdaBoostClassifier(n_estimators=5).fit(frame, y)
+    parts = classifier.explain(frame)
+    assert isinstance(parts, np.ndarray)
+    found = clone(classifier).set_output(transform=library).fit(frame, y).explain(frame)
+    names = ["a", "b", "c", "d", "(intercept)"]
+    if n_classes > 2:
+        names = [f"{label}: {name}" for label in (0, 1, 2) for name in names]
+    assert list(found.columns) == names
+    assert np.array_equal(found.to_numpy(), parts.reshape(len(X), -1))
+    if library == "pandas":
+        assert found.index.equals(frame.index)
+    with config_context(transform_output=library):
+        assert type(classifier.explain(frame)) is type(found)
+        assert type(clone(classifier).set_output(transform="default").fit(X, y).explain(X)) is (
+            np.ndarray
+        )
+
+
+def test_set_output_refuses_other_libraries():
+    with pytest.raises(ValueError, match=r"transform must be .* got 'arrow'"):
+        AdaBoostClassifier().set_output(transform="arrow")
+
+
+@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_value_that_no_training_sample_lacked_is_warned_of_by_name(monkeypatch, kernels, dtype):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    X, y = small()
+    X = X.astype(dtype)
+    X[::9, 3] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    classifier = AdaBoostClassifier(n_estimators=30).fit(frame, y)
+    assert classifier.model_.missing_learnt == (False, False, False, True)
+    classifier.predict(frame)  # d lacks values, as in training
+    frame.loc[[5, 70], "b"] = np.nan
+    with pytest.warns(UserWarning, match=r"none was missing in training: 'b'\."):
+        classifier.predict(frame)
+
+
+def test_missing_values_are_noticed_in_every_row_and_feature_that_the_model_uses(monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "coded")
+    X = np.random.default_rng(5).normal(size=(20_000, 3))
+    model = AdaBoostClassifier(n_estimators=20).fit(X[:500], X[:500, :2].sum(axis=1) > 0).model_
+    for row in (0, 511, 512, 8191, 19_999):
+        for order in "C", "F":
+            Z = np.array(X, order=order)
+            Z[row, 0] = np.nan
+            with pytest.warns(UserWarning, match="lacks values"):
+                model.predict(Z)
+            Z[row, 0], Z[row, 2] = 0.0, np.nan
+            used = {stump.feature for stump in model.members[0].stumps}
+            assert used == {0, 1}
+            model.predict(Z)  # no warning: the model does not look at the last feature
 
 
 def test_missing_values_in_nullable_columns_are_nan():
@@ -281,20 +346,75 @@ def test_warm_start_can_only_grow_and_keeps_its_classes():
         classifier.set_params(n_estimators=6).fit(X, y + 1)
 
 
-def test_early_stopping_keeps_the_round_of_least_held_out_error(backend: Backend):
+@pytest.mark.parametrize("scoring", ["loss", "accuracy", "roc_auc", "balanced_accuracy"])
+def test_early_stopping_keeps_the_round_of_the_best_held_out_score(backend: Backend, scoring):
     X, y = small(seed=5)
-    options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3}
+    options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3, "scoring": scoring}
     options["validation_fraction"] = 0.3
     classifier = AdaBoostClassifier(**options).fit(backend.asarray(X), backend.asarray(y))
-    errors = classifier.held_out_errors_[0]
+    (scores,), (errors,) = classifier.held_out_scores_, classifier.held_out_errors_
     kept = len(classifier.rounds_[0])
     assert classifier.stop_reasons_ == ("early",)
-    assert kept == np.argmin(errors) + 1
-    assert len(errors) == kept + 7
+    assert kept == np.argmax(scores) + 1 == classifier.n_iter_
+    assert len(scores) == len(errors) == kept + 7
     assert len(classifier.model_.members[0]) == kept
+    if scoring == "accuracy":
+        assert scores == pytest.approx(1 - np.asarray(errors), abs=1e-15)
+        assert kept == np.argmin(errors) + 1
     plain = AdaBoostClassifier(**options).fit(X, y)
     assert classifier.model_.digest() == plain.model_.digest()
+    assert plain.held_out_scores_ == classifier.held_out_scores_
     assert plain.held_out_errors_ == classifier.held_out_errors_
+
+
+def test_early_stopping_does_not_collapse_on_a_rare_class():
+    """The error is often least after one round, which finds no positive sample at all."""
+    areas: dict[str, list[float]] = {"loss": [], "accuracy": []}
+    for seed in range(3):
+        X, y = make_classification(
+            4000, 20, n_informative=8, weights=[0.94], class_sep=0.7, flip_y=0, random_state=seed
+        )
+        X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
+        for scoring, found in areas.items():
+            classifier = AdaBoostClassifier(
+                n_estimators=300, n_iter_no_change=10, random_state=0, scoring=scoring
+            )
+            scores = classifier.fit(X, y).decision_function(X_test)
+            found.append(roc_auc_score(y_test, scores))
+    assert min(areas["loss"]) > 0.8 > np.mean(areas["accuracy"]) + 0.1
+
+
+def test_neg_log_loss_is_another_name_of_the_loss():
+    X, y = small(3)
+    loss, other = (
+        AdaBoostClassifier(n_iter_no_change=5, random_state=0, scoring=scoring).fit(X, y)
+        for scoring in ("loss", "neg_log_loss")
+    )
+    assert loss.held_out_scores_ == other.held_out_scores_
+    assert len(loss.held_out_scores_) == 3
+
+
+def test_a_tolerance_asks_for_a_clearer_gain():
+    X, y = CANCER
+    options = {"n_estimators": 300, "n_iter_no_change": 10, "random_state": 0}
+    strict, patient = (AdaBoostClassifier(tol=t, **options).fit(X, y) for t in (0.05, 0.0))
+    assert strict.n_iter_ < patient.n_iter_
+    assert strict.held_out_scores_[0] == patient.held_out_scores_[0][: strict.n_iter_ + 10]
+
+
+def test_a_score_of_both_classes_is_refused_where_one_is_not_held_out():
+    y = np.zeros(120, dtype=int)
+    y[:3] = 1
+    options = {"n_iter_no_change": 5, "validation_fraction": 0.05, "random_state": 0}
+    for scoring in ("roc_auc", "balanced_accuracy"):
+        with pytest.raises(ValueError, match=f"scoring='{scoring}' needs.*6 samples.*class 1"):
+            AdaBoostClassifier(scoring=scoring, **options).fit(X, y)
+    AdaBoostClassifier(**options).fit(X, y)
+
+
+def test_a_callable_scoring_is_refused_with_the_reason():
+    with pytest.raises(TypeError, match=r"scoring must be one of 'loss'.*each class against"):
+        AdaBoostClassifier(scoring=accuracy_score).fit(X, Y)
 
 
 def test_early_stopping_does_not_train_on_what_it_watches():
@@ -363,6 +483,17 @@ def test_the_stump_classifier_is_the_stump():
         ({"block_bytes": 0}, "block_bytes must be at least 1"),
         ({"callback": 3}, "callback must be callable or None; got 3"),
         ({"estimator": 100}, "estimator must be None"),
+        ({"random_state": "a"}, r"random_state must be None, a whole number.*; got 'a'\."),
+        ({"random_state": -1}, r"random_state must be None, a whole number.*; got -1\."),
+        ({"tol": -1}, r"tol must be a finite number of at least 0; got -1\."),
+        ({"tol": -1e-9, "n_iter_no_change": 5}, "tol must be"),
+        (
+            {"scoring": "f1"},
+            "scoring must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc' or 'balanced_accuracy'; "
+            "got 'f1'",
+        ),
+        ({"scoring": None}, "scoring must be 'loss'.*got None"),
+        ({"weak_learner": ["stump"]}, r"weak_learner must be 'stump' or 'interval'; got \['stump"),
     ],
 )
 def test_a_bad_parameter_is_named(parameters, message):
@@ -512,10 +643,11 @@ def test_a_warm_start_with_early_stopping_watches_the_same_samples():
     for n_estimators in (4, 8, 12, 30):
         parts.set_params(n_estimators=n_estimators).fit(X, y)
         kept = len(parts.rounds_[0])
-        assert kept == np.argmin(parts.held_out_errors_[0]) + 1
+        assert kept == np.argmax(parts.held_out_scores_[0]) + 1
         state = np.random.RandomState(0)
         whole = AdaBoostClassifier(n_estimators=n_estimators, random_state=state, **options)
         assert parts.rounds_ == whole.fit(X, y).rounds_
+        assert parts.held_out_scores_ == whole.held_out_scores_
         assert parts.held_out_errors_ == whole.held_out_errors_
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
-from gpustump.boosting.early_stopping import EarlyStopping
+from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -61,29 +61,40 @@ def test_a_warm_start_may_change_weights_that_stay_positive():
     assert len(classifier.rounds_[0]) >= n_before
 
 
-def test_held_out_errors_belong_to_the_rounds_after_a_warm_start():
+def test_held_out_scores_belong_to_the_rounds_after_a_warm_start():
     once = watching(n_estimators=40, n_iter_no_change=40).fit(X, NOISE)
     classifier = watching(n_iter_no_change=40).fit(X, NOISE)
     kept = len(classifier.rounds_[0])
     classifier.set_params(n_estimators=40).fit(X, NOISE)
-    errors = classifier.held_out_errors_[0]
-    assert errors == once.held_out_errors_[0]
-    assert len(classifier.rounds_[0]) == int(np.argmin(errors)) + 1 >= kept
+    assert classifier.held_out_errors_ == once.held_out_errors_
+    (scores,) = classifier.held_out_scores_
+    assert scores == once.held_out_scores_[0]
+    assert len(classifier.rounds_[0]) == int(np.argmax(scores)) + 1 >= kept
 
 
-def test_an_earlier_rounds_held_out_error_is_worked_out_once():
+def test_a_warm_start_does_not_go_on_with_another_score():
+    classifier = watching().fit(X, NOISE)
+    before = classifier.model_.digest()
+    classifier.set_params(n_estimators=40, scoring="roc_auc")
+    with pytest.raises(ValueError, match="scoring is 'roc_auc', and it was 'neg_log_loss'"):
+        classifier.fit(X, NOISE)
+    assert classifier.model_.digest() == before
+    classifier.set_params(scoring="neg_log_loss").fit(X, NOISE)  # the default by its other name
+
+
+def test_an_earlier_rounds_held_out_score_is_worked_out_once():
     class Counting(EarlyStopping):
-        n_errors = 0
+        n_scores = 0
 
-        def _error(self) -> float:
-            self.n_errors += 1
-            return super()._error()
+        def _score(self) -> float:
+            self.n_scores += 1
+            return super()._score()
 
     stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
     signs = np.where(NOISE, 1.0, -1.0)
-    watch = Counting(X, None, signs, np.ones(300), patience=3)
+    watch = Counting(X, None, signs, np.ones(300), Stopping(patience=3))
     watch.resume(stumps, [0.5] * 8)
-    assert watch.n_errors == 1
+    assert watch.n_scores == 1
     assert watch.best_round == 8
 
 

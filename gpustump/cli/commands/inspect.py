@@ -20,7 +20,8 @@ from gpustump.cli.output.output_paths import (
 from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
-from gpustump.cli.wording import label_text, percent, shortened, thousands
+from gpustump.cli.wording import label_text, percent
+from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.whole_file import whole_file
 

@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     _check_device(arguments.device)
     training = _trained(arguments)
     replaced = replaced_model(arguments.output)
-    written = f"{write_model(training.model, arguments.output)}{replaced}"
+    with as_input_error():  # names or labels that no file can hold
+        written = f"{write_model(training.model, arguments.output)}{replaced}"
     if arguments.quiet and arguments.report is None:
         return
     rows = summary(training, with_route=arguments.verbose)

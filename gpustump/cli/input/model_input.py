@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.input.encoding import Encoding, encode, stored_encoding
+from gpustump.cli.errors import as_input_error
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.standard_input import model_file
-from gpustump.cli.wording import counted, listed
+from gpustump.model.encoding import Encoding, encode, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -31,7 +31,7 @@ def load_model(path: str) -> LoadedModel:
     """
     with model_file(path) as file:
         model = StumpEnsemble.load(file.path)
-    return LoadedModel(model, stored_encoding(model.details, model.n_features, model.feature_names))
+    return LoadedModel(model, model.encoding)
 
 
 def at_least_one_row(X: np.ndarray) -> np.ndarray:
@@ -48,11 +48,8 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
         If the file is not a table with the columns that the model needs.
     """
     table = read_table(path, text_columns=encoding.text_columns, may_be_empty=may_be_empty)
-    X, unseen = encode(encoding, table)
+    with as_input_error():
+        X, unseen = encode(encoding, table)
     for name, n_rows in unseen.items():
-        print(
-            f"gpustump: {listed([name])} has values that were not in training in "
-            f"{counted(n_rows, 'row')}; none of its features is 1 there",
-            file=sys.stderr,
-        )
+        print(f"gpustump: {unseen_text(name, n_rows)}", file=sys.stderr)
     return X

@@ -21,9 +21,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.input.input_table import ArrayColumn, InputTable, check_column_names, table_of
+from gpustump.cli.input.input_table import InputTable, check_column_names, table_of
 from gpustump.cli.input.vectors import Vectors
-from gpustump.cli.wording import listed
+from gpustump.data.columns import ArrayColumn
+from gpustump.data.readable import listed
 
 NAMES = ("names", "feature_names")
 """Arrays of a .npz that are taken as the names of its table's columns."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from gpustump.cli.input.input_table import ArrayColumn
+from gpustump.data.columns import ArrayColumn
 
 
-class Vectors(Mapping[str, "ArrayColumn"]):
+class Vectors(Mapping[str, ArrayColumn]):
     """Vectors that a file holds beside its table; each is read when it is first asked for.
 
     Parameters

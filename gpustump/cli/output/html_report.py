@@ -23,7 +23,8 @@ from gpustump.cli.input.training_data import Part
 from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib, new_figure
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.training_summary import FinishedTraining
-from gpustump.cli.wording import number_text, shortened, thousands
+from gpustump.cli.wording import number_text
+from gpustump.data.readable import shortened, thousands
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import BinaryIO, NamedTuple
 
 from gpustump.cli.errors import InputError
-from gpustump.cli.wording import quoted
+from gpustump.data.readable import quoted
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
 

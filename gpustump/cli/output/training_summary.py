@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.cli.input.encoding import UNITS, Encoding, InputColumn
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import counted, label_text, percent, shortened, thousands
+from gpustump.cli.wording import label_text, percent
+from gpustump.data.columns import UNITS
+from gpustump.data.readable import counted, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.model.encoding import Encoding, InputColumn
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier, StumpEnsemble

@@ -32,6 +32,7 @@ Others:
     prediction    the sum of step functions, a tile of rows at a time
     compiling     how kernels are compiled, and their types declared
     kernel_cache  where compiled kernels are kept
+    compile_turns one process compiles, the others wait
 
 A kernel stands in the file of its stage. The threads are those of `gpustump.engines.threads`.
 Importing this package imports neither Numba nor a kernel; `engine` does that when it pays.

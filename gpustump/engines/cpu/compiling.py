@@ -31,7 +31,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import numba
 import numpy as np
 
-from gpustump.engines.announcements import announce
+from gpustump.engines.announcements import announce_anywhere
+from gpustump.engines.cpu.compile_turns import TURNS
 from gpustump.engines.cpu.kernel_cache import KernelCache
 
 STAGES = ("state", "direct", "prediction")
@@ -87,11 +88,12 @@ def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[
 
 def load(*stages: str) -> None:
     """Import kernels, compiling them if this machine has not done so yet."""
-    for stage in stages or STAGES:
-        if stage not in _seconds:
-            started = time.perf_counter()
-            importlib.import_module(f"gpustump.engines.cpu.{stage}")
-            _seconds[stage] = time.perf_counter() - started
+    with TURNS.loading():
+        for stage in stages or STAGES:
+            if stage not in _seconds:
+                started = time.perf_counter()
+                importlib.import_module(f"gpustump.engines.cpu.{stage}")
+                _seconds[stage] = time.perf_counter() - started
 
 
 def seconds_compiling() -> float:
@@ -117,7 +119,7 @@ def _notice(dispatcher: Any) -> None:
     global _has_compiled
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
-        announce("compiling the CPU kernels, once on this machine: some seconds ...")
+        announce_anywhere("compiling the CPU kernels, once on this machine: some seconds ...")
 
 
 class _Names(dict[str, Any]):

@@ -8,6 +8,9 @@ The folders of other versions are removed as soon as something is written.
 Numba decides where caches lie: in the folder NUMBA_CACHE_DIR if that is set, else in `__pycache__`
 beside the sources, else in the user's own cache. Where it finds no place that can be written to, it
 raises a RuntimeError.
+
+What is missing on disk is compiled by one process at a time (`compile_turns`); the others find it
+there when their turn comes.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from gpustump.engines.cpu.compile_turns import TURNS
 
 _FOLDER = "gpustump-"
 """What the names of the folders begin with."""
@@ -49,11 +54,30 @@ class KernelCache(FunctionCache):
         name = self._impl.filename_base
         self._cache_file = IndexDataCacheFile(self._cache_path, name, version)  # type: ignore[no-untyped-call]
 
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """The kernel for these types from disk; None if this process is to compile it."""
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is None and self._has_folder() and TURNS.take(Path(self._cache_path)):
+            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            if found is not None:  # another process has compiled it meanwhile
+                TURNS.leave()
+        return found
+
     def _save_overload(self, sig: object, data: object) -> None:
+        self._make_folder()
+        super()._save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+    def _has_folder(self) -> bool:
+        try:
+            self._make_folder()
+        except OSError:
+            return False
+        return True
+
+    def _make_folder(self) -> None:
         if not os.path.isdir(self._cache_path):
             os.makedirs(self._cache_path, exist_ok=True)
             _remove_other_versions(Path(self._all_versions), Path(self._cache_path).name)
-        super()._save_overload(sig, data)  # type: ignore[no-untyped-call]
 
 
 @functools.cache

@@ -1,0 +1,140 @@
+"""Conventions of scikit-learn's ensembles: length, indices, loops, names and what is documented."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import gpustump
+from gpustump import AdaBoostClassifier, DecisionStumpClassifier, Stump
+from gpustump.data.parameters import LEARNERS, SCORINGS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 4))
+Y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+
+
+def test_length_indices_and_loops_are_those_of_the_stumps():
+    classifier = AdaBoostClassifier(n_estimators=7).fit(X, Y)
+    assert len(classifier) == 7 == classifier.n_iter_
+    assert list(classifier) == classifier.estimators_
+    assert isinstance(classifier[0], Stump)
+    assert classifier[-1] == classifier.estimators_[6]
+    assert classifier[2:4] == classifier.estimators_[2:4]
+    with pytest.raises(IndexError):
+        classifier[7]
+
+
+def test_more_classes_have_a_list_of_stumps_each():
+    classifier = AdaBoostClassifier(n_estimators=7).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    assert len(classifier) == 3
+    assert [len(stumps) for stumps in classifier] == [len(rounds) for rounds in classifier.rounds_]
+    assert classifier.n_iter_ == max(len(stumps) for stumps in classifier)
+
+
+def test_an_estimator_is_true_with_and_without_stumps():
+    empty = AdaBoostClassifier().fit([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
+    assert (len(empty), empty.n_iter_) == (0, 0)
+    assert empty
+    unfitted = AdaBoostClassifier()
+    assert unfitted
+    for asked in (len, iter, lambda c: c[0], lambda c: c.n_iter_):
+        with pytest.raises(NotFittedError):
+            asked(unfitted)
+
+
+def test_clones_copies_pipelines_and_searches_take_an_estimator_that_has_a_length():
+    fitted = AdaBoostClassifier(n_estimators=3).fit(X, Y)
+    assert not hasattr(clone(fitted), "model_")
+    assert list(copy.deepcopy(fitted)) == list(fitted)
+    assert "AdaBoostClassifier" in repr(fitted)
+    pipeline = make_pipeline(AdaBoostClassifier())
+    choices = [AdaBoostClassifier(n_estimators=n) for n in (1, 9)]
+    search = GridSearchCV(pipeline, {"adaboostclassifier": choices}, cv=3).fit(X, Y)
+    assert len(search.best_estimator_[-1]) == 9
+    assert len(search.cv_results_["param_adaboostclassifier"]) == 2
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_leaf_nodes": 2},
+        {"max_leaf_nodes": 2, "max_depth": 7},
+        {"max_depth": 1, "max_leaf_nodes": 30},
+        {"max_depth": 1, "random_state": 3, "max_features": 1.0},
+        {"max_depth": 1, "monotonic_cst": [0, 0, 0, 0]},
+    ],
+)
+def test_every_tree_of_scikit_learn_s_that_is_a_stump_is_taken(parameters):
+    plain = AdaBoostClassifier(n_estimators=3).fit(X, Y)
+    tree = DecisionTreeClassifier(**parameters)
+    assert tree.fit(X, Y).get_n_leaves() == 2
+    assert AdaBoostClassifier(tree, n_estimators=3).fit(X, Y).model_ == plain.model_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({}, "neither max_depth is 1 nor max_leaf_nodes 2"),
+        ({"max_depth": 2}, "neither max_depth is 1"),
+        ({"max_depth": 1, "min_samples_leaf": 5}, "min_samples_leaf=5 has no counterpart"),
+        ({"max_depth": 1, "criterion": "entropy"}, "criterion='entropy'"),
+        ({"max_depth": 1, "max_features": 1}, "max_features=1 "),
+        ({"max_depth": 1, "splitter": "random"}, "splitter='random'"),
+        ({"max_depth": 1, "class_weight": {0: 1, 1: 2}}, "class_weight={0: 1, 1: 2}"),
+        ({"max_depth": 1, "monotonic_cst": [1, 0, 0, 0]}, r"monotonic_cst=\[1, 0, 0, 0\]"),
+        ({"max_leaf_nodes": 2, "ccp_alpha": 0.1}, "ccp_alpha=0.1"),
+    ],
+)
+def test_a_tree_with_an_effect_of_its_own_is_refused_with_the_parameter(parameters, problem):
+    with pytest.raises(ValueError, match=rf"estimator must be None.*, where {problem}"):
+        AdaBoostClassifier(DecisionTreeClassifier(**parameters)).fit(X, Y)
+
+
+def documented(cls: type) -> set[str]:
+    """The names in the section Attributes of a class's docstring."""
+    assert cls.__doc__ is not None
+    section = re.split(r"\n    Attributes\n    -+\n", cls.__doc__)[1]
+    section = re.split(r"\n\n    \w+\n    -+\n", section)[0]
+    heads = [line.strip() for line in section.splitlines() if re.match(r" {4}\S", line)]
+    return {name for head in heads for name in head.partition(" :")[0].split(", ")}
+
+
+@pytest.mark.parametrize(
+    "estimator", [AdaBoostClassifier(n_iter_no_change=5), DecisionStumpClassifier()]
+)
+def test_every_attribute_of_a_fitted_estimator_is_documented_and_no_other(estimator):
+    fitted = estimator.fit(pd.DataFrame(X, columns=["a", "b", "c", "d"]), Y)
+    found = {n for n in dir(fitted) if n.endswith("_") and not n.startswith("_")}
+    assert documented(type(fitted)) == found
+    assert all(getattr(fitted, name) is not None for name in found)
+
+
+def test_choices_are_known_to_type_checkers():
+    hints = get_type_hints(AdaBoostClassifier.__init__)
+    assert get_args(hints["scoring"]) == SCORINGS
+    assert get_args(hints["weak_learner"]) == LEARNERS
+    assert "cuda" in get_args(get_args(hints["device"])[0])
+
+
+def test_the_package_lists_its_public_names_only():
+    program = (
+        "import gpustump; gpustump.AdaBoostClassifier; gpustump.plots; print(*dir(gpustump)); "
+        "[getattr(gpustump, name) for name in dir(gpustump)]"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = {*gpustump.__all__, "losses", "plots", "theory", "weak_learnability", "__version__"}
+    assert set(done.stdout.split()) == expected
