@@ -15,6 +15,7 @@ from command import Command, command_fixture, run_process  # noqa: F401
 
 from gpustump import StumpEnsemble
 from gpustump.cli import main
+from gpustump.cli.input.standard_input import _ending_of_table
 
 posix = pytest.mark.skipif(os.name != "posix", reason="there are no such pipes or devices")
 
@@ -323,3 +324,21 @@ def test_a_model_is_read_from_a_pipe_once(command, table):
     writer.start()
     assert command.succeeds("predict", "pipe", "t.npz").out == Path("expected.csv").read_text()
     writer.join(60)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "ending"),
+    [
+        ("standard input", b"PAR1...", ".parquet"),
+        ("standard input", b"ARROW1\0\0...", ".feather"),
+        ("standard input", b'{"a": 1}\n', ".jsonl"),
+        ("standard input", b'\xef\xbb\xbf {"a": 1}\n', ".jsonl"),
+        ("standard input", b"a,b\n1,2\n", ".csv"),
+        ("standard input", "a,b\n".encode("utf-16"), ".csv"),
+        ("pipe.JSONL", b"a,b\n1,2\n", ".jsonl"),
+        ("pipe.tsv.gz", b"\x1f\x8b", ".tsv.gz"),
+        ("pipe", b"\x1f\x8b", ".csv.gz"),
+    ],
+)
+def test_a_name_tells_the_format_or_else_the_first_bytes(name, head, ending):
+    assert _ending_of_table(name, head) == ending

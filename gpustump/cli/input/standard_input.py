@@ -29,22 +29,21 @@ HEAD_BYTES = 2**16
 
 BINARY_FORMATS = {
     b"PAR1": ".parquet",
+    b"ARROW1": ".feather",
     b"\x93NUMPY": ".npy",
     b"PK\x03\x04": ".npz",
     b"PK\x05\x06": ".npz",  # without any member
     b"\x1f\x8b": ".csv.gz",
+    b"BZh": ".csv.bz2",
+    b"\xfd7zXZ\x00": ".csv.xz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
 }
+"""What files begin with; packed text is taken for CSV."""
+
+_PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
 ENDINGS = (
-    ".csv",
-    ".tsv",
-    ".csv.gz",
-    ".tsv.gz",
-    ".jsonl",
-    ".ndjson",
-    ".parquet",
-    ".pq",
-    ".npy",
-    ".npz",
+    *(kind + packed for kind in (".csv", ".tsv", ".jsonl", ".ndjson") for packed in _PACKED),
+    *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
 )
 """Endings that say how to read a pipe that has one of them in its name."""
 
