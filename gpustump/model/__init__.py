@@ -10,6 +10,7 @@
     document       a model as the document in its file, and back, every part checked
     model_file     a document as JSON: exact, and refused if anything in it has changed
     whole_file     files that appear whole or not at all
+    temporary_files  their names, and what is left of processes that were killed
 
 Nothing here knows how a model is trained.
 """

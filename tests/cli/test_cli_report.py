@@ -240,7 +240,10 @@ def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(
     [
         (("--report", "report.txt"), "--report: 'report.txt' must end in .html or .htm"),
         (("--report", "no/report.html"), "does not exist"),
-        (("--report", "both.html", "-o", "both.html"), "--report and --output both name both.html"),
+        (
+            ("--report", "both.html", "-o", "both.html", "--force"),
+            "--report and --output both name both.html",
+        ),
         (("--report", "mine.html"), "mine.html exists and is not a report of gpustump"),
         (("--report", ""), "--report: '' must end in .html"),
     ],

@@ -346,7 +346,9 @@ def test_a_model_is_replaced_but_no_other_file_unless_forced(command):
     command.succeeds("train", "--rounds", 2)
     assert StumpEnsemble.load("model.json").n_rounds == 2
     (command.folder / "notes.txt").write_text("mine")
+    (command.folder / "notes.json").write_text("mine")
     assert "--force" in command.refuses("train", "-o", "notes.txt")
+    assert "--force" in command.refuses("train", "-o", "notes.json")
     command.succeeds("train", "--rounds", 1, "-o", "notes.txt", "--force")
     assert StumpEnsemble.load("notes.txt").n_rounds == 1
 

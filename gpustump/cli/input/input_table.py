@@ -16,6 +16,7 @@ import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError
+from gpustump.cli.input.vectors import vectors_in_rows
 from gpustump.data.columns import ArrayColumn, Column, ColumnTable
 from gpustump.data.readable import counted, listed, quoted, suggestion
 
@@ -83,11 +84,7 @@ class InputTable(ColumnTable):
 
     def with_rows(self, mask: np.ndarray) -> InputTable:
         """The table with those rows where a mask is true."""
-        vectors = {
-            name: vector.with_rows(mask)
-            for name, vector in self.vectors.items()
-            if len(vector.values) == self.n_rows
-        }
+        vectors = vectors_in_rows(self.vectors, mask)
         if self.matrix is not None:
             names = self.names if self.named else None
             return table_of(self.source, self.matrix[mask], names, vectors)
