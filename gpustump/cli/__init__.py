@@ -21,10 +21,13 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gpustump.cli.arguments import parse
 from gpustump.cli.errors import message_of
+from gpustump.cli.wording import one_line
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -50,8 +53,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream of a test may lack it
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    with _whole_writes():
+    with _whole_writes(), _warnings_in_one_line():
         return _reported(sys.argv[1:] if argv is None else argv)
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Within it, warnings for users are lines on stderr, without the place in the code."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category is UserWarning:
+            _tell(f"gpustump: {one_line(str(message))}")
+        else:
+            shown(message, category, *place, **more)
+
+    shown = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 @contextlib.contextmanager

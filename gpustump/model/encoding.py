@@ -23,7 +23,7 @@ from gpustump.data.columns import (
     common_dtype,
     values_of_kind,
 )
-from gpustump.data.readable import counted, is_text, listed, quoted, shown, suggestion
+from gpustump.data.readable import counted, listed, quoted, shown, suggestion
 
 _KINDS = (*NUMERIC, *TEMPORAL, "category")
 
@@ -57,9 +57,10 @@ class InputColumn:
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not all(map(is_text, (self.name, *self.values))) or type(self.position) is not int:
+        is_text = all(isinstance(text, str) for text in (self.name, *self.values))
+        if not is_text or type(self.position) is not int:
             raise TypeError(
-                f"a column needs text for names and an int for its place; {shown(self)}"
+                f"a column needs text for names and an int for its place: {shown(self)}"
             )
         if self.kind not in _KINDS or (self.kind != "category" and self.values):
             raise ValueError(f"a column is of an unknown kind: {shown(self)}")

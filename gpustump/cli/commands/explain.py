@@ -26,10 +26,10 @@ from gpustump.cli.output.result_file import (
     check_result_file,
     write_result,
 )
-from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.ensemble import INTERCEPT, StumpEnsemble
 
-INTERCEPT, SCORE = "(intercept)", "(score)"
-"""In parentheses, as they are not features."""
+SCORE = "(score)"
+"""In parentheses, as it is no feature."""
 
 
 def run(arguments: argparse.Namespace) -> None:
