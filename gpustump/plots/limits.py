@@ -9,6 +9,9 @@ import numpy as np
 _TAILS = 6.0
 """Tails are cut off if all values span more than this many times the width of the bulk."""
 
+_BULK = (0.05, 0.95)
+"""The quantiles between which the bulk of the values lies."""
+
 _LARGEST = 1e150
 """Larger values overflow in Matplotlib's own arithmetic."""
 
@@ -68,26 +71,53 @@ def span(values: np.ndarray, pad: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def bulk(values: np.ndarray, pad: float, *, core: tuple[float, float]) -> tuple[float, float]:
+def bulk(values: np.ndarray, pad: float) -> tuple[float, float]:
     """Limits that show all finite values, but cut off long tails.
+
+    Without its tails, an axis shows nine tenths of the values in half of its width or more.
 
     Parameters
     ----------
     values : ndarray of float64
     pad : float
         As for `span`.
-    core : tuple of float
-        The quantiles between which the bulk of the values lies.
     """
     low, high = span(values, pad)
     finite = _finite(values)
     if finite.size < 3:
         return low, high
-    first, last = np.quantile(finite, core)
-    width = float(last - first)
-    if width == 0.0 or high - low <= _TAILS * width:
+    # The quantiles are values themselves: between two values, one outlier among few would count.
+    first = float(np.quantile(finite, _BULK[0], method="higher"))
+    last = float(np.quantile(finite, _BULK[1], method="lower"))
+    width = last - first
+    if width <= 0.0:
+        return _bulk_beside(first, finite, pad, (low, high))
+    if high - low <= _TAILS * width:
         return low, high
-    return max(low, float(first) - width / 2), min(high, float(last) + width / 2)
+    return max(low, first - width / 2), min(high, last + width / 2)
+
+
+def _bulk_beside(
+    usual: float, finite: np.ndarray, pad: float, whole: tuple[float, float]
+) -> tuple[float, float]:
+    """The limits if most values are the same one, such as 0: by the bulk of the others."""
+    others = finite[finite != usual]
+    low, high = bulk(others, pad)
+    if (low, high) == span(others, pad):
+        return whole
+    return max(whole[0], min(low, usual)), min(whole[1], max(high, usual))
+
+
+def is_whole(values: np.ndarray) -> bool:
+    """Whether there are finite values, and all of them are whole numbers."""
+    finite = _finite(values)
+    return finite.size > 0 and bool((finite == np.floor(finite)).all())
+
+
+def are_between_whole(thresholds: np.ndarray) -> bool:
+    """Whether thresholds may be midpoints of whole numbers more than one apart."""
+    finite = _finite(thresholds)
+    return is_whole(2 * finite) and float(np.ptp(finite)) >= 2
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from gpustump.data.readable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -25,6 +26,9 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK)
 
 MARKERS = "osD^vP*X"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
+
+CLASSES = 6
+"""The most classes that one picture draws a line for."""
 
 LONG = 50
 """With this many rounds or more, their axis is logarithmic."""
@@ -91,6 +95,15 @@ def seen(look: Any) -> dict[str, Any]:
     return {**look, "color": ink()} if look["color"] == BLACK else dict(look)
 
 
+def class_looks(n_classes: int) -> list[dict[str, Any]]:
+    """A colour and dashes for each of at most `CLASSES` lines; one alone is blue."""
+    dashes = (*DASHES, (0, (9, 1.5)))
+    return [
+        {"color": colour, "linestyle": dash, "linewidth": 1.8}
+        for colour, dash in zip(COLOURS[:n_classes], dashes[:n_classes], strict=True)
+    ]
+
+
 def strip_below(ax: Axes, share: float) -> Axes:
     """New axes below others, with the same x axis; they take a share of the others' height."""
     figure, spec = ax.figure, ax.get_subplotspec()
@@ -114,15 +127,31 @@ def under(ax: Axes, strip: Axes) -> Axes:
     return strip
 
 
-def few_ticks(ax: Axes) -> None:
-    """Few and short tick labels on the x axis, so that they fit into a small panel."""
+def few_ticks(ax: Axes, *, is_whole: bool) -> None:
+    """Few and short tick labels on the x axis, so that they fit into a small panel.
+
+    Whole numbers, such as years, have whole ticks, and are written in full below 100,000.
+    """
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-    formatter = ScalarFormatter(useMathText=True)
-    formatter.set_powerlimits((-2, 4))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+    formatter = ScalarFormatter(useMathText=True, useOffset=not is_whole)
+    formatter.set_powerlimits((-2, 5 if is_whole else 4))
+    ax.xaxis.set_major_locator(
+        MaxNLocator(nbins=4 if is_whole else 5, steps=[1, 2, 5, 10], integer=is_whole)
+    )
     ax.xaxis.set_major_formatter(formatter)
     ax.xaxis.offsetText.set_fontsize("x-small")
+
+
+def whole_ticks(axis: Axis, *, is_whole: bool) -> None:
+    """For values that are whole numbers, such as years: whole ticks, written in full."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+    if is_whole:
+        axis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True))
+        formatter = ScalarFormatter(useMathText=True, useOffset=False)
+        formatter.set_powerlimits((-2, 6))
+        axis.set_major_formatter(formatter)
 
 
 def words(text: object, limit: int = NAME) -> str:
