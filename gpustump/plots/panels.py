@@ -405,7 +405,7 @@ def _draw_category(ax: Axes, strip: Axes | None, panel: CategoryPanel) -> None:
     """A bar for each value and score, from 0 to the sum of the category's contributions."""
     data = panel.data
     shown = _shown_values(panel)
-    names = [style.words(panel.values[k], _VALUE_NAME) for k in shown]
+    names = style.different_words([panel.values[k] for k in shown], _VALUE_NAME)
     heights = [one.values[shown] for one in panel.votes]
     has_other = data is not None and data.other > 0
     if has_other:

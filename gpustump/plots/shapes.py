@@ -380,9 +380,17 @@ def _grid_of_strips(
 
 
 def _share_scale(grid: np.ndarray) -> None:
-    """Set one scale of y for all panels, with room for the largest values."""
+    """Set one scale of y for all panels, with room for the largest values.
+
+    The number of ticks does not depend on the height of the axes: the layout would otherwise change
+    the tick labels after it has made room for them, and wider ones would touch the label beside.
+    """
+    from matplotlib.ticker import MaxNLocator
+
     bounds = [ax.dataLim.intervaly for ax in grid]
     low, high = min(0.0, *(b[0] for b in bounds)), max(0.0, *(b[1] for b in bounds))
     margin = 0.06 * (high - low) or 1.0
     for ax in grid:
         ax.set_ylim(low - margin, high + margin)
+    if low < high:
+        grid[0].yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))

@@ -8,6 +8,7 @@ imported inside functions only, so these files can be imported without it.
 
 from __future__ import annotations
 
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -163,6 +164,22 @@ def words(text: object, limit: int = NAME) -> str:
     if len(line) > limit:
         line = f"{line[: limit - limit // 2 - 1]}…{line[-(limit // 2) :]}"
     return line.replace("$", r"\$")
+
+
+def different_words(texts: list[str], limit: int) -> list[str]:
+    """Texts as `words`, without what all of them begin and end with if they would look the same."""
+    short = [words(text, limit) for text in texts]
+    if len({*short}) == len({*texts}):
+        return short
+    n_before = len(commonprefix(texts))
+    n_after = min(
+        len(commonprefix([text[::-1] for text in texts])), min(map(len, texts)) - n_before
+    )
+    inner = [text[n_before : len(text) - n_after] for text in texts]
+    short = [words(f"{'…' * (n_before > 0)}{text}{'…' * (n_after > 0)}", limit) for text in inner]
+    if len({*short}) == len({*texts}):
+        return short
+    return [words(f"{k + 1}: {text}", limit) for k, text in enumerate(texts)]
 
 
 def leave_empty(ax: Axes, text: str) -> None:
