@@ -140,9 +140,7 @@ def precision_recall_curve(
         look: Any = {"gid": one.name, "drawstyle": "steps-post", **_look(one)}
         ax.plot(recall, precision, label=text, **look)
         share = float(samples.shares[one.is_it].sum())
-        colour = style.GREY if len(drawn) == 1 else one.look["color"]
-        text = f"chance: {share:.4g}, the share of {one.name}" if len(drawn) == 1 else None
-        ax.axhline(share, color=colour, linewidth=0.8, zorder=1, label=text, gid="chance")
+        _draw_chance(ax, one, share, is_alone=len(drawn) == 1)
         if one.predicted.any():
             right = float(samples.shares[one.predicted & one.is_it].sum())
             called = float(samples.shares[one.predicted].sum())
@@ -151,6 +149,16 @@ def precision_recall_curve(
         ax.plot([], [], color=style.GREY, linewidth=0.8, label="chance: the share of the class")
     ax.set(xlabel="recall", ylabel="precision")
     return _finished(ax, samples.choice(drawn))
+
+
+def _draw_chance(ax: Axes, one: JudgedClass, share: float, *, is_alone: bool) -> None:
+    """A thin line at the share of the positives."""
+    look: Any = {"linewidth": 0.8, "zorder": 1, "gid": "chance"}
+    if is_alone:
+        text = f"chance: {share:.4g}, the share of {one.name}"
+        ax.axhline(share, color=style.GREY, label=text, **look)
+    else:
+        ax.axhline(share, color=one.look["color"], linestyle=one.look["linestyle"], **look)
 
 
 def _rate(one: JudgedClass, samples: JudgedSamples, among: np.ndarray) -> float:
@@ -176,7 +184,6 @@ def _finished(ax: Axes, title: str | None) -> Axes:
     ax.set(xlim=(0, 1), ylim=(0, 1))
     handles, names = ax.get_legend_handles_labels()
     mark = Line2D([], [], linestyle="", marker="o", color=style.GREY, markersize=7)
-    n_columns = 1 if len(names) <= 3 else 2
-    look: Any = {"ncols": n_columns, "title": title, "alignment": "left"}
+    look: Any = {"ncols": style.columns_for(names), "title": title, "alignment": "left"}
     style.legend_above(ax, [*handles, mark], [*names, "as predicted"], **look)
     return style.make_current(ax)

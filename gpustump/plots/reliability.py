@@ -110,7 +110,7 @@ def reliability_curve(
     strip.set_ylim(bottom=0)
     handles, names = ax.get_legend_handles_labels()
     line = ax.get_lines()[0]
-    look: Any = {"ncols": 1 if len(names) < 3 else 2, "title": samples.choice(drawn)}
+    look: Any = {"ncols": style.columns_for(names), "title": samples.choice(drawn)}
     style.legend_above(
         ax, [*handles, line], [*names, "as often as predicted"], alignment="left", **look
     )

@@ -8,7 +8,6 @@ imported inside functions only, so these files can be imported without it.
 
 from __future__ import annotations
 
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,15 +170,19 @@ def different_words(texts: list[str], limit: int) -> list[str]:
     short = [words(text, limit) for text in texts]
     if len({*short}) == len({*texts}):
         return short
-    n_before = len(commonprefix(texts))
-    n_after = min(
-        len(commonprefix([text[::-1] for text in texts])), min(map(len, texts)) - n_before
-    )
+    shortest = min(map(len, texts))
+    n_before = _n_common(texts, shortest)
+    n_after = _n_common([text[::-1] for text in texts], shortest - n_before)
     inner = [text[n_before : len(text) - n_after] for text in texts]
     short = [words(f"{'…' * (n_before > 0)}{text}{'…' * (n_after > 0)}", limit) for text in inner]
     if len({*short}) == len({*texts}):
         return short
     return [words(f"{k + 1}: {text}", limit) for k, text in enumerate(texts)]
+
+
+def _n_common(texts: list[str], limit: int) -> int:
+    """How many characters all texts begin with, at most `limit`."""
+    return next((k for k in range(limit) if len({text[k] for text in texts}) > 1), limit)
 
 
 def leave_empty(ax: Axes, text: str) -> None:
@@ -208,6 +211,11 @@ def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) ->
     look: dict[str, Any] = {"ncols": 4, "fontsize": "small", "title_fontsize": "small"}
     look |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, frameon=False, **look | how)
+
+
+def columns_for(labels: list[str]) -> int:
+    """In how many columns a legend of these labels fits above a picture of its own."""
+    return 2 if len(labels) > 3 and max(map(len, labels)) <= 30 else 1
 
 
 def rounds_axis(ax: Axes, n_rounds: int) -> None:

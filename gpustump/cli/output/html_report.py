@@ -40,6 +40,9 @@ MOST_ROWS = 100_000
 MOST_CLASSES = 3
 """If there are more classes, only the most frequent ones have pictures of their own."""
 
+_MATRIX = 10
+"""The most classes with a row in the confusion matrix."""
+
 _RULES = 10
 _DPI = 144
 
@@ -113,6 +116,7 @@ def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
     drawing = _drawing(training)
     with default_matplotlib():
         pictures = {
+            "quality": list(_quality(drawing)),
             "errors": list(_errors(drawing)),
             "shapes": list(_shapes(drawing)),
             "importances": [_importances(drawing)],
@@ -162,6 +166,29 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "is_sampled": max(len(part.rows) for part in parts) > MOST_ROWS,
         "digest": model.digest(),
     }
+
+
+def _quality(drawing: _Drawing) -> Iterator[Picture]:
+    """How good the model is on the rows held out."""
+    from gpustump import plots
+
+    if drawing.held_out is None or not drawing.drawn.model.n_rounds:
+        return
+    model, (X, y, weights) = drawing.drawn.model, drawing.held_out
+    rows: dict[str, Any] = {"X": X, "y": y, "sample_weight": weights}
+    side = 2.2 + 0.5 * max(4, min(len(model.classes), _MATRIX))
+    figure = new_figure(side + 0.8, side)
+    plots.confusion_matrix(model, **rows, n_classes=_MATRIX, ax=figure.add_subplot())
+    yield _picture(figure, "Confusion matrix of the held-out rows")
+    label = None if model.is_binary else [score.label for score in drawing.scores]
+    for draw, title in (
+        (plots.roc_curve, "ROC curve of the held-out rows"),
+        (plots.precision_recall_curve, "Precision and recall of the held-out rows"),
+        (plots.reliability_curve, "Reliability of the probabilities of the held-out rows"),
+    ):
+        figure = new_figure(6.0, 5.2)
+        draw(model, **rows, label=label, ax=figure.add_subplot())
+        yield _picture(figure, title)
 
 
 def _errors(drawing: _Drawing) -> Iterator[Picture]:
