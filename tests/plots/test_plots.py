@@ -864,7 +864,8 @@ def test_on_dark_paper_nothing_is_black(binary, three, cancer, wine):
     with pyplot.style.context("dark_background"):
         drawings = pictures(binary, three, cancer, wine)
         drawings["by class"] = lambda ax: plots.error_curve(three, *wine, label=0, ax=ax)
-        del drawings["decision_regions"]  # has light areas under everything
+        for light in ("decision_regions", "confusion_matrix"):  # light areas under everything
+            del drawings[light]
         for draw in drawings.values():
             figure = draw(None).figure
             for ax in figure.axes:
@@ -888,6 +889,11 @@ def pictures(binary, three, cancer, wine):
         "stump_lines": lambda ax: plots.stump_lines([stump], table, signs, ax=ax),
         "weighted_loss": lambda ax: plots.weighted_loss(table, signs, 3, ax=ax),
         "importances": lambda ax: plots.importances(three, wine[0], ax=ax),
+        "waterfall": lambda ax: plots.waterfall(three, wine[0][0], ax=ax),
+        "roc_curve": lambda ax: plots.roc_curve(three, *wine, ax=ax),
+        "precision_recall_curve": lambda ax: plots.precision_recall_curve(binary, X, y, ax=ax),
+        "reliability_curve": lambda ax: plots.reliability_curve(binary, X, y, ax=ax),
+        "confusion_matrix": lambda ax: plots.confusion_matrix(three, *wine, ax=ax),
     }
 
 
