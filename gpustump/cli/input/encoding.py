@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,11 +100,14 @@ class Encoding:
 
     def origin(self, feature: int) -> tuple[InputColumn, str | None]:
         """The column that a feature comes from, and for a category the value it stands for."""
-        for column in self.columns:
-            if feature < len(column.features):
-                return column, column.values[feature] if column.values else None
-            feature -= len(column.features)
-        raise IndexError(feature)
+        return self._origins[feature]
+
+    @cached_property
+    def _origins(self) -> tuple[tuple[InputColumn, str | None], ...]:
+        """The origin of each feature, found once for tables of thousands of columns."""
+        return tuple(
+            (column, value) for column in self.columns for value in (column.values or (None,))
+        )
 
     def as_details(self) -> dict[str, Any]:
         """The encoding in JSON's types."""
