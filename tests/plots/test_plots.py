@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import subprocess
@@ -36,6 +35,7 @@ import matplotlib
 
 matplotlib.use("agg")
 
+from drawn import drawn, has, legend, saved, texts
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
@@ -43,12 +43,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 EMPTY = StumpEnsemble((Member((), ()),), 3)
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -96,34 +90,9 @@ def score(member: Member, row) -> float:
     return math.fsum(vote * says(stump, row[stump.feature]) for stump, vote in pairs)
 
 
-def drawn(ax: Axes, gid: str):
-    (line,) = [line for line in ax.get_lines() if line.get_gid() == gid]
-    return line.get_xydata()
-
-
-def has(ax: Axes, gid: str) -> bool:
-    return any(line.get_gid() == gid for line in ax.get_lines())
-
-
 def line_called(ax: Axes, start: str):
     (line,) = [line for line in ax.get_lines() if str(line.get_label()).startswith(start)]
     return line
-
-
-def texts(ax: Axes) -> str:
-    return "\n".join(text.get_text() for text in ax.texts)
-
-
-def legend(ax: Axes) -> list[str]:
-    found = ax.get_legend()
-    return [] if found is None else [text.get_text() for text in found.get_texts()]
-
-
-def saved(figure) -> bytes:
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=50)
-    assert stream.getvalue().startswith(b"\x89PNG")
-    return stream.getvalue()
 
 
 def height_at(corners: np.ndarray, x: float) -> float:
