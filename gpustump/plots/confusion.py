@@ -128,8 +128,7 @@ def _draw(ax: Axes, matrix: _Matrix, *, is_weighted: bool) -> None:
         look: Any = {"color": "white" if share > 0.55 else "#1a1a1a", "fontsize": size}
         look |= {"fontsize": "x-small"} if "\n" in text else {}
         ax.text(j, i, text, ha="center", va="center", gid=f"{i} {j}", **look)
-    inches = ax.bbox.width / ax.figure.dpi / n_rows
-    is_long = 0.1 * max(map(len, matrix.names)) > inches
+    is_long = 0.1 * max(map(len, matrix.names)) > style.width(ax) / n_rows
     turned: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
     ax.set_xticks(range(n_rows), matrix.names, **turned)
     ax.set_yticks(range(n_rows), matrix.names)

@@ -159,7 +159,7 @@ def _rule(stump: Stump | Interval) -> str:
     if stump.is_constant:
         return f"always {stump.polarity:+d}".replace("-", "−")
     name = f"$x_{{{stump.feature}}}$"
-    where = condition(stump, name, number="{:.4g}".format, at_most="≤")
+    where = condition(stump, name, number="{:.6g}".format, at_most="≤")
     return f"{stump.polarity:+d} where ".replace("-", "−") + where
 
 

@@ -98,7 +98,7 @@ def _corners(
 def _mark_least(ax: Axes, found: Losses, unit: float, view: tuple[float, float]) -> None:
     """A point at the minimum, with an entry in the legend."""
     threshold, polarity, error = found.least()
-    where = f"at b = {threshold:.4g}" if np.isfinite(threshold) else "constant"
+    where = f"at b = {threshold:.6g}" if np.isfinite(threshold) else "constant"
     text = f"minimum: {error:.4g}, {where}, polarity {polarity:+d}".replace("-", "−")
     at = float(np.clip(limits.in_unit(np.asarray(threshold), unit), *view))
     look: Any = {"color": style.ink(), "linestyle": "", "clip_on": False, "zorder": 5}

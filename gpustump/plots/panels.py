@@ -44,8 +44,8 @@ _BARS = 30
 _VALUE_NAME = 12
 """The middle of a longer name of a value is cut out."""
 
-_LEVEL = 34
-"""Names of values with more characters in all are written at an angle."""
+_CHARACTER = 0.068
+"""The mean width of a character in names of values, in inches."""
 
 _MISSING = "missing text"
 
@@ -299,7 +299,12 @@ def _view(thresholds: np.ndarray, data: _Values | None) -> tuple[float, float, b
         return *limits.bulk(finite, 0.15), limits.are_between_whole(finite)
     if _is_flag(data.values):
         return -0.5, 1.5, True
-    return *limits.bulk(data.values, 0.02), limits.is_whole(data.values)
+    low, high = limits.bulk(data.values, 0.02)
+    distinct = np.unique(data.values[(data.values >= low) & (data.values <= high)])
+    if 1 < len(distinct) <= _DISTINCT:  # room for half a bar
+        room = 0.35 * float(np.diff(distinct).min())
+        low, high = min(low, float(distinct[0]) - room), max(high, float(distinct[-1]) + room)
+    return low, high, limits.is_whole(data.values)
 
 
 def _mark_missing(ax: Axes, panel: Panel, votes: list[float]) -> None:
@@ -450,6 +455,6 @@ def _shown_values(panel: CategoryPanel) -> np.ndarray:
 def _name_values(ax: Axes, names: list[str]) -> None:
     """The names of values below the bars, at an angle if they are long."""
     ax.set_xticks(range(len(names)), names)
-    if sum(len(name) + 2 for name in names) > _LEVEL:
+    if _CHARACTER * sum(len(name) + 2 for name in names) > style.width(ax):
         look: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(names)), names, fontsize="x-small", **look)

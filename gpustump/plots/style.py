@@ -136,11 +136,16 @@ def few_ticks(ax: Axes, *, is_whole: bool) -> None:
 
     formatter = ScalarFormatter(useMathText=True, useOffset=not is_whole)
     formatter.set_powerlimits((-2, 5 if is_whole else 4))
-    ax.xaxis.set_major_locator(
-        MaxNLocator(nbins=4 if is_whole else 5, steps=[1, 2, 5, 10], integer=is_whole)
-    )
+    most = max(1, min(4 if is_whole else 5, int(width(ax) / 0.42)))
+    locator = MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=is_whole)
+    ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(formatter)
     ax.xaxis.offsetText.set_fontsize("x-small")
+
+
+def width(ax: Axes) -> float:
+    """The width of axes in inches, before a layout changes it a little."""
+    return float(ax.bbox.width / ax.figure.dpi)
 
 
 def whole_ticks(axis: Axis, *, is_whole: bool) -> None:

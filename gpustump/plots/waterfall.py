@@ -18,6 +18,9 @@ from gpustump.plots.columns import Category, Column, Groups, columns_of, feature
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_AMOUNT = 0.45
+"""The room for an amount beside its bar, in inches."""
+
 _VALUE = 18
 """The middle of a longer name of a category's value is cut out."""
 
@@ -107,7 +110,10 @@ def waterfall(
     _draw(ax, bars, float(found.scores[number]))
     score = inputs.score_name(ensemble, label)
     ax.set_xlabel(f"score of {score}, half the log-odds")
-    style.legend_above(ax, [], [], title=_prediction(ensemble, found))
+    text = _prediction(ensemble, found)
+    if 0.085 * len(text) > style.width(ax):
+        text = text.replace(", ", ",\n")
+    style.legend_above(ax, [], [], title=text)
     return style.make_current(ax)
 
 
@@ -196,7 +202,7 @@ def _draw(ax: Axes, bars: list[_Bar], score: float) -> None:
         ax.plot([start + amount] * 2, [k - 0.33, below + 0.33], color=style.GREY, linewidth=0.8)
     ax.barh(len(bars), score, 0.66, facecolor="none", edgecolor=style.ink(), gid="score")
     low, high = min(0.0, ends.min()), max(0.0, ends.max())
-    room = 0.14 * (high - low) or 1.0
+    room = min(0.4, _AMOUNT / (0.55 * style.width(ax))) * (high - low) or 1.0
     ax.set_xlim(low - room, high + room)
     for k, (start, amount) in enumerate(zip(starts.tolist(), amounts.tolist(), strict=True)):
         _write(ax, k, (start, start + amount), amount)

@@ -674,7 +674,7 @@ def test_the_weighted_loss_is_drawn_with_its_least_point():
     stump = fit_stump(X[:, 1:], y, weights)
     assert drawn(ax, "least").tolist() == [[stump.threshold, stump.error]]
     assert legend(ax)[2] == (
-        f"minimum: {stump.error:.4g}, at b = {stump.threshold:.4g}, polarity {stump.polarity:+d}"
+        f"minimum: {stump.error:.4g}, at b = {stump.threshold:.6g}, polarity {stump.polarity:+d}"
     ).replace("-", "−")
 
 
