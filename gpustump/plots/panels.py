@@ -44,7 +44,7 @@ _BARS = 30
 _VALUE_NAME = 12
 """The middle of a longer name of a value is cut out."""
 
-_CHARACTER = 0.068
+_CHARACTER = 0.058
 """The mean width of a character in names of values, in inches."""
 
 _MISSING = "missing text"
