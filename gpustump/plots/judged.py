@@ -84,14 +84,14 @@ class JudgedSamples:
         true = class_numbers(ensemble.classes, y, X)
         units = inputs.weights_of(sample_weight, X)
         counts = units.values > 0
-        found = ensemble.decision_function(X)
-        host = arrays.to_host
+        # Scores are the same in every library; probabilities are so if they are computed here.
+        scores = arrays.to_host(ensemble.decision_function(X))[counts]
         return cls(
             ensemble,
             true[counts],
-            host(ensemble.class_indices(found))[counts],
-            host(found)[counts],
-            host(ensemble.probabilities_of(found))[counts],
+            ensemble.class_indices(scores),
+            scores,
+            ensemble.probabilities_of(scores),
             None if sample_weight is None else units.values[counts] / units.total,
         )
 

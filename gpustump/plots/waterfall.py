@@ -125,7 +125,8 @@ def _table_of_row(model: Any, row: Any) -> Array:
     ValueError, TypeError
         If it is not one row with the model's features.
     """
-    if hasattr(row, "to_frame") and hasattr(row, "index"):  # a row of a pandas frame
+    is_of_pandas = hasattr(row, "to_frame") and hasattr(row, "index")
+    if is_of_pandas and not isinstance(model, StumpEnsemble):  # estimators compare the names
         row = row.to_frame().T.infer_objects()
     elif not hasattr(row, "columns"):
         row = row if arrays.is_array(row) else np.asarray(row)
@@ -137,15 +138,15 @@ def _table_of_row(model: Any, row: Any) -> Array:
 
 def _read(model: StumpEnsemble, table: Array) -> _Row:
     n_members, host = len(model.members), arrays.to_host
-    scores = model.decision_function(table)
+    scores = host(model.decision_function(table))
     with arrays.computing_on(table):
         values = host(arrays.as_working(table[0, :]))
     return _Row(
         values.astype(np.float64),
         host(model.explain(table)).reshape(n_members, model.n_features + 1),
-        host(scores).reshape(n_members),
-        model.classes[int(host(model.class_indices(scores))[0])],
-        host(model.probabilities_of(scores))[0],
+        scores.reshape(n_members),
+        model.classes[int(model.class_indices(scores)[0])],
+        model.probabilities_of(scores)[0],
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 def figures_are_closed():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
-    yield
     from matplotlib import pyplot
 
+    yield
     pyplot.close("all")

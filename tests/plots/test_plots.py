@@ -914,7 +914,7 @@ def test_tables_of_every_library_and_frames_are_drawn_alike(backend: Backend):
     signs = np.where(table[:, 0] > 0, 1, -1)
     expected = data_of_all_pictures(model, table, signs, weights)
     found = data_of_all_pictures(model, X, y, w)
-    assert len(expected) == len(found) == 7
+    assert len(expected) == len(found) == 11
     for one, other in zip(expected, found, strict=True):
         assert one.size > 0
         assert_array_equal(one, other)
@@ -929,7 +929,11 @@ def data_of_all_pictures(model, X, y, weights) -> list[np.ndarray]:
     lines = plots.stump_lines(stump, X, y, sample_weights=weights)
     loss = plots.weighted_loss(X, y, 1, sample_weight=weights)
     bars = plots.importances(model, X, sample_weight=weights).containers[0]
+    curves = (plots.roc_curve, plots.precision_recall_curve, plots.reliability_curve)
+    quality = [draw(model, X, y, sample_weight=weights) for draw in curves]
     return [
+        np.asarray([bar.get_width() for bar in plots.waterfall(model, X[3, :]).patches]),
+        *(drawn(ax, "class 1") for ax in quality),
         shape.figure.axes[-1].patches[0].get_data().values,
         np.concatenate([c.get_offsets() for c in regions.collections[2:]]),
         margins.get_lines()[-1].get_xydata(),
