@@ -15,6 +15,9 @@ _BULK = (0.05, 0.95)
 _LARGEST = 1e150
 """Larger values overflow in Matplotlib's own arithmetic."""
 
+_LONG = 1e5
+"""Larger whole numbers are written with a power of ten."""
+
 _SMALLEST = 1e-280
 """Matplotlib treats an axis with only smaller values as empty."""
 
@@ -108,16 +111,16 @@ def _bulk_beside(
     return max(whole[0], min(low, usual)), min(whole[1], max(high, usual))
 
 
-def is_whole(values: np.ndarray) -> bool:
-    """Whether there are finite values, and all of them are whole numbers."""
-    finite = _finite(values)
-    return finite.size > 0 and bool((finite == np.floor(finite)).all())
+def is_whole(values: np.ndarray, view: tuple[float, float]) -> bool:
+    """Whether the values in view, one at least, are whole numbers short enough for tick labels."""
+    inside = values[(values >= view[0]) & (values <= view[1])]
+    is_short = max(map(abs, view)) < _LONG
+    return inside.size > 0 and is_short and bool((inside == np.floor(inside)).all())
 
 
-def are_between_whole(thresholds: np.ndarray) -> bool:
-    """Whether thresholds may be midpoints of whole numbers more than one apart."""
-    finite = _finite(thresholds)
-    return is_whole(2 * finite) and float(np.ptp(finite)) >= 2
+def are_between_whole(thresholds: np.ndarray, view: tuple[float, float]) -> bool:
+    """Whether the thresholds in view may be midpoints of whole numbers, at least two apart."""
+    return view[1] - view[0] >= 2 and is_whole(2 * thresholds, (2 * view[0], 2 * view[1]))
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -222,7 +222,7 @@ def _plane_of(
         (ax.set_ylabel if k else ax.set_xlabel)(f"feature {feature}{limits.unit_text(unit)}")
         if samples is not None:
             axis = ax.yaxis if k else ax.xaxis
-            style.whole_ticks(axis, is_whole=limits.is_whole(samples.points[k]))
+            style.whole_ticks(axis, is_whole=limits.is_whole(samples.points[k], view))
         units.append(unit)
     return _Plane(ax, pair, (units[0], units[1]))
 

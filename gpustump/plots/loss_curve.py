@@ -77,7 +77,7 @@ def weighted_loss(
     ax.set(xlim=(low, high), ylim=(0, 1), ylabel="weighted error")
     ax.set_xlabel(f"threshold b on feature {index}{limits.unit_text(unit)}")
     _mark_least(ax, found, unit, (low, high))
-    style.whole_ticks(ax.xaxis, is_whole=limits.is_whole(values))
+    style.whole_ticks(ax.xaxis, is_whole=limits.is_whole(values, (low, high)))
     if beyond := int(((values < low) | (values > high)).sum()):
         text = f"{beyond} value{'s' * (beyond > 1)} beyond"
         style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")

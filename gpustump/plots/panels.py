@@ -296,7 +296,8 @@ def _view(thresholds: np.ndarray, data: _Values | None) -> tuple[float, float, b
     """The limits of the x axis, and whether its ticks are whole numbers."""
     if data is None:
         finite = thresholds[np.isfinite(thresholds)]
-        return *limits.bulk(finite, 0.15), limits.are_between_whole(finite)
+        view = limits.bulk(finite, 0.15)
+        return *view, limits.are_between_whole(finite, view)
     if _is_flag(data.values):
         return -0.5, 1.5, True
     low, high = limits.bulk(data.values, 0.02)
@@ -304,7 +305,7 @@ def _view(thresholds: np.ndarray, data: _Values | None) -> tuple[float, float, b
     if 1 < len(distinct) <= _DISTINCT:  # room for half a bar
         room = 0.35 * float(np.diff(distinct).min())
         low, high = min(low, float(distinct[0]) - room), max(high, float(distinct[-1]) + room)
-    return low, high, limits.is_whole(data.values)
+    return low, high, limits.is_whole(distinct, (low, high))
 
 
 def _mark_missing(ax: Axes, panel: Panel, votes: list[float]) -> None:

@@ -159,16 +159,17 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
     unit = limits.unit(known)
     view = limits.span if values is None else limits.bulk
-    low, high = view(limits.in_unit(known, unit), pad)
+    seen = limits.in_unit(known, unit)
+    low, high = view(seen, pad)
     drawn = limits.in_unit(thresholds, unit)
     is_inside = (drawn > low) & (drawn < high)
     kept = _apart(drawn[is_inside], (high - low) / _CELLS)
     edges = np.concatenate([[low], drawn[is_inside][kept], [high]])
     with np.errstate(over="ignore"):  # near the largest float, the last end is infinite
         ends = np.append(thresholds[is_inside][kept], high * unit)
-    is_whole = limits.are_between_whole(drawn) if values is None else limits.is_whole(known)
+    whole = limits.are_between_whole if values is None else limits.is_whole
     name = inputs.feature_name(model, feature) + limits.unit_text(unit)
-    return _Axis(name, unit, edges, ends, is_whole)
+    return _Axis(name, unit, edges, ends, whole(seen, (low, high)))
 
 
 def _apart(values: np.ndarray, least: float) -> list[int]:

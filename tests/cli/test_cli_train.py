@@ -184,7 +184,7 @@ def test_weights_are_used_and_are_no_feature(command):
         outcome = command.succeeds("train", *options)
         assert outcome.row("digest") == expected
         assert outcome.row("features") == "4"
-        assert ", weighted like " in outcome.row("held-out accuracy")
+        assert ", weighted: worth " in outcome.row("held-out accuracy")
 
 
 def test_dropped_columns_are_left_out(command):

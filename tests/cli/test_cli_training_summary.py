@@ -73,7 +73,7 @@ def test_it_states_scikit_learns_figures_and_those_that_shares_alone_give(
         assert more[:2] == pytest.approx(list(interval), abs=1e-4)
         assert "(95%: " in outcome.row("held-out accuracy")
     else:
-        assert outcome.row("held-out accuracy").endswith(f"weighted like {n_rows:.1f} rows")
+        assert outcome.row("held-out accuracy").endswith(f"weighted: worth {n_rows:.1f} rows")
     largest = f"the largest class has {dummy.class_prior_.max():.4f}"
     assert largest in " ".join(outcome.out.split())
     for name, expected, alone in (

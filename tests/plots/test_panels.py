@@ -323,9 +323,18 @@ def test_other_numbers_keep_their_ticks():
     model = StumpEnsemble((Member((Stump(0, 0.5, 1, 1, 0.2),), (1.0,)),), 1)
     ax = plots.shape_function(model, 0, X=X)
     assert "0.5" in shows(ax.figure.axes[-1].xaxis)
-    assert not limits.is_whole(np.asarray([1.0, 1.5]))
-    assert not limits.is_whole(np.asarray([math.nan, math.inf]))
-    assert limits.is_whole(np.asarray([math.nan, 3.0]))
+    view = 0.0, 99.0
+    assert not limits.is_whole(np.asarray([1.0, 1.5]), view)
+    assert not limits.is_whole(np.asarray([math.nan, math.inf]), view)
+    assert limits.is_whole(np.asarray([math.nan, 3.0, 1e9, 100.5]), view)
+
+
+@pytest.mark.parametrize("first", [1e5, 1e9, 1e15])
+def test_long_whole_numbers_keep_apart(first):
+    X = first + np.arange(30.0)[:, None]
+    model = StumpEnsemble((Member((Stump(0, first + 9.5, 1, 1, 0.2),), (1.0,)),), 1)
+    for axes in (plots.shape_functions(model, X=X), [plots.shape_function(model, 0, X=X)]):
+        assert overlaps(axes[0].figure) == []
 
 
 def heavy(kind: str) -> np.ndarray:

@@ -12,6 +12,7 @@ from gpustump.cli.input.encoding import UNITS, Encoding, InputColumn
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import counted, label_text, percent, shortened, thousands
+from gpustump.data.labels import class_numbers
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.theory.proportions import effective_size, wilson_interval
 
@@ -191,14 +192,15 @@ def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> lis
     wide. It never makes few rows look precise.
     """
     right = _share(model.labels_of(scores) == part.y, part)
-    largest = max(_share(part.y == label, part) for label in model.classes)
+    true = class_numbers(model.classes, part.y, scores)
+    largest = float(_class_shares(model, true, part.weights).max())
     n_rows = len(part.y) if part.weights is None else effective_size(part.weights)
     low, high = wilson_interval(right, n_rows)
     interval = f"{right:.4f} (95%: {low:.4f}..{high:.4f})"
     if part.weights is None:
         return [("held-out accuracy", f"{interval}; the largest class has {largest:.4f}")]
     return [
-        ("held-out accuracy", f"{interval}, weighted like {n_rows:.1f} rows"),
+        ("held-out accuracy", f"{interval}, weighted: worth {n_rows:.1f} rows"),
         ("", f"the largest class has {largest:.4f}"),
     ]
 
@@ -215,14 +217,14 @@ def _about_probabilities(
 
     weighted = ", weighted" if part.weights is not None else ""
     logs = model.log_probabilities_of(scores)  # finite, so the log-loss is
-    is_class = np.stack([part.y == label for label in model.classes], axis=1)
-    shares = np.asarray([_share(column, part) for column in is_class.T])
-    log_loss = -float(np.average(logs[is_class], weights=part.weights))
+    true = class_numbers(model.classes, part.y, scores)
+    shares = _class_shares(model, true, part.weights)
+    log_loss = -float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
     chance_loss = -float(sum(share * np.log(share) for share in shares if share))
     counted = range(1, 2) if model.is_binary else range(len(shares))
     brier, chance_brier = (
         sum(
-            float(brier_score_loss(is_class[:, k], columns[:, k], sample_weight=part.weights))
+            float(brier_score_loss(true == k, columns[:, k], sample_weight=part.weights))
             for k in counted
         )
         for columns in (np.exp(logs), np.broadcast_to(shares, logs.shape))
@@ -232,6 +234,13 @@ def _about_probabilities(
         ("held-out log-loss", f"{log_loss:.4f}{weighted}; {without} {chance_loss:.4f}"),
         ("held-out Brier", f"{brier:.4f}{weighted}; {without} {chance_brier:.4f}"),
     ]
+
+
+def _class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Each class's share of the weight of samples with these class numbers, (n_classes,)."""
+    weight = np.bincount(true, weights, minlength=len(model.classes))
+    shares: np.ndarray = weight / weight.sum()
+    return shares
 
 
 def _mean_area(model: StumpEnsemble, scores: np.ndarray, part: Part) -> tuple[float, int]:
