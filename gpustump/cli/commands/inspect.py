@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 import numpy as np
 
 from gpustump.cli.errors import system_errors_at
 from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
 from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
+from gpustump.cli.output.drawn_model import DrawnModel
 from gpustump.cli.output.output_paths import (
     OutputFile,
     check_ending,
@@ -70,8 +70,8 @@ def _picture(loaded: LoadedModel, X: np.ndarray | None, ending: str) -> bytes:
 
         from gpustump import plots
 
-        model = replace(loaded.model, feature_names=loaded.encoding.names_with_units)
-        figure = plots.overview(model, X)
+        drawn = DrawnModel.of(*loaded)
+        figure = plots.overview(drawn.model, X, groups=drawn.groups)
         pyplot.close(figure)  # it is for a file, not for a screen
         return as_bytes(figure, ending.removeprefix("."), _DPI)
 
