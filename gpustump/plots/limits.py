@@ -9,6 +9,10 @@ import numpy as np
 _TAILS = 6.0
 """Tails are cut off if all values span more than this many times the width of the bulk."""
 
+_FEW, _TAILS_OF_FEW = 20, 40.0
+"""Of fewer values than this, such as the thresholds of a small model, each one counts: their tails
+are cut off only if they are longer."""
+
 _BULK = (0.05, 0.95)
 """The quantiles between which the bulk of the values lies."""
 
@@ -95,7 +99,8 @@ def bulk(values: np.ndarray, pad: float) -> tuple[float, float]:
     width = last - first
     if width <= 0.0:
         return _bulk_beside(first, finite, pad, (low, high))
-    if high - low <= _TAILS * width:
+    longest = _TAILS if finite.size >= _FEW else _TAILS_OF_FEW
+    if high - low <= longest * width:
         return low, high
     return max(low, first - width / 2), min(high, last + width / 2)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -262,24 +261,17 @@ def test_votes_for_missing_values_are_drawn_for_each_class():
     assert texts(ax).count("missing") == 1
 
 
-@dataclass(frozen=True)
-class Informed(StumpEnsemble):
-    """A model that knows in which features values were missing in training."""
-
-    missing_learnt: tuple[bool, ...] | None = None
-
-
 def test_no_vote_for_missing_values_is_drawn_that_was_not_learnt():
     members = (made_up(np.random.default_rng(0), 60, 3, exact=1.0),)
     X = np.random.default_rng(1).normal(size=(20, 3))
     for known, shown in (((True, False, False), [True, False, False]), (None, [True] * 3)):
-        model = Informed(members, 3, missing_learnt=known)
+        model = StumpEnsemble(members, 3, missing_learnt=known)
         for feature in range(3):
             assert has(plots.shape_function(model, feature), "missing") is shown[feature]
             assert not has(plots.shape_function(model, feature, X=X), "missing")
         grid = plots.shape_functions(model, features=[0, 1, 2])
         assert [has(ax, "missing") for ax in grid] == shown
-    model = Informed(members, 3, missing_learnt=(False, False, False))
+    model = StumpEnsemble(members, 3, missing_learnt=(False, False, False))
     groups = {"colour": {"red": 1, "blue": 2}}
     (ax,) = plots.shape_functions(model, features="colour", groups=groups)
     assert not has(ax, "missing")
