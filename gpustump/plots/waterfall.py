@@ -93,8 +93,8 @@ def waterfall(
     Notes
     -----
     A feature's contribution is the sum of its votes, `StumpEnsemble.explain`. The widths of the
-    bars add up to `decision_function` bit for bit, in any order. With two classes the second one is
-    predicted if the score is above 0.
+    bars add up to `decision_function` bit for bit, in any order. (Sums of votes made by hand may be
+    rounded.) With two classes the second one is predicted if the score is above 0.
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")

@@ -123,4 +123,5 @@ def test_rows_of_one_heavy_class_have_figures(command):
     outcome = command.succeeds("train", "t.npz", "--target", "y", "--weight", "w", "--rounds", 3)
     assert "the largest class has 1.0000" in outcome.out
     assert numbers(outcome.row("held-out Brier"))[1] == 0.0
+    assert outcome.row("held-out log-loss").endswith(" give 0.0000")
     assert "ROC" not in outcome.out

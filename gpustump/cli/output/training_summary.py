@@ -221,8 +221,8 @@ def _about_probabilities(
     logs = model.log_probabilities_of(scores)  # finite, so the log-loss is
     true = class_numbers(model.classes, part.y, scores)
     shares = _class_shares(model, true, part.weights)
-    log_loss = -float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
-    chance_loss = -float(sum(share * np.log(share) for share in shares if share))
+    log_loss = 0.0 - float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
+    chance_loss = 0.0 - float(sum(share * np.log(share) for share in shares if share))
     counted = range(1, 2) if model.is_binary else range(len(shares))
     brier, chance_brier = (
         sum(
