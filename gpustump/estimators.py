@@ -318,7 +318,7 @@ class AdaBoostClassifier(_StumpClassifier):
         The score of the held-out samples: "loss" or "neg_log_loss" (minus the log-loss of
         `predict_proba`), "accuracy", "balanced_accuracy" or "roc_auc". With more than two classes
         each member is watched by itself, as its class against the rest. On 15 tables with 2% to
-        66% positive samples, stopping after 10 rounds without a gain, the held-out AUC was 0.78 on
+        50% positive samples, stopping after 10 rounds without a gain, the held-out AUC was 0.78 on
         average when the accuracy was watched, 0.80 with the balanced accuracy, 0.85 with the
         exponential loss, 0.86 with the AUC itself, and 0.86 with the log-loss, which also gave the
         best probabilities. Names that stand for no such score, and callables, are refused.
@@ -381,7 +381,7 @@ class AdaBoostClassifier(_StumpClassifier):
 
     Notes
     -----
-    `predict_proba` is too sure of itself, as boosting goes on raising the scores of samples that are
+    `predict_proba` is often too sure, as boosting goes on raising the scores of samples that are
     right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
     breast-cancer data, 99% of the held-out probabilities are below 0.001 or above 0.999, and their
     log-loss is 0.36. Where probabilities matter, calibrate them:
@@ -576,10 +576,9 @@ class AdaBoostClassifier(_StumpClassifier):
         if self.n_iter_no_change is None:
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
-        if check_real(self.validation_fraction, "validation_fraction", above=0.0) >= 1.0:
-            raise ValueError(
-                f"validation_fraction must be above 0 and below 1; got {self.validation_fraction!r}."
-            )
+        share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
+        if share >= 1.0:
+            raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
         return Stopping(patience, tol, "neg_log_loss" if scoring == "loss" else scoring)
 
 
@@ -734,9 +733,9 @@ def _why_not_watched(split: _Split, earlier: _Split | None) -> str:
         found = "the samples of positive weight, or their labels, are not those of the earlier fit"
     if earlier is not None and split == earlier._replace(scoring=split.scoring):
         return (
-            f"warm_start=True goes on from the best round, but scoring is {split.scoring!r}, and it "
-            f"was {earlier.scoring!r} in the earlier fit. Keep it as it was, or fit anew with "
-            "warm_start=False."
+            "warm_start=True goes on from the round of the best score, but scoring is "
+            f"{split.scoring!r}, and it was {earlier.scoring!r} in the earlier fit. Keep it as it "
+            "was, or fit anew with warm_start=False."
         )
     return (
         f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
