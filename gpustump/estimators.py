@@ -579,7 +579,7 @@ class AdaBoostClassifier(_StumpClassifier):
         share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
         if share >= 1.0:
             raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
-        return Stopping(patience, tol, "neg_log_loss" if scoring == "loss" else scoring)
+        return Stopping(patience, tol, scoring)
 
 
 class DecisionStumpClassifier(_StumpClassifier):

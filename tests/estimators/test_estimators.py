@@ -33,6 +33,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpustump
 from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble
+from gpustump.data.parameters import SCORINGS
 
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
@@ -286,7 +287,7 @@ def test_warm_start_can_only_grow_and_keeps_its_classes():
         classifier.set_params(n_estimators=6).fit(X, y + 1)
 
 
-@pytest.mark.parametrize("scoring", ["loss", "accuracy", "roc_auc", "balanced_accuracy"])
+@pytest.mark.parametrize("scoring", SCORINGS)
 def test_early_stopping_keeps_the_round_of_the_best_held_out_score(backend: Backend, scoring):
     X, y = small(seed=5)
     options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3, "scoring": scoring}
@@ -322,16 +323,6 @@ def test_early_stopping_does_not_collapse_on_a_rare_class():
             scores = classifier.fit(X, y).decision_function(X_test)
             found.append(roc_auc_score(y_test, scores))
     assert min(areas["loss"]) > 0.8 > np.mean(areas["accuracy"]) + 0.1
-
-
-def test_neg_log_loss_is_another_name_of_the_loss():
-    X, y = small(3)
-    loss, other = (
-        AdaBoostClassifier(n_iter_no_change=5, random_state=0, scoring=scoring).fit(X, y)
-        for scoring in ("loss", "neg_log_loss")
-    )
-    assert loss.held_out_scores_ == other.held_out_scores_
-    assert len(loss.held_out_scores_) == 3
 
 
 def test_a_tolerance_asks_for_a_clearer_gain():
