@@ -17,6 +17,7 @@ import pytest
 from backends import Backend
 from sklearn import ensemble
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -24,6 +25,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
+    cross_val_predict,
     cross_val_score,
     train_test_split,
 )
@@ -229,6 +231,20 @@ def test_probabilities_are_usable_as_such():
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-14)
         np.testing.assert_allclose(np.log(probabilities), classifier.predict_log_proba(X))
         assert log_loss(labels, probabilities) < 0.5 * np.log(n_classes)
+
+
+@pytest.mark.slow
+def test_calibration_mends_probabilities_that_are_too_sure():
+    """What the notes of the docstring say about the breast-cancer data."""
+    X, y = CANCER
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    plain = AdaBoostClassifier(n_estimators=300)
+    found = {}
+    for name, one in (("plain", plain), ("calibrated", CalibratedClassifierCV(plain, cv=5))):
+        found[name] = cross_val_predict(one, X, y, cv=folds, method="predict_proba")[:, 1]
+    assert np.mean(np.abs(found["plain"] - 0.5) > 0.499) == pytest.approx(0.99, abs=0.005)
+    assert log_loss(y, found["plain"]) == pytest.approx(0.36, abs=0.01)
+    assert log_loss(y, found["calibrated"]) == pytest.approx(0.10, abs=0.01)
 
 
 def test_two_class_probability_is_the_logistic_of_twice_the_score():
