@@ -95,6 +95,13 @@ class _Class:
     rows: Array
     weights: IntegerWeights
 
+    def in_order(self, units: Array) -> tuple[Array, Array]:
+        """The sorted scores of these samples, out of those of all, and the weights beside them."""
+        xp = arrays.namespace_of(units)
+        scores = xp.take(units, self.rows, axis=0)
+        order = xp.argsort(scores, stable=False)
+        return xp.take(scores, order, axis=0), xp.take(self.weights.values, order, axis=0)
+
 
 def _class_of(held_out: HeldOut, label: float) -> _Class:
     with arrays.computing_on(held_out.y):
@@ -130,20 +137,14 @@ class _RocAuc:
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             units = xp.astype(scores / VOTE_UNIT, xp.int64)
-            lower = xp.take(units, self.negatives.rows, axis=0)
-            order = xp.argsort(lower)
-            sums = xp.cumulative_sum(
-                xp.take(self.negatives.weights.values, order, axis=0), include_initial=True
-            )
-            lower, upper = (
-                xp.take(lower, order, axis=0),
-                xp.take(units, self.positives.rows, axis=0),
-            )
+            lower, lower_weights = self.negatives.in_order(units)
+            upper, upper_weights = self.positives.in_order(units)  # quicker to search for in order
+            sums = xp.cumulative_sum(lower_weights, include_initial=True)
             below, not_above = (
                 xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
                 for side in ("left", "right")
             )
-            won = int(xp.sum(self.positives.weights.values * (below + not_above)))
+            won = int(xp.sum(upper_weights * (below + not_above)))
         return won / (2 * self.positives.weights.total * self.negatives.weights.total)
 
 
