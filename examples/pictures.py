@@ -89,6 +89,31 @@ def importances(s: Study) -> Axes:
     return plots.importances(s.model, s.X)
 
 
+def waterfall(s: Study) -> Axes:
+    """How the score of the first held-out sample comes about."""
+    return plots.waterfall(s.model, s.X_test[0])
+
+
+def roc_curve(s: Study) -> Axes:
+    """How well the scores of held-out samples separate the classes."""
+    return plots.roc_curve(s.model, s.X_test, s.y_test)
+
+
+def precision_recall_curve(s: Study) -> Axes:
+    """How many of the samples that are called malignant are, and how many are found."""
+    return plots.precision_recall_curve(s.model, s.X_test, s.y_test)
+
+
+def reliability_curve(s: Study) -> Axes:
+    """Whether the probabilities of held-out samples are what they say."""
+    return plots.reliability_curve(s.model, s.X_test, s.y_test)
+
+
+def confusion_matrix(s: Study) -> Axes:
+    """Which held-out samples are taken for which class."""
+    return plots.confusion_matrix(s.model, s.X_test, s.y_test)
+
+
 def stump_lines(s: Study) -> Axes:
     """The best stumps for one data set under two weight vectors."""
     plane, signs = s.X[:, _of_plane(s)], np.where(s.y == "malignant", 1, -1)
@@ -134,6 +159,11 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     error_curve,
     margin_distribution,
     importances,
+    waterfall,
+    roc_curve,
+    precision_recall_curve,
+    reliability_curve,
+    confusion_matrix,
     stump_lines,
     decision_regions,
     weighted_loss,

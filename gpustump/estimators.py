@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import importlib
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
@@ -25,8 +28,9 @@ from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.rounds import Callback, checked_resources
-from gpustump.boosting.training import Run, Samples, Settings, member_of, train
+from gpustump.boosting.training import Run, Samples, Settings, Trained, member_of, train
 from gpustump.boosting.votes import Round
+from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.parameters import (
     Learner,
@@ -36,6 +40,7 @@ from gpustump.data.parameters import (
     check_real,
     check_scoring,
 )
+from gpustump.data.readable import listed
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
@@ -191,7 +196,9 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of float64, (n_samples, n_features + 1) or (n_samples, n_classes, n_features + 1)
-            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array.
+            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array. If `set_output`
+            asks for frames, those and NumPy arrays give a frame with the columns
+            `model_.contribution_names`, (n_samples, n_columns), and the index of X.
 
         Raises
         ------
@@ -199,7 +206,46 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             If X is not a table of numbers with the features seen in `fit`.
         """
         check_is_fitted(self)
-        return self.model_.explain(self._table(X))
+        table = self._table(X)
+        parts = self.model_.explain(table)
+        if arrays.library_name(table) != "numpy":
+            return parts
+        return self._as_set(parts.reshape(len(parts), -1), parts, getattr(X, "index", None))
+
+    def set_output(self, *, transform: str | None = None) -> _StumpClassifier:
+        """Choose whether `explain` gives arrays or frames.
+
+        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this
+        choice, `sklearn.set_config(transform_output=...)` decides.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            "default" stands for arrays; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        if transform is not None:
+            self._sklearn_output_config = {
+                "transform": _checked_output(transform)
+            }  # `clone` keeps it
+        return self
+
+    def _as_set(self, flat: np.ndarray, parts: np.ndarray, index: Any) -> Any:
+        """Contributions (n_samples, n_columns) as a frame, if one is asked for; else `parts`."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        output = _checked_output(chosen or get_config()["transform_output"])
+        names = list(self.model_.contribution_names)
+        if output == "pandas":
+            pandas = importlib.import_module("pandas")
+            is_index = isinstance(index, pandas.Index)
+            return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
+        if output == "polars":
+            return importlib.import_module("polars").DataFrame(flat, schema=names)
+        return parts
 
     def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
         """What a feature adds to the score, as a step function of its value.
@@ -237,12 +283,19 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        try:
+        frame = columns_of(X)
+        if frame is None:
             table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
             return check_table(table)
-        except (TypeError, ValueError):
-            _refuse_text_columns(X)
-            raise
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset and (names := number_categories(frame)):
+            warnings.warn(
+                f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
+                "their order. If they only are names, encode them, for example with "
+                "sklearn.preprocessing.OneHotEncoder.",
+                stacklevel=4,
+            )
+        return check_table(numbers_of(frame))
 
     def _fit(self, data: _Data, settings: Settings) -> None:
         """Train, and take over all that was learnt in one assignment.
@@ -255,7 +308,7 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         held_out, split = None, None
         if data.watching is not None:
             samples, held_out, split = _split(samples, classes, data.watching, data.earlier)
-        runs, route = train(
+        trained = train(
             X,
             samples,
             len(classes),
@@ -268,10 +321,10 @@ class _StumpClassifier(ClassifierMixin, BaseEstimator):
         fitted = {
             "classes_": classes,
             "n_classes_": len(classes),
-            "device_": route.place,
-            "route_": route,
-            "model_": _model_of(runs, classes, table),
-            "_runs": runs,
+            "device_": trained.route.place,
+            "route_": trained.route,
+            "model_": _model_of(trained, classes, table),
+            "_runs": trained.runs,
             "_split": split,
             "_n_rounds": settings.n_rounds,
         }
@@ -383,8 +436,8 @@ class AdaBoostClassifier(_StumpClassifier):
 
     Notes
     -----
-    `predict_proba` is often too sure, as boosting goes on raising the scores of samples that are
-    right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
+    The probabilities are too close to 0 and 1, as boosting goes on raising the scores of samples
+    that are right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
     breast-cancer data, 99% of the held-out probabilities are below 0.001 or above 0.999, and their
     log-loss is 0.36. Where probabilities matter, calibrate them:
     `sklearn.calibration.CalibratedClassifierCV(classifier, cv=5)` brings this log-loss to 0.10. On
@@ -645,16 +698,21 @@ class DecisionStumpClassifier(_StumpClassifier):
         return stumps[0]
 
 
-def _model_of(
-    runs: tuple[Run, ...], classes: np.ndarray, table: Mapping[str, Any]
-) -> StumpEnsemble:
-    """The model of some runs, for what was learnt from the table."""
+def _checked_output(name: str) -> str:
+    if name not in ("default", "pandas", "polars"):
+        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
+    return name
+
+
+def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -> StumpEnsemble:
+    """The model of a training, for what was learnt from the table."""
     names = table.get("feature_names_in_")
     return StumpEnsemble(
-        members=tuple(map(member_of, runs)),
+        members=tuple(map(member_of, trained.runs)),
         n_features=table["n_features_in_"],
         classes=plain_labels(classes),
         feature_names=None if names is None else tuple(map(str, names)),
+        missing_learnt=tuple((trained.n_missing > 0).tolist()),
     )
 
 
@@ -735,32 +793,14 @@ def _why_not_watched(split: _Split, earlier: _Split | None) -> str:
         found = "the samples of positive weight, or their labels, are not those of the earlier fit"
     if earlier is not None and split == earlier._replace(scoring=split.scoring):
         return (
-            "warm_start=True goes on from the round of the best score, but scoring is "
-            f"{split.scoring!r}, and it was {earlier.scoring!r} in the earlier fit. Keep it as it "
-            "was, or fit anew with warm_start=False."
+            f"warm_start=True goes on from the best round, but scoring is {split.scoring!r}, and "
+            f"it was {earlier.scoring!r} in the earlier fit. Keep it as it was, or fit anew with "
+            "warm_start=False."
         )
     return (
         f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
         "Keep both as they were, or fit anew with warm_start=False."
     )
-
-
-def _refuse_text_columns(X: Any) -> None:
-    """Name the columns of a frame that hold something other than numbers."""
-    names = getattr(X, "columns", None)
-    if names is None or not hasattr(X, "dtypes"):
-        return
-    refused = []
-    for name in names:
-        try:
-            np.asarray(X[name]).astype(np.float64)
-        except (TypeError, ValueError):
-            refused.append(f"{name!r} ({np.asarray(X[name]).ravel().tolist()[0]!r}, ...)")
-    if refused:
-        raise ValueError(
-            f"X has columns that do not hold numbers: {', '.join(refused)}. Encode them, for "
-            "example with sklearn.preprocessing.OneHotEncoder, or drop them."
-        )
 
 
 def _check_random_state(random_state: Any) -> None:

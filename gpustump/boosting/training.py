@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from warnings import warn
+
+import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -114,6 +117,24 @@ class Run:
     held_out_errors: tuple[float, ...] = ()
 
 
+class Trained(NamedTuple):
+    """What training returns.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        One for two classes, one for each of more.
+    route : Route
+        Where and by which engine they were made.
+    n_missing : ndarray (n_features,) of int64
+        For each feature how many of the samples trained on have no value.
+    """
+
+    runs: tuple[Run, ...]
+    route: Route
+    n_missing: np.ndarray
+
+
 def train(
     X: Array,
     samples: Samples,
@@ -123,7 +144,7 @@ def train(
     device: str = "auto",
     held_out: Samples | None = None,
     earlier: Sequence[Run] | None = None,
-) -> tuple[tuple[Run, ...], Route]:
+) -> Trained:
     """Boost one member for two classes, or one for each of more.
 
     Parameters
@@ -143,9 +164,7 @@ def train(
 
     Returns
     -------
-    tuple of Run
-    Route
-        Where and by which engine they were made.
+    Trained
 
     Raises
     ------
@@ -190,9 +209,7 @@ class _Job:
     earlier: Sequence[Run] | None
 
 
-def _train_on(
-    device: str, job: _Job, gpu_problem: str | None = None
-) -> tuple[tuple[Run, ...], Route]:
+def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
     settings = job.settings
     n_rounds = settings.n_rounds * job.n_members
     task = Task(job.X, int(job.samples.classes.shape[0]), settings.learner, n_rounds)
@@ -215,7 +232,7 @@ def _train_on(
             boosting, watch = _boosting(table, samples, held_out, positive, settings)
             runs.append(_run(boosting, watch, before, bar))
             bar.skip(settings.n_rounds - boosting.n_done)
-    return tuple(runs), route
+    return Trained(tuple(runs), route, table.n_missing)
 
 
 def _note(route: Route, table: PreparedTable) -> str:

@@ -18,12 +18,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gpustump.cli.arguments import parse
 from gpustump.cli.errors import message_of
+from gpustump.cli.wording import one_line
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -49,10 +53,56 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream of a test may lack it
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    with _whole_writes(), _warnings_in_one_line():
+        return _reported(sys.argv[1:] if argv is None else argv)
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Within it, warnings for users are lines on stderr, without the place in the code."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category is UserWarning:
+            _tell(f"gpustump: {one_line(str(message))}")
+        else:
+            shown(message, category, *place, **more)
+
+    shown = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def _whole_writes() -> Iterator[None]:
+    """Within it, a write to stdout writes everything or fails.
+
+    With PYTHONUNBUFFERED, or python -u, stdout is a raw stream. Its `write` may write less than it
+    is given, on a disk that is nearly full for example, and Python's print does not look.
+    """
+    given = sys.stdout
+    raw = getattr(given, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        yield
+        return
+    whole = io.BufferedWriter(raw)
+    sys.stdout = io.TextIOWrapper(whole, given.encoding, given.errors, line_buffering=True)
     try:
-        return _run(sys.argv[1:] if argv is None else argv)
+        yield
+    finally:
+        text, sys.stdout = sys.stdout, given
+        with contextlib.suppress(OSError, ValueError):  # what is left is abandoned, and reported
+            text.detach()
+        with contextlib.suppress(OSError, ValueError):  # or it would close stdout
+            whole.detach()
+
+
+def _reported(argv: Sequence[str]) -> int:
+    """Run a command, and tell of its failure in one line and an exit code."""
+    try:
+        return _run(argv)
     except KeyboardInterrupt:
-        print("gpustump: interrupted", file=sys.stderr)
+        _tell("gpustump: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _abandon_output()
@@ -61,10 +111,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = message_of(error)
         if message is None:
             raise
-        print(f"gpustump: error: {message}", file=sys.stderr)
+        _tell(f"gpustump: error: {message}")
         if isinstance(error, OSError):
             _abandon_output()
         return WRONG_INPUT
+
+
+def _tell(message: str) -> None:
+    with contextlib.suppress(OSError):  # stderr may be full, or closed by its reader
+        print(message, file=sys.stderr)
 
 
 def _abandon_output() -> None:

@@ -13,9 +13,10 @@ from typing import NoReturn
 
 from gpustump import __version__
 from gpustump.cli.errors import InputError
-from gpustump.cli.wording import quoted, suggestion
+from gpustump.data.readable import quoted, suggestion
 
-DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
+DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz; - for standard input"
+MODEL_HELP = "a model file; - for standard input"
 
 TRAIN_TEXT = """\
 Train boosted decision stumps (AdaBoost) on a table, judge the model on held-out rows, and write it.
@@ -32,8 +33,12 @@ tables:
                       from 0; --target -1 is the last one (several: --drop=-1,-2).
   .npz                --target is the array that holds the labels. The table is the array X, or
                       the only two-dimensional one; an array 'names' or 'feature_names' gives
-                      column names. All arrays are loaded; save a table that is larger than the
-                      memory as .npy.
+                      column names. The table is loaded as a whole; save one that is larger than
+                      the memory as .npy.
+  -                   standard input, or a pipe, is copied to a temporary file first; its first
+                      bytes tell the format.
+  Do not write to a .npy file while it is used: a change is refused where it can be seen, but if
+  the file gets shorter, the operating system ends the process.
 """
 
 COLUMNS_TEXT = """\
@@ -202,13 +207,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     how_much.add_argument(
         "--verbose", action="store_true", help="also print which engine trained the model, and why"
     )
-    add("--force", action="store_true", help="replace OUT and FILE.html even if of another kind")
+    _add_force(parser, "OUT and FILE.html")
     add(
         "-o",
         "--output",
         metavar="OUT",
         default="model.json",
-        help="model file (default: model.json)",
+        help="model file, .json; - for standard output, and the summary on standard error "
+        "(default: model.json)",
     )
     add(
         "--report",
@@ -229,14 +235,23 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a model file")
+    add("model", metavar="MODEL", help=MODEL_HELP)
     add("data", metavar="DATA", help=DATA_HELP)
+    _add_force(parser, "OUT")
     add(
         "-o",
         "--output",
         metavar="OUT",
-        required=True,
-        help=".csv, .parquet or .npz; - for CSV on standard output",
+        default="-",
+        help=".csv, .parquet or .npz; - for CSV on standard output (default: -)",
+    )
+
+
+def _add_force(parser: argparse.ArgumentParser, names: str) -> None:
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help=f"replace {names} even if it cannot be seen that this command wrote the file",
     )
 
 
@@ -253,7 +268,7 @@ def _add_resources(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model file")
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument(
         "--rounds", metavar="N", type=_whole(0), default=20, help="most rules to show (default: 20)"
     )
@@ -265,6 +280,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="a table: show contributions in it and, with --plot, where its values are",
     )
+    _add_force(parser, "FILE")
 
 
 def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:

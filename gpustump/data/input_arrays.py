@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ def as_array(values: Any, name: str) -> Array:
     Raises
     ------
     TypeError
-        For NumPy's masked arrays: the values under the mask would count as values.
+        For NumPy's masked arrays: the values under the mask would count as values. For lazy arrays
+        of Dask, and for arrays that JAX traces: they hold no values yet.
     ValueError
         If NumPy cannot convert the object.
     DeviceError
@@ -85,6 +87,8 @@ def as_array(values: Any, name: str) -> Array:
             f"{name} is a masked array, and masks are not supported; pass {name}.filled(numpy.nan) "
             "to make the masked values missing."
         )
+    refuse_plan(values, name)
+    _refuse_traced(values, name)
     if arrays.is_array(values):
         return arrays.plain(values)
     if is_on_cuda_device(values):
@@ -96,6 +100,36 @@ def as_array(values: Any, name: str) -> Array:
     except ValueError as error:
         raise ValueError(f"{name} cannot be made into an array: {error}") from error
     return _as_numbers(found) if found.dtype == object and found.ndim else found
+
+
+_PLANS = {"LazyFrame": "collect()", "dask": "compute()"}
+"""How users make data of a plan, by the name of its type or of its library."""
+
+
+def refuse_plan(values: Any, name: str) -> None:
+    """Refuse a frame or array that is a plan of how to compute its rows.
+
+    Raises
+    ------
+    TypeError
+    """
+    library, kind = type(values).__module__.partition(".")[0], type(values).__name__
+    how = _PLANS.get(kind) or _PLANS.get(library)
+    if how is not None:
+        raise TypeError(
+            f"{name} ({kind} of {library}) is a plan that holds no rows yet; pass {name}.{how}."
+        )
+
+
+def _refuse_traced(values: Any, name: str) -> None:
+    """Refuse what stands for an array while JAX traces a function."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(values, jax.core.Tracer):
+        raise TypeError(
+            f"{name} is traced by JAX (in jax.jit, vmap or grad) and has no values yet; call "
+            "gpustump outside of such a function. Scores are step functions of the features, so "
+            "their derivatives are 0."
+        )
 
 
 def is_missing(value: Any) -> bool:

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import reprlib
+from collections.abc import Iterable, Sequence
+
+MOST_LISTED = 6
+"""A message lists at most this many names, then says how many more there are."""
+
+LONGEST = 60
+"""Longer texts in a report are cut in the middle (characters)."""
+
 
 def printable(text: str) -> str:
     """The text with escapes in place of control characters."""
@@ -17,3 +27,63 @@ def readable_bytes(n_bytes: int) -> str:
         value /= 1000
         units.pop(0)
     return f"{value:.0f} {units[0]}" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
+
+
+def quoted(name: object) -> str:
+    """A name or value in quotes; numbers as they are."""
+    return f"'{printable(name)}'" if isinstance(name, str) else repr(name)
+
+
+def listed(names: Iterable[object], limit: int = MOST_LISTED) -> str:
+    """Quoted names with commas, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(quoted(name) for name in names[:limit]) + more
+
+
+def suggestion(name: str, candidates: Sequence[str]) -> str:
+    """ " Did you mean 'x'?" if a candidate is similar, else nothing."""
+    by_lower = {candidate.lower(): candidate for candidate in reversed(candidates)}
+    similar = difflib.get_close_matches(name.lower().strip(), by_lower, n=1)
+    return f" Did you mean {quoted(by_lower[similar[0]])}?" if similar else ""
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """ "1 row", "12 345 rows"."""
+    return f"{thousands(number)} {thing if number == 1 else things or thing + 's'}"
+
+
+def thousands(count: int) -> str:
+    """A count with spaces: 12 345."""
+    return f"{count:,}".replace(",", " ")
+
+
+def shortened(text: str, limit: int = LONGEST) -> str:
+    """The text, or only its two ends if it is long."""
+    text = printable(text)
+    half = (limit - 3) // 2
+    return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict = 2, 3, 3
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
+
+
+def shown(value: object) -> str:
+    """What was found, for a message: its `repr`, cut to 80 characters."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def is_text(value: object) -> bool:
+    """Whether it is a string that can be written: one without half of a surrogate pair."""
+    if type(value) is not str:
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,7 +1,8 @@
 """A table X of samples and features, checked.
 
-An array stays in its own library and on its own device; anything else is converted by NumPy. Some
-messages contain, word for word, phrases that scikit-learn's estimator checks look for.
+An array stays in its own library and on its own device. A frame whose columns all hold numbers
+becomes an array; anything else is converted by NumPy. Some messages contain, word for word, phrases
+that scikit-learn's estimator checks look for.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.data.frames import columns_of, numbers_of
 from gpustump.data.input_arrays import as_array
 
 
@@ -18,7 +20,7 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
 
     Parameters
     ----------
-    X : array (n_samples, n_features), or anything that NumPy converts to one
+    X : array or frame (n_samples, n_features), or anything that NumPy converts to an array
     min_features : int
         The smallest number of columns that is accepted.
     name : str
@@ -32,13 +34,19 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
     ------
     TypeError
         If X holds something other than booleans, integers or floats of up to 64 bits, or is a
-        sparse tensor.
+        sparse tensor or matrix.
     ValueError
-        If X is not two-dimensional, is empty, has too few columns, or holds complex numbers.
+        If X is not two-dimensional, is empty, has too few columns, or holds complex numbers; or if
+        a column of a frame does not hold numbers.
     """
     if "sparse" in str(getattr(X, "layout", "")):
         raise TypeError(f"{name} is a sparse tensor; pass a dense one: {name}.to_dense().")
-    X = as_array(X, name)
+    if hasattr(X, "toarray"):  # of SciPy
+        raise TypeError(
+            f"{name} is a sparse {type(X).__name__}; pass a dense one: {name}.toarray()."
+        )
+    frame = columns_of(X, name)
+    X = as_array(X, name) if frame is None else numbers_of(frame)
     dtype = arrays.dtype_name(X)
     if "complex" in dtype:
         raise ValueError(
@@ -48,7 +56,7 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
     if arrays.working_dtype(dtype) is None:
         raise TypeError(
             f"{name} has dtype {dtype}; booleans, integers and float16, float32 or float64 are "
-            "wanted. Encode text and categories as numbers first."
+            f"wanted. {_remedy(dtype)}"
         )
     if X.ndim != 2:
         raise ValueError(
@@ -70,3 +78,15 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
             f"{name} has {n_features} features, but at least {min_features} are needed here."
         )
     return X
+
+
+def _remedy(dtype: str) -> str:
+    """How to make a table of numbers of one that has this dtype."""
+    if "float" in dtype:  # bfloat16, float8_e4m3fn, float128
+        narrow = "float64" if "128" in dtype or "longdouble" in dtype else "float32"
+        return f"Convert it to {narrow} first."
+    if "time" in dtype:
+        return "Turn dates and durations into numbers first, such as days."
+    if "[(" in dtype:
+        return "Pass a plain array: numpy.lib.recfunctions.structured_to_unstructured makes one."
+    return "Encode text and categories as numbers first."

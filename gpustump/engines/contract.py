@@ -241,6 +241,8 @@ class PreparedTable(Protocol):
     n_samples : int
         How many of its rows take part.
     n_features : int
+    n_missing : ndarray (n_features,) of int64
+        For each feature how many of these rows have no value.
     note : str or None
         What users should know about how memory is used.
     """
@@ -254,6 +256,9 @@ class PreparedTable(Protocol):
 
     @property
     def n_features(self) -> int: ...
+
+    @property
+    def n_missing(self) -> np.ndarray: ...
 
     @property
     def note(self) -> str | None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from gpustump import arrays
@@ -27,6 +28,7 @@ def scores(
     tables: Sequence[StepTable],
     n_jobs: int | None = None,
     layouts: dict[str, Any] | None = None,
+    lacking: np.ndarray | None = None,
 ) -> Array:
     """F(x) of each row of a checked table: constants and step functions, added up.
 
@@ -40,6 +42,8 @@ def scores(
         Threads on the CPU.
     layouts : dict, optional
         Empty at first; it keeps what the kernels make of the tables for the next call.
+    lacking : ndarray (n_tables,) of bool, optional
+        Set to true for the tables whose feature has no value in some row.
 
     Returns
     -------
@@ -47,22 +51,50 @@ def scores(
         In the library and on the device of X.
     """
     check_jobs(n_jobs)
+    given, X = X, quick_to_compute_in(X)
+    if X is not given:
+        found = scores(X, constant, tables, n_jobs, layouts, lacking)
+        return moved_to_device_of(found, given)
     device = _device_for(X)
     if device is not None:
         from gpustump.engines.cuda import prediction as on_cuda
 
+        _note_missing(X, tables, lacking)
         return moved_to_device_of(on_cuda.scores(X, constant, tables, device, layouts), X)
     if _cpu_kernels_predict(X, X.shape[0] * len(tables)):
         from gpustump.engines.cpu import prediction as on_cpu
 
-        found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts)
+        found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts, lacking)
         return moved_to_device_of(found, X)
+    _note_missing(X, tables, lacking)
     xp = arrays.namespace_of(X)
     start = xp.asarray(constant, device=arrays.device_of(X))
     score = xp.broadcast_to(start, (X.shape[0], len(constant)))
     for table in tables:
         score = score + table.look_up(X[:, table.feature])
     return score
+
+
+def _note_missing(X: Array, tables: Sequence[StepTable], lacking: np.ndarray | None) -> None:
+    """Find the tables whose feature has no value in some row."""
+    if lacking is None or not tables or "float" not in arrays.dtype_name(X):
+        return
+    xp = arrays.namespace_of(X)
+    with arrays.computing_on(X):
+        used = xp.asarray([table.feature for table in tables], device=arrays.device_of(X))
+        has_missing = xp.any(xp.isnan(xp.take(X, used, axis=1)), axis=0)
+    lacking |= arrays.to_host(has_missing)
+
+
+def quick_to_compute_in(X: Array) -> Array:
+    """The array in a library that begins at once: NumPy for an array of JAX's on the host.
+
+    JAX compiles every operation for every new shape, which takes seconds; NumPy does not, and
+    shares the array's memory. The reference, if it is asked for, stays in JAX.
+    """
+    if array_api_compat.is_jax_array(X) and arrays.on_host(X) and asked_for() != "reference":
+        return arrays.to_host(X)
+    return X
 
 
 def _device_for(X: Array) -> cuda_device.CudaDevice | None:

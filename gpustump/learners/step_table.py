@@ -21,7 +21,7 @@ VOTES_LIMIT = 2.0**17
 """Bound on the sum of absolute votes: below it, float64 holds every sum of votes exactly."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StepTable:
     """A step function of one feature.
 
@@ -40,6 +40,9 @@ class StepTable:
     thresholds: np.ndarray
     values: np.ndarray
     missing: Any
+
+    def __repr__(self) -> str:
+        return f"StepTable of feature {self.feature} with {len(self.thresholds)} steps"
 
     @property
     def outcomes(self) -> np.ndarray:

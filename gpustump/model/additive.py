@@ -17,6 +17,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
 from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region, signs
 from gpustump.learners.step_table import StepTable
@@ -37,7 +38,7 @@ class Term(NamedTuple):
         return cls(hypothesis, votes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdditiveModel:
     """A sum of terms, in the order of boosting.
 
@@ -50,6 +51,10 @@ class AdditiveModel:
 
     rounds: tuple[tuple[Term, ...], ...]
     n_outputs: int
+
+    def __repr__(self) -> str:
+        n_terms = sum(map(len, self.rounds))
+        return f"AdditiveModel of {n_terms} terms, n_outputs={self.n_outputs}"
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -70,12 +75,19 @@ class AdditiveModel:
         """The attributes to pickle: all but the data of prediction, which may be on a device."""
         return {name: value for name, value in vars(self).items() if name != "_layouts"}
 
-    def scores(self, X: Array, n_jobs: int | None = None) -> Array:
-        """F(x) for each row of X, float64 (n_samples, n_outputs)."""
-        return prediction.scores(X, *self.tables, n_jobs, self._layouts)
+    def scores(
+        self, X: Array, n_jobs: int | None = None, lacking: np.ndarray | None = None
+    ) -> Array:
+        """F(x) for each row of X, float64 (n_samples, n_outputs).
+
+        `lacking`, if it is given, notes the tables whose feature has no value in some row: bool
+        (n_tables,).
+        """
+        return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
 
     def staged_scores(self, X: Array) -> Iterator[Array]:
         """F(x) after 1, 2, ... rounds; the last equals `scores` exactly."""
+        given, X = X, prediction.quick_to_compute_in(X)
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
         with arrays.computing_on(X):
             scores = [xp.zeros(X.shape[0], dtype=xp.float64, device=device)] * self.n_outputs
@@ -84,7 +96,7 @@ class AdditiveModel:
                 for term in terms:
                     scores = _added(scores, term, X)
                 joined = xp.stack(scores, axis=1)
-            yield joined
+            yield moved_to_device_of(joined, given)
 
 
 def one_against_rest(

@@ -7,10 +7,12 @@ that it is given, and its decision values are the same numbers on all of them.
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -19,27 +21,37 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data import readable
+from gpustump.data.columns import ColumnTable
+from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
 from gpustump.data.parameters import check_count
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
+from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model import explanation, model_file
+from gpustump.model import document, explanation, summary
 from gpustump.model.additive import AdditiveModel, one_against_rest
+from gpustump.model.class_labels import Label as Label
+from gpustump.model.class_labels import label_array
+from gpustump.model.document import Contents
+from gpustump.model.encoding import (
+    Encoding,
+    features_of,
+    plain_encoding,
+    stored_encoding,
+    unseen_text,
+)
+from gpustump.model.model_file import ModelFileError
 
-Label = bool | int | float | str
-
-STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
-"""The columns of a stump's row in a file, in a model without intervals (version 1)."""
-
-INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
-"""The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
-`high`, and a stump has no `low`."""
+INTERCEPT = "(intercept)"
+"""The name of the constant part of a score; in parentheses, as it is no feature."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Member:
     """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
 
@@ -67,7 +79,11 @@ class Member:
         object.__setattr__(self, "stumps", tuple(self.stumps))
         object.__setattr__(self, "votes", tuple(map(float, self.votes)))
         if not all(map(math.isfinite, self.votes)):
-            raise ValueError(f"votes must be finite; got {self.votes!r}.")
+            wrong = next(vote for vote in self.votes if not math.isfinite(vote))
+            raise ValueError(f"votes must be finite; got {wrong!r}.")
+
+    def __repr__(self) -> str:
+        return f"Member of {len(self)} stumps"
 
     def __len__(self) -> int:
         return len(self.stumps)
@@ -79,7 +95,7 @@ class Member:
         return float(constant[0]), tuple(table.output(0) for table in tables)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StumpEnsemble:
     """A boosted-stump classifier for two classes or more.
 
@@ -92,6 +108,9 @@ class StumpEnsemble:
     classes : tuple of bool, int, float or str
         The labels, in the order of the members; (-1, +1) by default.
     feature_names : tuple of str, or None
+    missing_learnt : tuple of bool, or None
+        Keyword only. For each feature whether values were missing in training, so that the votes
+        for missing values there were learnt; None if unknown. Not part of the digest.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -105,6 +124,7 @@ class StumpEnsemble:
     n_features: int
     classes: tuple[Label, ...] = (-1, 1)
     feature_names: tuple[str, ...] | None = None
+    missing_learnt: tuple[bool, ...] | None = field(default=None, compare=False, kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -119,6 +139,13 @@ class StumpEnsemble:
                 f"feature_names must name {self.n_features} features; got "
                 f"{len(self.feature_names)}."
             )
+        if self.missing_learnt is not None:
+            object.__setattr__(self, "missing_learnt", tuple(map(bool, self.missing_learnt)))
+            if len(self.missing_learnt) != self.n_features:
+                raise ValueError(
+                    f"missing_learnt must say true or false for {self.n_features} features; got "
+                    f"{len(self.missing_learnt)}."
+                )
         features = [stump.feature for member in self.members for stump in member.stumps]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(
@@ -126,17 +153,29 @@ class StumpEnsemble:
                 f"{self.n_features}."
             )
 
-    def __str__(self) -> str:
-        rounds = "+".join(str(len(member)) for member in self.members)
-        return (
-            f"StumpEnsemble of {rounds} stumps on {self.n_features} features for classes "
-            f"{', '.join(map(str, self.classes))}; digest {self.digest()[:12]}"
-        )
+    def __repr__(self) -> str:
+        return summary.line_of(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return summary.html_of(self)
 
     @cached_property
     def additive(self) -> AdditiveModel:
         """The scores as one additive model, with an output for each member."""
         return one_against_rest([(member.stumps, member.votes) for member in self.members])
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How the columns of a frame become the features.
+
+        Raises
+        ------
+        ValueError
+            If the details hold one that does not fit the model.
+        """
+        stored = stored_encoding(self.details, self.n_features)
+        return stored or plain_encoding(self.n_features, self.feature_names)
 
     @property
     def is_binary(self) -> bool:
@@ -145,9 +184,7 @@ class StumpEnsemble:
     @property
     def class_array(self) -> np.ndarray:
         """The labels (n_classes,) in a dtype that holds them exactly."""
-        if any(type(label) is int and label >= 2**63 for label in self.classes):
-            return np.asarray(self.classes, dtype=np.uint64)
-        return np.asarray(self.classes)
+        return label_array(self.classes)
 
     @property
     def n_rounds(self) -> int:
@@ -159,8 +196,11 @@ class StumpEnsemble:
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
-            Of any array library.
+        X : array or frame (n_samples, n_features)
+            An array of any library, its columns in the order of training; or a frame of pandas,
+            polars or pyarrow, whose columns are found by name if the model knows names. A model
+            that the command line trained takes the table that it was trained on as it is, with its
+            text and dates, and ignores other columns; any other model refuses them. NaN is missing.
         n_jobs : int, optional
             Threads for the CPU kernels; by default all that this process may use.
 
@@ -173,11 +213,22 @@ class StumpEnsemble:
         Raises
         ------
         ValueError, TypeError
-            If X is not a table of numbers with `n_features` columns.
+            If X is not a table of numbers with `n_features` columns, or lacks a column, has an
+            unknown one, or holds another kind of values than in training.
+
+        Warns
+        -----
+        UserWarning
+            If a value is missing in a feature where none was missing in training. A stump votes
+            there, too, but nothing was learnt about it: a row without any value may get a confident
+            answer that means nothing. Also if a text column has values that were not in training.
         """
         X = self.checked(X)
+        lacking = np.zeros(len(self.additive.tables[1]), dtype=bool)
         with arrays.computing_on(X):
-            return self._read(self.additive.scores(X, n_jobs))
+            scores = self._read(self.additive.scores(X, n_jobs, lacking))
+        self._warn_of_missing(lacking)
+        return scores
 
     def predict(self, X: Array) -> Array:
         """The predicted label of each sample, (n_samples,); see `labels_of`."""
@@ -227,11 +278,17 @@ class StumpEnsemble:
         P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1].
         With more classes, this is computed for each member and divided by the sum.
         """
-        with arrays.computing_on(scores):
-            return arrays.namespace_of(scores).exp(self.log_probabilities_of(scores))
+        return _computed(self._probabilities_of, scores)
 
     def log_probabilities_of(self, scores: Array) -> Array:
         """Logarithms of `probabilities_of`, also finite where a probability underflows to 0."""
+        return _computed(self._log_probabilities_of, scores)
+
+    def _probabilities_of(self, scores: Array) -> Array:
+        with arrays.computing_on(scores):
+            return arrays.namespace_of(scores).exp(self._log_probabilities_of(scores))
+
+    def _log_probabilities_of(self, scores: Array) -> Array:
         xp = arrays.namespace_of(scores)
         with arrays.computing_on(scores):
             if self.is_binary:
@@ -281,8 +338,8 @@ class StumpEnsemble:
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
-            Of any array library.
+        X : array or frame (n_samples, n_features)
+            As for `decision_function`.
 
         Returns
         -------
@@ -300,7 +357,8 @@ class StumpEnsemble:
         -----
         The layout is that of XGBoost's `pred_contribs`. Here a contribution is the sum of the
         feature's votes. As features do not interact, the contribution minus its mean over a table
-        is the feature's interventional Shapley value over that table.
+        is exactly the feature's interventional Shapley value with that table as background, for the
+        score [Lundberg and Lee 2017].
         """
         X = self.checked(X)
         xp = arrays.namespace_of(X)
@@ -310,6 +368,18 @@ class StumpEnsemble:
                 for member in self.members
             ]
             return parts[0] if self.is_binary else xp.stack(parts, axis=1)
+
+    @property
+    def contribution_names(self) -> tuple[str, ...]:
+        """Names for the contributions of `explain` as columns: the features', then "(intercept)".
+
+        With more than two classes there is such a set for each class: "label: feature".
+        """
+        names = self.feature_names or tuple(f"x{j}" for j in range(self.n_features))
+        parts = (*names, INTERCEPT)
+        if self.is_binary:
+            return parts
+        return tuple(f"{label}: {part}" for label in self.classes for part in parts)
 
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the absolute votes, (n_features,).
@@ -333,8 +403,8 @@ class StumpEnsemble:
 
         Parameters
         ----------
-        X : array (n_samples, n_features)
-            Of any array library.
+        X : array or frame (n_samples, n_features)
+            As for `decision_function`.
         sample_weight : array (n_samples,), optional
 
         Returns
@@ -405,9 +475,7 @@ class StumpEnsemble:
         """
         check_count(n_rounds, "n_rounds", least=0)
         members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
-        return StumpEnsemble(
-            members, self.n_features, self.classes, self.feature_names, self.details
-        )
+        return replace(self, members=members)
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
@@ -415,16 +483,21 @@ class StumpEnsemble:
         Equal for models with equal stumps, votes, numbers of features and labels. Feature names and
         details are not part of it.
         """
-        return model_file.digest_of(self._document())
+        return document.digest_of(self._contents)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a JSON file, whole or not at all."""
-        parts = {
-            "feature_names": self.feature_names,
-            "details": dict(self.details),
-            "model": self._document(),
-        }
-        model_file.write(parts, path, version=2 if self._has_intervals else 1)
+        """Write the model to a JSON file, whole or not at all.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the file could not be loaded, because the model was not learnt but made by hand of
+            other values: votes that are no whole multiples of 2**-36, for instance. The message
+            says what is wanted.
+        OSError
+            If the file cannot be written.
+        """
+        document.write(self._contents, path)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> StumpEnsemble:
@@ -437,49 +510,45 @@ class StumpEnsemble:
         OSError
             If the file cannot be read.
         """
-        document = model_file.read(path)
+        found = document.read(path)
+        members = tuple(Member(stumps, votes) for stumps, votes in found.members)
         try:
-            model, names = document["model"], document["feature_names"]
-            return StumpEnsemble(
-                members=tuple(_member(rows, model["stump_fields"]) for rows in model["members"]),
-                n_features=model["n_features"],
-                classes=tuple(model["classes"]),
-                feature_names=None if names is None else tuple(names),
-                details=document["details"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise model_file.ModelFileError(
-                f"{os.fspath(path)}: the model in it cannot be read: {error!r}."
-            ) from error
+            stored_encoding(found.details, found.n_features)
+        except ValueError as error:
+            raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+        return StumpEnsemble(**{**found._asdict(), "members": members})
 
     @property
-    def _has_intervals(self) -> bool:
-        return any(isinstance(s, Interval) for member in self.members for s in member.stumps)
-
-    def _document(self) -> dict[str, Any]:
-        """The part of the file that the digest covers; an infinite threshold is text."""
-        has_intervals = self._has_intervals
-        return {
-            "n_features": self.n_features,
-            "classes": list(self.classes),
-            "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
-            "members": [
-                [
-                    _row(stump, vote, with_low=has_intervals)
-                    for stump, vote in zip(member.stumps, member.votes, strict=True)
-                ]
-                for member in self.members
-            ],
-        }
+    def _contents(self) -> Contents:
+        return Contents(
+            [(member.stumps, member.votes) for member in self.members],
+            self.n_features,
+            self.classes,
+            self.feature_names,
+            self.missing_learnt,
+            self.details,
+        )
 
     def checked(self, X: Array) -> Array:
-        """X as an array, after checking that it is a table with the model's features.
+        """The features of X's rows as an array, after checking that X is what the model takes.
+
+        Parameters
+        ----------
+        X : array or frame
+            As for `decision_function`.
+
+        Returns
+        -------
+        array (n_samples, n_features)
 
         Raises
         ------
         ValueError, TypeError
             If it is not.
         """
+        frame = columns_of(X)
+        if frame is not None:
+            X = self._features_of(frame)
         X = check_table(X)
         if X.shape[1] != self.n_features:
             raise ValueError(
@@ -487,6 +556,32 @@ class StumpEnsemble:
                 "features as input"
             )
         return X
+
+    def _features_of(self, frame: ColumnTable) -> np.ndarray:
+        """The features of a frame; a warning tells of values that were not in training."""
+        is_stored = "encoding" in self.details
+        X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
+        for name, n_rows in unseen.items():
+            warnings.warn(f"{frame.source}: {unseen_text(name, n_rows)}", stacklevel=4)
+        return X
+
+    def _warn_of_missing(self, lacking: np.ndarray) -> None:
+        """Warn of values that are missing in features where none was missing in training.
+
+        `lacking` says for each table of the model whether its feature lacks a value.
+        """
+        if self.missing_learnt is None or not lacking.any():
+            return
+        tables = itertools.compress(self.additive.tables[1], lacking)
+        unknown = [table.feature for table in tables if not self.missing_learnt[table.feature]]
+        if unknown:
+            names = self.feature_names
+            shown = [feature if names is None else names[feature] for feature in unknown]
+            warnings.warn(
+                f"X lacks values in features where none was missing in training: "
+                f"{readable.listed(shown)}. What the model votes there was not learnt.",
+                stacklevel=3,
+            )
 
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""
@@ -528,30 +623,11 @@ def labels_at(labels: np.ndarray, index: Array) -> Array:
         return xp.take(xp.asarray(labels, device=device), index, axis=0)
 
 
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
-
-
-def _row(stump: Stump | Interval, vote: float, *, with_low: bool) -> list[Any]:
-    cuts: list[float | str | None]
-    if isinstance(stump, Interval):
-        cuts = [_number(stump.low), stump.high]
-    else:
-        cuts = [None, _number(stump.threshold)] if with_low else [_number(stump.threshold)]
-    return [stump.feature, *cuts, stump.polarity, stump.missing, stump.error, vote]
-
-
-def _member(rows: list[list[Any]], fields: list[str]) -> Member:
-    stumps: list[Stump | Interval] = []
-    for values in rows:
-        row = dict(zip(fields, values, strict=True))
-        votes = (row["polarity"], row["missing"], row["error"])
-        if row.get("low") is None:
-            stumps.append(Stump(row["feature"], float(row["threshold"]), *votes))
-        else:
-            cuts = float(row["low"]), float(row["threshold"])
-            stumps.append(Interval(row["feature"], *cuts, *votes))
-    return Member(tuple(stumps), tuple(values[-1] for values in rows))
+def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
+    """What is computed from scores, in their library, wherever that is quick to do."""
+    quick = quick_to_compute_in(scores)
+    found = compute(quick)
+    return found if quick is scores else moved_to_device_of(found, scores)
 
 
 def _log_sigmoid(scores: Array) -> Array:

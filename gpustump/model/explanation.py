@@ -21,7 +21,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.thresholds import rounded_down
 
@@ -46,6 +48,9 @@ def contributions(
     -------
     array (n_samples, n_features + 1) of float64
     """
+    given, X = X, quick_to_compute_in(X)
+    if X is not given:
+        return moved_to_device_of(contributions(X, intercept, tables, n_features), given)
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     nothing = xp.zeros(X.shape[0], dtype=xp.float64, device=device)
     columns = [nothing, xp.full_like(nothing, intercept)]
@@ -147,6 +152,7 @@ def importances(
     -------
     ndarray (n_features,) of float64
     """
+    X, rows, weights = map(_quick, (X, rows, weights))
     integers = None if weights is None else IntegerWeights.of(weights).values
     by_feature: dict[int, list[StepTable]] = {}
     for table in itertools.chain.from_iterable(members):
@@ -157,3 +163,7 @@ def importances(
         found[feature] = sum((spread(t, weight_on_steps(t, values)) for t in tables), Fraction(0))
     total = sum(found)
     return np.asarray([float(one / total) if total else 0.0 for one in found])
+
+
+def _quick(x: Array | None) -> Array | None:
+    return None if x is None else quick_to_compute_in(x)

@@ -1,6 +1,6 @@
 """A model as a file: JSON that people can read, exact, and refused if anything in it has changed.
 
-`ensemble` decides what a model's document holds; this file writes and reads it. Python writes a
+`document` decides what a model's document holds; this file writes and reads it. Python writes a
 float with the fewest digits that give the same float when read, so thresholds and votes stay the
 same bit for bit. The canonical bytes of a document are its JSON with sorted keys and without
 spaces. The digest is that of the model's part, the checksum that of everything but itself. So a
@@ -12,19 +12,57 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from gpustump.data.readable import shown
 from gpustump.model.whole_file import whole_file
 
 FORMAT = "gpustump model"
 VERSION = 2
 """The newest version that can be read: 1 has stumps only, 2 intervals as well."""
 
+_ON_ONE_LINE = ("missing_learnt",)
+"""Parts that would have a line for each feature, with little to read in it."""
+
 
 class ModelFileError(ValueError):
     """The file is not an intact model; the message says what is wrong with it."""
+
+
+class ModelText(NamedTuple):
+    """The part "model" of a document, its members as JSON already.
+
+    Numbers take long to write, so each is written once, for the file, the digest and the checksum.
+
+    Attributes
+    ----------
+    head : mapping
+        Everything but the members.
+    members : tuple of str
+        Each member's rows, as `rows_text` writes them.
+    """
+
+    head: Mapping[str, Any]
+    members: tuple[str, ...]
+
+    def canonical(self) -> bytes:
+        """The canonical bytes."""
+        members = ",".join(member.replace(", ", ",") for member in self.members)
+        pieces = {key: canonical(value) for key, value in self.head.items()}
+        return _canonical_object({**pieces, "members": f"[{members}]".encode()})
+
+    def readable(self) -> str:
+        """Indented JSON with one stump on a line."""
+        parts = {key: json.dumps(value, indent=2) for key, value in self.head.items()}
+        return _object({**parts, "members": _listed([_lines(member) for member in self.members])})
+
+
+def rows_text(rows: Sequence[Sequence[int | float | str | None]]) -> str:
+    """JSON of a member's rows, which hold no text with a comma or a bracket."""
+    return json.dumps(rows, allow_nan=False)
 
 
 def canonical(document: Any) -> bytes:
@@ -32,24 +70,44 @@ def canonical(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def digest_of(model: Any) -> str:
+def digest_of(model: ModelText) -> str:
     """SHA-256 of the canonical bytes of a document's part "model", hexadecimal."""
-    return hashlib.sha256(canonical(model)).hexdigest()
+    return _sha256(model.canonical())
 
 
-def write(parts: dict[str, Any], path: str | PathLike[str], version: int) -> None:
-    """Write a document with a part "model" to a file, whole or not at all."""
-    document = {"format": FORMAT, "version": version, "digest": digest_of(parts["model"]), **parts}
-    document = json.loads(
-        json.dumps(document, allow_nan=False)
-    )  # tuples become lists, as for a reader
-    document["checksum"] = _checksum(document)
+def as_read(value: Any) -> Any:
+    """A value as a reader of the file finds it: tuples become lists, all keys text.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it cannot be written, or two keys of a mapping are the same as text.
+    """
+    return _parsed(json.dumps(value, allow_nan=False))
+
+
+def write(
+    parts: Mapping[str, Any], model: ModelText, path: str | PathLike[str], version: int
+) -> None:
+    """Write a document of some parts and a model to a file, whole or not at all.
+
+    The parts are `as_read`.
+    """
+    model_bytes = model.canonical()
+    head = {"format": FORMAT, "version": version, "digest": _sha256(model_bytes), **parts}
+    pieces = {key: canonical(value) for key, value in head.items()}
+    checksum = _sha256(_canonical_object({**pieces, "model": model_bytes}))
+    texts = {
+        key: json.dumps(value, indent=None if key in _ON_ONE_LINE else 2)
+        for key, value in head.items()
+    }
+    document = {**texts, "model": model.readable(), "checksum": json.dumps(checksum)}
     with whole_file(path) as file:
-        file.write(_readable(document).encode())
+        file.write((_object(document) + "\n").encode())
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read a document that `write` wrote.
+    """Read a document that `write` wrote; what it holds is not looked at.
 
     Raises
     ------
@@ -59,16 +117,35 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
         If it cannot be read.
     """
     name = os.fspath(path)
-    document = _document(name, Path(path).read_bytes())
-    if document.get("digest") != digest_of(document.get("model")):
-        raise ModelFileError(f"{name}: the model's digest does not match its stumps.")
+    content = Path(path).read_bytes()
+    try:
+        document = _document(name, content)
+        _check_intact(name, document)
+    except RecursionError as error:
+        raise ModelFileError(
+            f"{name} is not a gpustump model: it is nested too deeply; a model has few levels."
+        ) from error
     return document
 
 
+def _parsed(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, refused if it has a key twice: readers differ in which value they take."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} stands twice in one object")
+        found[key] = value
+    return found
+
+
 def _document(name: str, content: bytes) -> dict[str, Any]:
-    """The file's JSON, after checking format, version and checksum."""
+    """The file's JSON, after checking format and version."""
     try:
-        document = json.loads(content)
+        document = _parsed(content.decode(json.detect_encoding(content)))
     except UnicodeDecodeError as error:
         raise ModelFileError(f"{name} is not a gpustump model: it is not JSON text.") from error
     except json.JSONDecodeError as error:
@@ -78,21 +155,24 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
                 f"column {error.colno} ({error.msg}). Copy or train it again."
             ) from error
         raise ModelFileError(f"{name} is not a gpustump model: it is not JSON.") from error
-    except (
-        RecursionError,
-        ValueError,
-    ) as error:  # too deeply nested, or a number with too many digits
+    except ValueError as error:  # a key twice, or a number with too many digits
         raise ModelFileError(f"{name} is not a gpustump model: {error}.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a gpustump model: it does not say '{FORMAT}'.")
-    if document.get("version") not in range(1, VERSION + 1):
+    version = document.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
         raise ModelFileError(
-            f"{name} has format version {document.get('version')!r}; this gpustump reads versions "
+            f"{name} has format version {shown(version)}; this gpustump reads versions "
             f"up to {VERSION}. Use the gpustump that wrote it, or a newer one."
         )
-    claimed = document.pop("checksum", None)
+    return document
+
+
+def _check_intact(name: str, document: dict[str, Any]) -> None:
+    """Refuse a document that is not what its checksum and its digest say."""
     try:
-        intact = claimed == _checksum(document)
+        pieces = {key: canonical(value) for key, value in document.items() if key != "checksum"}
+        intact = document.get("checksum") == _sha256(_canonical_object(pieces))
     except ValueError:  # NaN and infinity, which Python's reader accepts
         intact = False
     if not intact:
@@ -100,26 +180,25 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
             f"{name} was changed after it was written: its checksum does not match its content. "
             "Restore the original, or train again."
         )
-    return document
+    if document.get("digest") != _sha256(pieces.get("model", b"")):
+        raise ModelFileError(f"{name}: the model's digest does not match its stumps.")
 
 
-def _checksum(document: dict[str, Any]) -> str:
-    return hashlib.sha256(canonical(document)).hexdigest()
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
-def _readable(document: dict[str, Any]) -> str:
-    """The document as indented JSON with one stump on a line."""
-    members = [
-        _listed([json.dumps(row) for row in member]) for member in document["model"]["members"]
-    ]
-    model = {**document["model"], "members": None}
-    parts = {key: json.dumps(value, indent=2, allow_nan=False) for key, value in document.items()}
-    inner = {key: json.dumps(value, indent=2) for key, value in model.items()}
-    parts["model"] = _object({**inner, "members": _listed(members)})
-    return _object(parts) + "\n"
+def _canonical_object(pieces: Mapping[str, bytes]) -> bytes:
+    """The canonical bytes of an object, from those of its values."""
+    return b"{" + b",".join(canonical(key) + b":" + pieces[key] for key in sorted(pieces)) + b"}"
 
 
-def _object(parts: dict[str, str]) -> str:
+def _lines(rows: str) -> str:
+    """A member's rows, each on a line."""
+    return _listed([rows[1:-1].replace("], [", "],\n[")]) if len(rows) > 2 else rows
+
+
+def _object(parts: Mapping[str, str]) -> str:
     """An indented JSON object of values that are JSON text already."""
     lines = [f"{json.dumps(key)}: {text}" for key, text in parts.items()]
     return "{\n" + _indented(lines) + "\n}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
+
+from gpustump.model.temporary_files import new_temporary_file, remove_abandoned_files
 
 
 @contextlib.contextmanager
@@ -17,7 +18,7 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder, which replaces the old file at the end of
     the `with`. If anything fails before, the old file stays as it was and the temporary file is
-    removed.
+    removed; if the process is killed, a later one that writes into the folder removes it.
 
     Raises
     ------
@@ -32,7 +33,8 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         return
     target = Path(os.path.realpath(path))  # a link stays a link
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    descriptor, temporary = tempfile.mkstemp(prefix=".gpustump.", dir=target.parent)
+    remove_abandoned_files(target.parent)
+    descriptor, temporary = new_temporary_file(target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

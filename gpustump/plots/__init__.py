@@ -1,11 +1,18 @@
 """Pictures of boosted stumps.
 
     shapes         what each feature adds to the score
+    panels         one panel of it: steps, or the bars of a category
+    columns        features, and categories whose values are features
     importances    shares of votes and contributions
     rounds         errors, bounds and edges by round
     margins        the distribution of margins
+    judged         samples with known labels, and what a model says of them
+    ranking_curves ROC curves, and precision over recall
+    reliability    how often predictions come true, over their probability
+    confusion      which classes a model takes for which
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
+    waterfall      how the score of one row comes about
     loss_curve     the weighted error of a stump over its threshold
     page           a model on one page
     inputs         models, tables, weights and features as arguments
@@ -30,23 +37,32 @@ picture.
 
 from __future__ import annotations
 
+from gpustump.plots.confusion import confusion_matrix
 from gpustump.plots.importances import importances
 from gpustump.plots.lines import stump_lines
 from gpustump.plots.loss_curve import weighted_loss
 from gpustump.plots.margins import margin_distribution
 from gpustump.plots.page import overview
+from gpustump.plots.ranking_curves import precision_recall_curve, roc_curve
 from gpustump.plots.regions import decision_regions
+from gpustump.plots.reliability import reliability_curve
 from gpustump.plots.rounds import error_curve
 from gpustump.plots.shapes import shape_function, shape_functions
+from gpustump.plots.waterfall import waterfall
 
 __all__ = [
+    "confusion_matrix",
     "decision_regions",
     "error_curve",
     "importances",
     "margin_distribution",
     "overview",
+    "precision_recall_curve",
+    "reliability_curve",
+    "roc_curve",
     "shape_function",
     "shape_functions",
     "stump_lines",
+    "waterfall",
     "weighted_loss",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.plots.shapes import contributions_of, largest, percent, top
+from gpustump.plots.columns import Column, Groups, columns_of, name_of, shares_of
+from gpustump.plots.panels import percent
+from gpustump.plots.shapes import contributions_of, largest, top
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +24,7 @@ def importances(
     *,
     sample_weight: Any = None,
     n_features: int = 10,
+    groups: Groups | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the features' shares as bars, the largest on top.
@@ -35,6 +39,8 @@ def importances(
         The weights of the samples.
     n_features : int
         How many features have bars; a text below gives the share of the others.
+    groups : mapping, optional
+        Categories, as for `shape_functions`. One has the sum of its features' shares.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -57,28 +63,33 @@ def importances(
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
+    columns = columns_of(ensemble, groups)
     samples = inputs.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
-    n_bars = len(top(ensemble, contributions, n_features))
+    n_bars = len(top(ensemble, contributions, columns, n_features))
     ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(n_bars, 2))
-    draw_shares(ax, ensemble, None if samples is None else contributions, n_features)
+    draw_shares(ax, ensemble, None if samples is None else contributions, columns, n_features)
     return style.make_current(ax)
 
 
 def draw_shares(
-    ax: Axes, model: StumpEnsemble, contributions: np.ndarray | None, n_features: int
+    ax: Axes,
+    model: StumpEnsemble,
+    contributions: np.ndarray | None,
+    columns: Sequence[Column],
+    n_columns: int,
 ) -> None:
-    """Bars for the features' shares; `contributions` is None if there are no samples."""
-    kinds = {"votes": model.feature_importances()}
+    """Bars for the columns' shares; `contributions` is None if there are no samples."""
+    kinds = {"votes": shares_of(model.feature_importances(), columns)}
     if contributions is not None and contributions.any():
-        kinds = {"contributions": contributions, **kinds}
+        kinds = {"contributions": shares_of(contributions, columns), **kinds}
     ranking = next(iter(kinds.values()))
-    chosen = largest(ranking, n_features)
+    chosen = largest(ranking, n_columns)
     if not chosen:
         style.leave_empty(ax, "no feature is used")
         return
     _bars(ax, {kind: shares[chosen] for kind, shares in kinds.items()})
-    names = [inputs.feature_name(model, index) for index in chosen]
+    names = [name_of(model, columns[k]) for k in chosen]
     ax.set_yticks(range(len(chosen)), names)
     ax.set_ylim(max(len(chosen), 3) - 0.45, -0.55)
     ax.tick_params(axis="y", length=0)

@@ -6,7 +6,10 @@ a frame. Pictures are drawn on the host, and copy one column of an array at a ti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,9 +92,7 @@ def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
 
 def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
     """A model of one member, for two classes."""
-    return StumpEnsemble(
-        (model.members[member],), model.n_features, feature_names=model.feature_names
-    )
+    return replace(model, members=(model.members[member],), classes=(-1, 1))
 
 
 def several(given: Any) -> list[Any]:
@@ -136,9 +137,21 @@ def feature_name(model: StumpEnsemble, feature: int) -> str:
         return f"feature {feature}"
     name = model.feature_names[feature]
     short = words(name)
-    if short != name and sum(words(other) == short for other in model.feature_names) > 1:
+    if short != name and short in _repeated(tuple(model.feature_names)):
         return words(f"{feature}: {name}")
     return short
+
+
+@lru_cache(maxsize=4)
+def _repeated(names: tuple[str, ...]) -> frozenset[str]:
+    """The shortened names that several features have. Of thousands, all are shortened once only."""
+    counts = Counter(map(words, names))
+    return frozenset(short for short, count in counts.items() if count > 1)
+
+
+def learnt_missing(model: StumpEnsemble, feature: int) -> bool:
+    """Whether the vote for a feature's missing values was learnt from some; true if unknown."""
+    return model.missing_learnt is None or model.missing_learnt[feature]
 
 
 def class_name(label: Label) -> str:

@@ -9,8 +9,14 @@ import numpy as np
 _TAILS = 6.0
 """Tails are cut off if all values span more than this many times the width of the bulk."""
 
+_BULK = (0.05, 0.95)
+"""The quantiles between which the bulk of the values lies."""
+
 _LARGEST = 1e150
 """Larger values overflow in Matplotlib's own arithmetic."""
+
+_LONG = 1e5
+"""Larger whole numbers are written with a power of ten."""
 
 _SMALLEST = 1e-280
 """Matplotlib treats an axis with only smaller values as empty."""
@@ -68,26 +74,53 @@ def span(values: np.ndarray, pad: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def bulk(values: np.ndarray, pad: float, *, core: tuple[float, float]) -> tuple[float, float]:
+def bulk(values: np.ndarray, pad: float) -> tuple[float, float]:
     """Limits that show all finite values, but cut off long tails.
+
+    Without its tails, an axis shows nine tenths of the values in half of its width or more.
 
     Parameters
     ----------
     values : ndarray of float64
     pad : float
         As for `span`.
-    core : tuple of float
-        The quantiles between which the bulk of the values lies.
     """
     low, high = span(values, pad)
     finite = _finite(values)
     if finite.size < 3:
         return low, high
-    first, last = np.quantile(finite, core)
-    width = float(last - first)
-    if width == 0.0 or high - low <= _TAILS * width:
+    # The quantiles are values themselves: between two values, one outlier among few would count.
+    first = float(np.quantile(finite, _BULK[0], method="higher"))
+    last = float(np.quantile(finite, _BULK[1], method="lower"))
+    width = last - first
+    if width <= 0.0:
+        return _bulk_beside(first, finite, pad, (low, high))
+    if high - low <= _TAILS * width:
         return low, high
-    return max(low, float(first) - width / 2), min(high, float(last) + width / 2)
+    return max(low, first - width / 2), min(high, last + width / 2)
+
+
+def _bulk_beside(
+    usual: float, finite: np.ndarray, pad: float, whole: tuple[float, float]
+) -> tuple[float, float]:
+    """The limits if most values are the same one, such as 0: by the bulk of the others."""
+    others = finite[finite != usual]
+    low, high = bulk(others, pad)
+    if (low, high) == span(others, pad):
+        return whole
+    return max(whole[0], min(low, usual)), min(whole[1], max(high, usual))
+
+
+def is_whole(values: np.ndarray, view: tuple[float, float]) -> bool:
+    """Whether the values in view, one at least, are whole numbers short enough for tick labels."""
+    inside = values[(values >= view[0]) & (values <= view[1])]
+    is_short = max(map(abs, view)) < _LONG
+    return inside.size > 0 and is_short and bool((inside == np.floor(inside)).all())
+
+
+def are_between_whole(thresholds: np.ndarray, view: tuple[float, float]) -> bool:
+    """Whether the thresholds in view may be midpoints of whole numbers, at least two apart."""
+    return view[1] - view[0] >= 2 and is_whole(2 * thresholds, (2 * view[0], 2 * view[1]))
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -159,7 +159,7 @@ def _rule(stump: Stump | Interval) -> str:
     if stump.is_constant:
         return f"always {stump.polarity:+d}".replace("-", "−")
     name = f"$x_{{{stump.feature}}}$"
-    where = condition(stump, name, number="{:.4g}".format, at_most="≤")
+    where = condition(stump, name, number="{:.6g}".format, at_most="≤")
     return f"{stump.polarity:+d} where ".replace("-", "−") + where
 
 
@@ -220,6 +220,9 @@ def _plane_of(
         view = limits.span(limits.in_unit(known, unit), 0.15 if samples is None else 0.07)
         (ax.set_ylim if k else ax.set_xlim)(*view)
         (ax.set_ylabel if k else ax.set_xlabel)(f"feature {feature}{limits.unit_text(unit)}")
+        if samples is not None:
+            axis = ax.yaxis if k else ax.xaxis
+            style.whole_ticks(axis, is_whole=limits.is_whole(samples.points[k], view))
         units.append(unit)
     return _Plane(ax, pair, (units[0], units[1]))
 

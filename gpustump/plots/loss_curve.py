@@ -47,10 +47,11 @@ def weighted_loss(
     Notes
     -----
     F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
-    `gpustump.losses.weighted_losses`. It is exact, with steps at the values of the samples. The
-    mark is the stump that training chooses on this feature; if all values are on one side of it,
-    the mark is at the edge. Values too large or too small for Matplotlib are drawn in units of a
-    power of ten, which the axis names.
+    `gpustump.losses.weighted_losses`. It is exact, with steps at the values of the samples. Long
+    tails are cut off, and a text counts the values there. The mark is the stump that training
+    chooses on this feature; if all values are on one side of it, or it is out of view, the mark is
+    at the edge. Values too large or too small for Matplotlib are drawn in units of a power of ten,
+    which the axis names.
     """
     X = check_table(X)
     index = check_count(feature, "feature", least=0)
@@ -60,7 +61,7 @@ def weighted_loss(
     ax = style.tidy_axes(ax)
     unit = limits.unit(found.values)
     values = limits.in_unit(found.values, unit)
-    low, high = limits.span(values, 0.08)
+    low, high = limits.bulk(values, 0.08)
     style.chance_line(ax)
     for polarity, errors, colour, dashes in (
         ("+1", found.errors, style.BLUE, style.DASHES[0]),
@@ -76,6 +77,10 @@ def weighted_loss(
     ax.set(xlim=(low, high), ylim=(0, 1), ylabel="weighted error")
     ax.set_xlabel(f"threshold b on feature {index}{limits.unit_text(unit)}")
     _mark_least(ax, found, unit, (low, high))
+    style.whole_ticks(ax.xaxis, is_whole=limits.is_whole(values, (low, high)))
+    if beyond := int(((values < low) | (values > high)).sum()):
+        text = f"{beyond} value{'s' * (beyond > 1)} beyond"
+        style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
     style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
     return style.make_current(ax)
 
@@ -83,15 +88,17 @@ def weighted_loss(
 def _corners(
     values: np.ndarray, errors: np.ndarray, low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of the loss curve, which has a step at each value."""
-    edges = np.concatenate([[low], np.clip(values, low, high), [high]])
-    return style.corners(edges, errors)
+    """The corners of the loss curve, which has a step at each value, between two limits."""
+    inside = (values > low) & (values < high)
+    first = int((values <= low).sum())
+    edges = np.concatenate([[low], values[inside], [high]])
+    return style.corners(edges, errors[first : first + int(inside.sum()) + 1])
 
 
 def _mark_least(ax: Axes, found: Losses, unit: float, view: tuple[float, float]) -> None:
     """A point at the minimum, with an entry in the legend."""
     threshold, polarity, error = found.least()
-    where = f"at b = {threshold:.4g}" if np.isfinite(threshold) else "constant"
+    where = f"at b = {threshold:.6g}" if np.isfinite(threshold) else "constant"
     text = f"minimum: {error:.4g}, {where}, polarity {polarity:+d}".replace("-", "−")
     at = float(np.clip(limits.in_unit(np.asarray(threshold), unit), *view))
     look: Any = {"color": style.ink(), "linestyle": "", "clip_on": False, "zorder": 5}

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
+from gpustump.plots.columns import Groups, columns_of
 from gpustump.plots.importances import draw_shares
-from gpustump.plots.rounds import draw_model
-from gpustump.plots.shapes import contributions_of, draw_panels, top
+from gpustump.plots.rounds import draw_class_bounds, draw_model
+from gpustump.plots.shapes import (
+    contributions_of,
+    draw_panels,
+    drawn_scores,
+    features_in,
+    member_indices,
+    ranked_model,
+    top,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +37,7 @@ def overview(
     X: Any = None,
     *,
     sample_weight: Any = None,
+    groups: Groups | None = None,
     label: Label | None = None,
     figure: Figure | None = None,
 ) -> Figure:
@@ -41,9 +51,13 @@ def overview(
         Samples, for the histograms below the shape functions and for the contributions.
     sample_weight : array (n_samples,), optional
         The weights of the samples.
+    groups : mapping, optional
+        Categories that were given to the model as one feature for each value, as for
+        `shape_functions`.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose shape functions and rounds are drawn; the first
-        by default. The importances are those of all classes.
+        With more than two classes, the class whose shape functions and rounds are drawn. By
+        default, those of all classes are drawn; if there are more than 6, those whose functions
+        rise and fall most. The importances are those of all classes.
     figure : matplotlib Figure, optional
         An empty one to draw on, with a constrained layout; a new one by default.
 
@@ -63,17 +77,17 @@ def overview(
     Above are the shape functions of the six most important features. Below are the importances,
     and for each round the weighted error of its stump and the bound on the training error that
     follows from the errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer
-    1999].
+    1999]. Of several classes only the bounds are drawn.
     """
     ensemble = model_of(model)
-    if label is None and not ensemble.is_binary:
-        label = ensemble.classes[0]
-    number = ensemble.member_index(label)
+    member_indices(ensemble, label)
+    columns = columns_of(ensemble, groups)
     samples = inputs.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
-    one = ensemble if ensemble.is_binary else inputs.alone(ensemble, number)
+    one = ranked_model(ensemble, label)
     of_one = contributions if one is ensemble else contributions_of(one, samples)
-    chosen = top(one, of_one, _PANELS)
+    chosen = top(one, of_one, columns, _PANELS)
+    scores = drawn_scores(ensemble, label, features_in(chosen))
     heights = (
         (2.5 if samples is None else 2.9) * (1 if len(chosen) <= 3 else 2),
         3.3 if chosen else 1.6,
@@ -82,13 +96,16 @@ def overview(
         figure = style.new_figure(10.0, sum(heights) + 0.6)
     figure.suptitle(_title(ensemble), fontsize="large", x=0.01, ha="left")
     above, below = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
-    draw_panels(ensemble, chosen, label, samples, above)
+    draw_panels(ensemble, chosen, scores, samples, above)
     left, right = (style.tidy_axes(ax) for ax in below.subplots(1, 2))
     if samples is None:
-        draw_shares(left, ensemble, None, 8)
+        draw_shares(left, ensemble, None, columns, 8)
     else:
-        draw_shares(left, ensemble, contributions, 6)
-    _draw_rounds(right, ensemble, number)
+        draw_shares(left, ensemble, contributions, columns, 6)
+    if len(scores) == 1:
+        _draw_rounds(right, ensemble, ensemble.member_index(scores[0].label))
+    else:
+        draw_class_bounds(right, ensemble, scores)
     return figure
 
 

@@ -45,8 +45,8 @@ def decision_regions(
     ----------
     model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
     X : array or frame (n_samples, n_features), optional
-        Samples to draw. Those with a missing or infinite value of one of the two features are not
-        drawn; a text above the picture gives their number.
+        Samples to draw. Those with a missing or infinite value of one of the two features, or one
+        so large that it would squeeze the others, are not drawn; a text above gives their number.
     y : array (n_samples,), optional
         Their labels, of the model's classes; without it, all points look the same.
     features : two of int or str
@@ -98,6 +98,8 @@ def decision_regions(
         _draw_points(ax, shown, numbers)
     _label(ax, ensemble, numbers)
     ax.set(xlabel=first.name, ylabel=second.name)
+    style.whole_ticks(ax.xaxis, is_whole=first.is_whole)
+    style.whole_ticks(ax.yaxis, is_whole=second.is_whole)
     return style.make_current(ax)
 
 
@@ -115,12 +117,15 @@ class _Axis:
         The edges of the cells, in that unit.
     ends : ndarray (n_cells,) of float64
         The upper ends of the cells, in the model's own unit.
+    is_whole : bool
+        Whether the values are whole numbers.
     """
 
     name: str
     unit: float
     edges: np.ndarray
     ends: np.ndarray
+    is_whole: bool
 
 
 def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
@@ -153,14 +158,18 @@ def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axi
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
     known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
     unit = limits.unit(known)
-    low, high = limits.span(limits.in_unit(known, unit), pad)
+    view = limits.span if values is None else limits.bulk
+    seen = limits.in_unit(known, unit)
+    low, high = view(seen, pad)
     drawn = limits.in_unit(thresholds, unit)
     is_inside = (drawn > low) & (drawn < high)
     kept = _apart(drawn[is_inside], (high - low) / _CELLS)
     edges = np.concatenate([[low], drawn[is_inside][kept], [high]])
     with np.errstate(over="ignore"):  # near the largest float, the last end is infinite
         ends = np.append(thresholds[is_inside][kept], high * unit)
-    return _Axis(inputs.feature_name(model, feature) + limits.unit_text(unit), unit, edges, ends)
+    whole = limits.are_between_whole if values is None else limits.is_whole
+    name = inputs.feature_name(model, feature) + limits.unit_text(unit)
+    return _Axis(name, unit, edges, ends, whole(seen, (low, high)))
 
 
 def _apart(values: np.ndarray, least: float) -> list[int]:
@@ -252,7 +261,10 @@ def _boundaries(xx0: np.ndarray, xx1: np.ndarray, response: np.ndarray) -> np.nd
 
 def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None) -> None:
     """The samples with finite values of both features, with a shape for each class."""
-    is_shown = np.isfinite(points[0]) & np.isfinite(points[1])
+    is_finite = np.isfinite(points[0]) & np.isfinite(points[1])
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    is_shown = is_finite & (left <= points[0]) & (points[0] <= right)
+    is_shown &= (bottom <= points[1]) & (points[1] <= top)
     area = style.point_area(int(is_shown.sum()))
     for number in [None] if numbers is None else np.unique(numbers).tolist():
         here = is_shown if number is None else is_shown & (numbers == number)
@@ -266,9 +278,20 @@ def _draw_points(ax: Axes, points: list[np.ndarray], numbers: np.ndarray | None)
             linewidth=0.4 if area > 8 else 0.2,
             zorder=3,
         )
-    if hidden := int((~is_shown).sum()):
-        text = f"{hidden} sample{'s' * (hidden > 1)} without finite values not shown"
-        style.note(ax, text, x=1.0, y=1.01, ha="right", va="bottom", fontsize="x-small")
+    texts = []
+    for hidden, why in ((~is_finite, "without finite values"), (is_finite & ~is_shown, "beyond")):
+        if count := int(hidden.sum()):
+            texts.append(f"{count} sample{'s' * (count > 1)} {why}")
+    if texts:
+        style.note(
+            ax,
+            f"{', '.join(texts)} not shown",
+            x=1.0,
+            y=1.01,
+            ha="right",
+            va="bottom",
+            fontsize="x-small",
+        )
 
 
 def _label(ax: Axes, model: StumpEnsemble, numbers: np.ndarray | None) -> None:

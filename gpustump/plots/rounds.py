@@ -16,6 +16,7 @@ from gpustump.learners.hypothesis import predicted_signs
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, Member, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
+from gpustump.plots.panels import DrawnScore
 from gpustump.theory import edge_bounds, training_bounds
 
 if TYPE_CHECKING:
@@ -192,6 +193,24 @@ def draw_model(ax: Axes, member: Member) -> None:
         )
     ax.set_ylim(0, 1)
     style.rounds_axis(ax, len(errors))
+
+
+def draw_class_bounds(ax: Axes, model: StumpEnsemble, scores: Sequence[DrawnScore]) -> None:
+    """The bounds on the training errors of several classes, each against the rest."""
+    members = [model.members[model.member_index(score.label)] for score in scores]
+    n_rounds = max(map(len, members))
+    if not n_rounds:
+        style.leave_empty(ax, "no stump is better than chance")
+        return
+    for score, member in zip(scores, members, strict=True):
+        errors = [stump.error for stump in member.stumps]
+        if errors and all(error < 1 for error in errors):
+            bounds = training_bounds(errors, member.votes)
+            look = score.look | {"marker": _marker(len(errors)), "markersize": 3}
+            ax.plot(np.arange(1, len(errors) + 1), bounds, label=score.name, **look)
+    ax.set_ylim(0, 1)
+    ax.set_ylabel("bound on the training error,\neach class against the rest")
+    style.rounds_axis(ax, n_rounds)
 
 
 def held_out_errors(

@@ -6,70 +6,37 @@ corners at the thresholds. Partial dependence, in contrast, is an estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump import arrays
 from gpustump.data.parameters import check_count
-from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, limits, style
+from gpustump.plots import inputs, style
+from gpustump.plots.columns import (
+    Column,
+    Groups,
+    chosen_columns,
+    columns_of,
+    features_of,
+    shares_of,
+)
+from gpustump.plots.panels import (
+    DrawnScore,
+    draw_panel,
+    keep_room,
+    panel_of,
+    turn_texts_inwards,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-    from matplotlib.text import Text
 
-_BARS = 20
-"""A feature with at most this many distinct values has a bar for each in the strip below."""
-
-_BINS = 40
-_MISSING = "missing text"
 _COLUMNS = 3
 _STRIP = 0.2
 """The height of the strip below, as a share of the panel's."""
-
-_AT_EDGE = (1.015, 1.055)
-"""The place of the vote for missing values, right of the axes, in shares of their width."""
-
-
-@dataclass(frozen=True)
-class _Data:
-    """A feature's values in a table, for the strip below the function.
-
-    Attributes
-    ----------
-    values : ndarray (n_present,) of float64
-        Of the samples of positive weight that have a value.
-    shares : ndarray (n_present,) of float64
-        Their shares of the total weight.
-    missing : float
-        The share of the samples without a value.
-    is_boolean : bool
-        Whether the table holds booleans.
-    """
-
-    values: np.ndarray
-    shares: np.ndarray
-    missing: float
-    is_boolean: bool
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """One feature's step function and data, in the unit that they are drawn in."""
-
-    name: str
-    table: StepTable
-    data: _Data | None
-
-    @property
-    def shows_missing(self) -> bool:
-        """Whether the vote for missing values is drawn: with data only if values are missing."""
-        return (self.table.missing if self.data is None else self.data.missing) != 0.0
 
 
 def shape_function(
@@ -78,7 +45,7 @@ def shape_function(
     *,
     X: Any = None,
     sample_weight: Any = None,
-    label: Label | None = None,
+    label: Label | Iterable[Label] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a feature's part in the score as a function of its value.
@@ -93,8 +60,9 @@ def shape_function(
         a frame if the model is an estimator.
     sample_weight : array (n_samples,), optional
         The weights of the samples in the histogram.
-    label : bool, int, float or str, optional
-        With more than two classes, the class whose score it is.
+    label : bool, int, float or str, or an iterable of these, optional
+        With more than two classes, the class whose score it is, or several, with a line each. By
+        default all classes; if there are more than 6, those whose functions rise and fall most.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip takes a part of it.
 
@@ -117,21 +85,25 @@ def shape_function(
     `StumpEnsemble.shape_function`, in units of the score, half the log-odds.
 
     The x axis covers the finite values of X, or without X the thresholds. Long tails are cut off,
-    and a text at the edge counts the steps there. The vote for missing values is drawn to the
-    right: without X if it is not 0, with X if a value is missing. Values too large or too small for
-    Matplotlib are drawn in units of a power of ten, which the axis names.
+    and texts at the edge count the steps and give the share of the samples there. The vote for
+    missing values is drawn to the right: without X if it is not 0 and was learnt from missing
+    values, with X if a value is missing. Values too large or too small for Matplotlib are drawn in
+    units of a power of ten, which the axis names.
     """
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)
-    ensemble.member_index(label)  # refused before a table is read
+    scores = drawn_scores(ensemble, label, [index])  # refused before a table is read
     samples = inputs.samples_of(model, X, sample_weight)
-    panel = _panel_of(ensemble, index, label, samples)
+    panel = panel_of(ensemble, index, scores, samples)
     ax = style.tidy_axes(ax, height=3.6 if samples is None else 4.2)
-    _draw_panel(ax, None if samples is None else style.strip_below(ax, _STRIP), panel)
+    draw_panel(ax, None if samples is None else style.strip_below(ax, _STRIP), panel)
     if panel.shows_missing:
-        _keep_room(ax)
-    _say_what(ax, inputs.score_name(ensemble, label))
-    _turn_texts_inwards(ax)
+        keep_room(ax)
+    _say_what(ax, score_text(scores))
+    if len(scores) > 1:
+        title = _classes_shown(ensemble, scores)
+        style.legend_above(ax, *ax.get_legend_handles_labels(), title=title, alignment="left")
+    turn_texts_inwards(ax)
     return style.make_current(ax)
 
 
@@ -142,33 +114,42 @@ def shape_functions(
     sample_weight: Any = None,
     features: int | str | Iterable[int | str] | None = None,
     n_features: int = 6,
-    label: Label | None = None,
+    groups: Groups | None = None,
+    label: Label | Iterable[Label] | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> np.ndarray:
     """Draw the shape functions of the most important features, with one scale for all.
 
     Parameters
     ----------
-    model, X, sample_weight, label
+    model, X, sample_weight
         As for `shape_function`.
     features : int, str, or an iterable of these, optional
-        Which ones, in this order. By default those with the largest
+        Which ones, in this order; also names of groups. By default those with the largest
         `StumpEnsemble.contribution_importances` over X, or without X the largest
         `StumpEnsemble.feature_importances`.
     n_features : int
         How many, if `features` is not given; fewer if the model uses fewer.
+    groups : mapping, optional
+        Categories that were given to the model as one feature for each value: 1 where a row has
+        the value, else 0. For each category a mapping from its values to their features, such as
+        ``{"colour": {"red": 0, "blue": 1}}``. A category has one panel.
+    label : bool, int, float or str, or an iterable of these, optional
+        As for `shape_function`. If there are more than 6 classes, those whose functions rise and
+        fall most in the panels are drawn.
     figure : matplotlib Figure or SubFigure, optional
         An empty one to draw on; a new figure by default.
 
     Returns
     -------
     ndarray of matplotlib Axes
-        One for each feature.
+        One for each feature or category.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such feature or class, or an argument is not as described.
+        If there is no such feature or class, or an argument is not as described. In X, a row of a
+        category must have 1 for one value and 0 for the others, or all 0, or all NaN.
     ImportError
         If Matplotlib is missing.
 
@@ -176,46 +157,149 @@ def shape_functions(
     -----
     Sources and limits as for `shape_function`. All panels have the same y axis. If contributions
     are the same in all rows of X, the features with the most votes are drawn.
+
+    A category has a bar for each value, from 0 to what the category adds to the score of a row with
+    that value: the sum over all its features, of which one is 1 and the others are 0. It is the sum
+    of their columns in `StumpEnsemble.explain`. "(other)" is a value that has no feature, drawn if
+    X has one. If a category has many values, the most frequent ones are drawn, or without X those
+    whose sums differ most. The share of a category is the sum of its features' shares.
     """
     ensemble = model_of(model)
-    number = ensemble.member_index(label)
+    member_indices(ensemble, label)
     check_count(n_features, "n_features")
+    columns = columns_of(ensemble, groups)
     chosen = (
-        None if features is None else [ensemble.feature_index(f) for f in inputs.several(features)]
+        None if features is None else chosen_columns(ensemble, columns, inputs.several(features))
     )
     if chosen == []:
         raise ValueError("features is empty; name one at least, or leave it out.")
     samples = inputs.samples_of(model, X, sample_weight)
     if chosen is None:
-        one = inputs.alone(ensemble, number)
-        chosen = top(one, contributions_of(one, samples), n_features)
-    return draw_panels(ensemble, chosen, label, samples, figure)
+        one = ranked_model(ensemble, label)
+        chosen = top(one, contributions_of(one, samples), columns, n_features)
+    scores = drawn_scores(ensemble, label, features_in(chosen))
+    return draw_panels(ensemble, chosen, scores, samples, figure)
 
 
 def draw_panels(
     model: StumpEnsemble,
-    features: list[int],
-    label: Label | None,
+    columns: Sequence[Column],
+    scores: Sequence[DrawnScore],
     samples: inputs.Samples | None,
     figure: Figure | SubFigure | None,
 ) -> np.ndarray:
-    """The shape functions of some features; of the first feature if the list is empty."""
-    features = features or [0]
-    panels = [_panel_of(model, index, label, samples) for index in features]
+    """The shape functions of some columns; of the first feature if there are none."""
+    columns = columns or [0]
+    panels = [panel_of(model, column, scores, samples) for column in columns]
     grid, strips = _grid(figure, len(panels), has_strip=samples is not None)
     has_missing = any(panel.shows_missing for panel in panels)
     for ax, strip, panel in zip(grid, strips, panels, strict=True):
-        _draw_panel(ax, strip, panel)
+        draw_panel(ax, strip, panel)
         if has_missing:
-            _keep_room(ax)
+            keep_room(ax)
     _share_scale(grid)
     for ax in grid:
-        _turn_texts_inwards(ax)
-    line = "\n" if len(features) <= _COLUMNS else " "  # one row has little height for the label
-    text = f"contribution to{line}the score of {inputs.score_name(model, label)}"
+        turn_texts_inwards(ax)
+    line = "\n" if len(columns) <= _COLUMNS else " "  # one row has little height for the label
+    text = f"contribution to{line}the score of {score_text(scores)}"
     grid[0].figure.supylabel(text, fontsize="medium")
+    if len(scores) > 1:
+        _legend_of_classes(grid[0].figure, model, scores)
     style.make_current(grid[0])
     return grid
+
+
+def drawn_scores(
+    model: StumpEnsemble, label: Label | Iterable[Label] | None, features: Iterable[int]
+) -> list[DrawnScore]:
+    """The scores to draw: those with these labels, or all, or the most different ones.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, or there are too many labels.
+    """
+    numbers = member_indices(model, label)
+    if model.is_binary:
+        name = inputs.class_name(model.classes[1])
+        return [DrawnScore(None, name, style.class_looks(1)[0])]
+    if len(numbers) > style.CLASSES:
+        numbers = _most_different(model, numbers, {*features})
+    looks = style.class_looks(len(numbers))
+    labels = [model.classes[number] for number in numbers]
+    return [
+        DrawnScore(one, inputs.class_name(one), look)
+        for one, look in zip(labels, looks, strict=True)
+    ]
+
+
+def member_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> list[int]:
+    """The members for a label, for several labels, or for all classes.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, or there are too many labels.
+    """
+    if label is None:
+        return list(range(len(model.members)))
+    numbers = list(dict.fromkeys(model.member_index(one) for one in inputs.several(label)))
+    if not 1 <= len(numbers) <= style.CLASSES:
+        raise ValueError(f"label must be 1 to {style.CLASSES} labels; got {len(numbers)}.")
+    return numbers
+
+
+def ranked_model(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> StumpEnsemble:
+    """The model whose shares choose the features: of one class, or of all."""
+    numbers = member_indices(model, label)
+    return inputs.alone(model, numbers[0]) if len(numbers) == 1 else model
+
+
+def score_text(scores: Sequence[DrawnScore]) -> str:
+    """Whose score is drawn."""
+    return scores[0].name if len(scores) == 1 else "each class"
+
+
+def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
+    """The members whose functions of some features have the largest ranges, in their order."""
+    ranges = [
+        sum(
+            float(np.ptp(t.values))
+            for t in model.members[number].tables[1]
+            if t.feature in features
+        )
+        for number in numbers
+    ]
+    best = np.argsort(-np.asarray(ranges), kind="stable")[: style.CLASSES]
+    return sorted(numbers[k] for k in best.tolist())
+
+
+def _classes_shown(model: StumpEnsemble, scores: Sequence[DrawnScore]) -> str | None:
+    """What the legend says if not all classes are drawn."""
+    n_classes = len(model.classes)
+    return None if len(scores) == n_classes else f"{len(scores)} of {n_classes} classes"
+
+
+def _legend_of_classes(
+    figure: Figure | SubFigure, model: StumpEnsemble, scores: Sequence[DrawnScore]
+) -> None:
+    """One legend for all panels, above them."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], **score.look) for score in scores]
+    names = [score.name for score in scores]
+    look: Any = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
+    title = _classes_shown(model, scores)
+    n_columns = 6 if sum(map(len, names)) < 80 else 3
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper left",
+        ncols=n_columns,
+        title=title,
+        alignment="left",
+        **look,
+    )
 
 
 def contributions_of(model: StumpEnsemble, samples: inputs.Samples | None) -> np.ndarray:
@@ -228,114 +312,23 @@ def contributions_of(model: StumpEnsemble, samples: inputs.Samples | None) -> np
     return model.contribution_importances(samples.X, samples.sample_weight)
 
 
-def top(model: StumpEnsemble, contributions: np.ndarray, limit: int) -> list[int]:
-    """The features with the largest shares of contributions, or of votes if all those are 0."""
-    return largest(contributions if contributions.any() else model.feature_importances(), limit)
+def top(
+    model: StumpEnsemble, contributions: np.ndarray, columns: Sequence[Column], limit: int
+) -> list[Column]:
+    """The columns with the largest shares of contributions, or of votes if all those are 0."""
+    shares = contributions if contributions.any() else model.feature_importances()
+    return [columns[k] for k in largest(shares_of(shares, columns), limit)]
 
 
 def largest(shares: np.ndarray, limit: int) -> list[int]:
-    """The features with the largest shares, in decreasing order; features without a share not."""
+    """The indices of the largest shares, in decreasing order; shares of 0 not."""
     order = np.argsort(-shares, kind="stable")[:limit]
     return [int(index) for index in order if shares[index] > 0]
 
 
-def _panel_of(
-    model: StumpEnsemble, feature: int, label: Label | None, samples: inputs.Samples | None
-) -> _Panel:
-    table = model.shape_function(feature, label=label)
-    data = None if samples is None else _data_of(samples, feature)
-    known = table.thresholds if data is None or not data.values.size else data.values
-    unit = limits.unit(known)
-    table = replace(table, thresholds=limits.in_unit(table.thresholds, unit))
-    if data is not None:
-        data = replace(data, values=limits.in_unit(data.values, unit))
-    return _Panel(inputs.feature_name(model, feature) + limits.unit_text(unit), table, data)
-
-
-def _data_of(samples: inputs.Samples, feature: int) -> _Data:
-    X, weights = samples.X, samples.weights
-    values = inputs.column_of(X, feature)
-    is_missing = np.isnan(values)
-    is_shown = ~is_missing & (weights.values > 0)
-    return _Data(
-        values[is_shown],
-        weights.values[is_shown] / weights.total,
-        weights.share(is_missing),
-        arrays.dtype_name(X) == "bool",
-    )
-
-
-def _draw_panel(ax: Axes, strip: Axes | None, panel: _Panel) -> None:
-    """A feature's steps, and the histogram of its values if there is a strip."""
-    bottom = ax if strip is None else strip
-    style.few_ticks(bottom)
-    _draw(ax, panel)
-    if strip is not None and panel.data is not None:
-        _fill_strip(strip, panel.data)
-    bottom.set_xlabel(panel.name)
-
-
-def _draw(ax: Axes, panel: _Panel) -> None:
-    """The zero line, the steps, the vote for missing values, and counts of steps out of view."""
-    table, data = panel.table, panel.data
-    finite = table.thresholds[np.isfinite(table.thresholds)]
-    if data is not None and _is_flag(data.values):
-        low, high = -0.5, 1.5
-    elif data is None:
-        low, high = limits.bulk(finite, 0.15, core=(0.05, 0.95))
-    else:
-        low, high = limits.bulk(data.values, 0.02, core=(0.01, 0.99))
-    ax.axhline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
-    x, y = corners(table, low, high)
-    ax.plot(x, y, color=style.BLUE, linewidth=1.8, solid_joinstyle="miter", gid="steps")
-    ax.set_xlim(low, high)
-    if panel.shows_missing:
-        _mark_missing(ax, table.missing, data)
-    _count_hidden(ax, table.thresholds[:-1], (low, high), y)
-    if not table.values.any() and table.missing == 0.0:
-        ax.set(ylim=(-1.0, 1.0), yticks=[0.0])
-        if data is None:
-            ax.set_xticks([])
-        style.note(ax, "not used", y=0.6)
-
-
-def corners(table: StepTable, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a step function from `low` to `high`, two at each threshold."""
-    inside = (table.thresholds > low) & (table.thresholds < high)
-    first = int(np.searchsorted(table.thresholds, low, side="right"))
-    values = table.values[first : first + int(inside.sum()) + 1]
-    edges = np.concatenate([[low], table.thresholds[inside], [high]])
-    return style.corners(edges, values)
-
-
-def _mark_missing(ax: Axes, vote: float, data: _Data | None) -> None:
-    """The vote for missing values, right of the axes; grey if there are no samples.
-
-    It is not part of the layout: its text may be higher than the axes, and the layout would make
-    the axes smaller. `_keep_room` makes room at the side.
-    """
-    across = ax.get_yaxis_transform()
-    paper = ax.get_facecolor()
-    colour, face = (style.GREY, paper) if data is None else (style.VERMILION, style.VERMILION)
-    look: Any = {"color": colour, "transform": across, "clip_on": False, "in_layout": False}
-    ax.plot(_AT_EDGE, [vote] * 2, linewidth=1.6, **look)
-    middle = sum(_AT_EDGE) / 2
-    ax.plot([middle], [vote], "D", mfc=face, markersize=5, gid="missing", **look)
-    share = "" if data is None else f" ({percent(data.missing)})"
-    ax.annotate(
-        f"missing{share}",
-        (_AT_EDGE[1], vote),
-        xycoords=across,
-        xytext=(3, 0),
-        textcoords="offset points",
-        rotation=90,
-        va="center",
-        color=colour if data is None else style.ink(),
-        fontsize="small",
-        annotation_clip=False,
-        in_layout=False,
-        gid=_MISSING,
-    )
+def features_in(columns: Iterable[Column]) -> list[int]:
+    """The features of some columns."""
+    return [feature for column in columns for feature in features_of(column)]
 
 
 def _say_what(ax: Axes, score: str) -> None:
@@ -347,87 +340,6 @@ def _say_what(ax: Axes, score: str) -> None:
         length > 1.15 * ax.bbox.height / ax.figure.dpi
     ):  # a margin, as the layout will make the axes higher
         ax.set_ylabel(text.replace(" to the", " to\nthe", 1))
-
-
-def _keep_room(ax: Axes) -> None:
-    """Make the layout leave room for the text on the right, but not for its height.
-
-    An invisible line, half as high as the axes, takes the room.
-    """
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.lines import Line2D
-    from matplotlib.transforms import ScaledTranslation
-
-    points = 3 + 1.4 * FontProperties(size="small").get_size_in_points()
-    shift = ScaledTranslation(points / 72, 0, ax.figure.dpi_scale_trans)
-    place = [1.0, _AT_EDGE[1]], [0.25, 0.75]
-    look: Any = {"linestyle": "none", "clip_on": False, "transform": ax.transAxes + shift}
-    ax.add_artist(Line2D(*place, **look))
-
-
-def _turn_texts_inwards(ax: Axes) -> None:
-    """Align texts near an end of the y axis so that they extend towards the middle."""
-    low, high = ax.get_ylim()
-    for text in ax.texts:
-        if text.get_gid() == _MISSING:
-            _turn_inwards(text, (text.xy[1] - low) / (high - low))  # type: ignore[attr-defined]
-
-
-def _turn_inwards(text: Text, height: float) -> None:
-    if height > 2 / 3:
-        text.set_verticalalignment("top")
-    elif height < 1 / 3:
-        text.set_verticalalignment("bottom")
-
-
-def percent(share: float) -> str:
-    """A share as text; only 0 is written as 0 %."""
-    if 0 < share < 0.0005:
-        return "< 0.1 %"
-    return f"{100 * share:.{1 if 0 < share < 0.1 else 0}f} %"
-
-
-def _count_hidden(
-    ax: Axes, thresholds: np.ndarray, view: tuple[float, float], heights: np.ndarray
-) -> None:
-    """The number of steps beyond each edge, as text above or below the function."""
-    left, right = int((thresholds <= view[0]).sum()), int((thresholds >= view[1]).sum())
-    middle = (min(0.0, heights.min()) + max(0.0, heights.max())) / 2
-    for count, end, x, ha, text in (
-        (left, heights[0], 0.01, "left", "← {}"),
-        (right, heights[-1], 0.99, "right", "{} →"),
-    ):
-        if count:
-            y, va = (0.02, "bottom") if end > middle else (0.98, "top")
-            steps = f"{count} step{'s' * (count > 1)} beyond"
-            box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.8, "alpha": 0.8}
-            style.note(ax, text.format(steps), x=x, y=y, ha=ha, va=va, bbox=box)
-
-
-def _fill_strip(strip: Axes, data: _Data) -> None:
-    """The histogram of the samples' values, below the function."""
-    low, high = strip.get_xlim()
-    in_view = (data.values >= low) & (data.values <= high)
-    values, shares = data.values[in_view], data.shares[in_view]
-    distinct, at = np.unique(values, return_inverse=True)
-    look: Any = {"facecolor": "#b3b3b3", "edgecolor": "none"}
-    if len(distinct) <= _BARS:
-        width = 0.6 * min([high - low, *np.diff(distinct)]) if len(distinct) > 1 else 0.2
-        heights = np.bincount(at, weights=shares, minlength=len(distinct))
-        strip.bar(distinct, heights, max(width, (high - low) / 200), **look)
-    else:
-        edges = np.linspace(low, high, _BINS + 1)
-        heights, _ = np.histogram(values, edges, weights=shares)
-        strip.stairs(heights, edges, fill=True, **look)
-    strip.set(yticks=[], ylabel="data", xlim=(low, high))
-    strip.yaxis.label.set_fontsize("small")
-    strip.spines["left"].set_visible(False)
-    if _is_flag(data.values):
-        strip.set_xticks([0, 1], ["false", "true"] if data.is_boolean else ["0", "1"])
-
-
-def _is_flag(values: np.ndarray) -> bool:
-    return values.size > 0 and bool(np.isin(values, (0.0, 1.0)).all())
 
 
 def _grid(
@@ -468,9 +380,17 @@ def _grid_of_strips(
 
 
 def _share_scale(grid: np.ndarray) -> None:
-    """Set one scale of y for all panels, with room for the largest values."""
+    """Set one scale of y for all panels, with room for the largest values.
+
+    The number of ticks does not depend on the height of the axes: the layout would otherwise change
+    the tick labels after it has made room for them, and wider ones would touch the label beside.
+    """
+    from matplotlib.ticker import MaxNLocator
+
     bounds = [ax.dataLim.intervaly for ax in grid]
     low, high = min(0.0, *(b[0] for b in bounds)), max(0.0, *(b[1] for b in bounds))
     margin = 0.06 * (high - low) or 1.0
     for ax in grid:
         ax.set_ylim(low - margin, high + margin)
+    if low < high:
+        grid[0].yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))

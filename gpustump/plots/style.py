@@ -16,6 +16,7 @@ from gpustump.data.readable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -25,6 +26,9 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, BLACK)
 
 MARKERS = "osD^vP*X"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
+
+CLASSES = 6
+"""The most classes that one picture draws a line for."""
 
 LONG = 50
 """With this many rounds or more, their axis is logarithmic."""
@@ -91,6 +95,15 @@ def seen(look: Any) -> dict[str, Any]:
     return {**look, "color": ink()} if look["color"] == BLACK else dict(look)
 
 
+def class_looks(n_classes: int) -> list[dict[str, Any]]:
+    """A colour and dashes for each of at most `CLASSES` lines; one alone is blue."""
+    dashes = (*DASHES, (0, (9, 1.5)))
+    return [
+        {"color": colour, "linestyle": dash, "linewidth": 1.8}
+        for colour, dash in zip(COLOURS[:n_classes], dashes[:n_classes], strict=True)
+    ]
+
+
 def strip_below(ax: Axes, share: float) -> Axes:
     """New axes below others, with the same x axis; they take a share of the others' height."""
     figure, spec = ax.figure, ax.get_subplotspec()
@@ -114,15 +127,36 @@ def under(ax: Axes, strip: Axes) -> Axes:
     return strip
 
 
-def few_ticks(ax: Axes) -> None:
-    """Few and short tick labels on the x axis, so that they fit into a small panel."""
+def few_ticks(ax: Axes, *, is_whole: bool) -> None:
+    """Few and short tick labels on the x axis, so that they fit into a small panel.
+
+    Whole numbers, such as years, have whole ticks, and are written in full below 100,000.
+    """
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-    formatter = ScalarFormatter(useMathText=True)
-    formatter.set_powerlimits((-2, 4))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+    formatter = ScalarFormatter(useMathText=True, useOffset=not is_whole)
+    formatter.set_powerlimits((-2, 5 if is_whole else 4))
+    most = max(1, min(4 if is_whole else 5, int(width(ax) / 0.42)))
+    locator = MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=is_whole)
+    ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(formatter)
     ax.xaxis.offsetText.set_fontsize("x-small")
+
+
+def width(ax: Axes) -> float:
+    """The width of axes in inches, before a layout changes it a little."""
+    return float(ax.bbox.width / ax.figure.dpi)
+
+
+def whole_ticks(axis: Axis, *, is_whole: bool) -> None:
+    """For values that are whole numbers, such as years: whole ticks, written in full."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+    if is_whole:
+        axis.set_major_locator(MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True))
+        formatter = ScalarFormatter(useMathText=True, useOffset=False)
+        formatter.set_powerlimits((-2, 6))
+        axis.set_major_formatter(formatter)
 
 
 def words(text: object, limit: int = NAME) -> str:
@@ -134,6 +168,26 @@ def words(text: object, limit: int = NAME) -> str:
     if len(line) > limit:
         line = f"{line[: limit - limit // 2 - 1]}…{line[-(limit // 2) :]}"
     return line.replace("$", r"\$")
+
+
+def different_words(texts: list[str], limit: int) -> list[str]:
+    """Texts as `words`, without what all of them begin and end with if they would look the same."""
+    short = [words(text, limit) for text in texts]
+    if len({*short}) == len({*texts}):
+        return short
+    shortest = min(map(len, texts))
+    n_before = _n_common(texts, shortest)
+    n_after = _n_common([text[::-1] for text in texts], shortest - n_before)
+    inner = [text[n_before : len(text) - n_after] for text in texts]
+    short = [words(f"{'…' * (n_before > 0)}{text}{'…' * (n_after > 0)}", limit) for text in inner]
+    if len({*short}) == len({*texts}):
+        return short
+    return [words(f"{k + 1}: {text}", limit) for k, text in enumerate(texts)]
+
+
+def _n_common(texts: list[str], limit: int) -> int:
+    """How many characters all texts begin with, at most `limit`."""
+    return next((k for k in range(limit) if len({text[k] for text in texts}) > 1), limit)
 
 
 def leave_empty(ax: Axes, text: str) -> None:
@@ -162,6 +216,11 @@ def legend_above(ax: Axes, handles: list[Any], labels: list[str], **how: Any) ->
     look: dict[str, Any] = {"ncols": 4, "fontsize": "small", "title_fontsize": "small"}
     look |= {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     ax.legend(handles, labels, frameon=False, **look | how)
+
+
+def columns_for(labels: list[str]) -> int:
+    """In how many columns a legend of these labels fits above a picture of its own."""
+    return 2 if len(labels) > 3 and max(map(len, labels)) <= 30 else 1
 
 
 def rounds_axis(ax: Axes, n_rounds: int) -> None:

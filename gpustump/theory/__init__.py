@@ -5,6 +5,7 @@
     growth              in how many ways weak hypotheses can label samples
     generalisation      bounds on the error on new samples
     loss_curve          the weighted loss of a stump as a function of its threshold
+    proportions         how well a share is known that was counted on samples
     weak_learnability   the functions that stumps learn weakly, and samples of them
     arguments           checks that these files share
 

@@ -146,13 +146,14 @@ OPTION_REFUSALS = {
     ("-o", ""): "--output needs the name of a file",
     ("-o", "."): ". is a folder",
     ("-o", "absent/model.json"): "does not exist; make it first",
-    ("-o", "notes.txt"): "not a gpustump model; give another name, or --force",
+    ("-o", "notes.json"): "not a gpustump model; give another name, or --force",
+    ("-o", "model.pkl"): "'model.pkl' must end in .json, as the model is JSON text; --force",
 }
 
 
 @pytest.mark.parametrize("options", OPTION_REFUSALS)
 def test_options_that_make_no_sense_are_refused(command, options):
-    Path("notes.txt").write_text("mine")
+    Path("notes.json").write_text("mine")
     assert OPTION_REFUSALS[options] in command.refuses("train", *options)
 
 
@@ -168,7 +169,7 @@ def test_options_that_make_no_sense_are_refused(command, options):
         (["train", "table.npz", "--target", "y", "--weight", "negative"], "not negative"),
         (["train", "table.npz", "--target", "y", "--drop", "0,1,2"], "no column is left"),
         (["train", "table.npz", "--target", "y", "-o", "table.npz"], "would replace the file"),
-        (["predict"], "required: MODEL, DATA, -o/--output (see gpustump predict --help)"),
+        (["predict"], "required: MODEL, DATA (see gpustump predict --help)"),
         (["predict", "absent.json", "table.npy", "-o", "o.csv"], "absent.json: No such file"),
         (["predict", "table.npy", "table.npy", "-o", "o.csv"], "is not a gpustump model"),
         (["predict", "absent.json", "table.npy", "-o", "o.xlsx"], "must end in .csv, .parquet"),

@@ -11,10 +11,11 @@ from command import command_fixture  # noqa: F401
 
 from gpustump import Member, Stump, StumpEnsemble, devices
 from gpustump.arrays.devices import Device
+from gpustump.model.encoding import Encoding, InputColumn
 
 
 def saved(stumps: list[Stump], **options) -> StumpEnsemble:
-    votes = tuple(1.0 / (k + 1) for k in range(len(stumps)))
+    votes = tuple(round(2**36 / (k + 1)) / 2**36 for k in range(len(stumps)))
     members = (Member(tuple(stumps), votes),) * options.pop("n_members", 1)
     model = StumpEnsemble(members, options.pop("n_features", 3), **options)
     model.save("model.json")
@@ -182,3 +183,18 @@ def test_devices_tells_of_the_variable_that_chooses_the_engine(command, few_devi
     monkeypatch.setenv("GPUSTUMP_KERNELS", "fast")
     message = command.refuses("devices")
     assert message.startswith("GPUSTUMP_KERNELS must be one of auto, reference,")
+
+
+def test_the_columns_of_a_wide_table_are_looked_through_once(monkeypatch):
+    columns = tuple(InputColumn(f"x{j}", j, "number") for j in range(2000))
+    colour = InputColumn("colour", 2000, "category", ("blue", "red"))
+    encoding = Encoding((*columns, colour), 2001, True)
+    looked_at = []
+    whole = InputColumn.features.fget
+    monkeypatch.setattr(
+        InputColumn, "features", property(lambda column: looked_at.append(1) or whole(column))
+    )
+    origins = [encoding.origin(feature) for feature in range(2002)]
+    assert [column for column, _ in origins] == [*columns, colour, colour]
+    assert [value for _, value in origins] == [None] * 2000 + ["blue", "red"]
+    assert len(looked_at) <= 2001

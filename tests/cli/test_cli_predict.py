@@ -226,3 +226,19 @@ def test_arrays_are_predicted_without_polars_scikit_learn_or_tqdm(command):
     )
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.encode() == command.files()["expected.csv"]
+
+
+def test_a_value_that_no_training_row_lacked_is_told_of_in_one_line(command):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    np.savez("table.npz", X=X, y=X.sum(axis=1) > 0, names=["a", "b"])
+    command.succeeds("train", "table.npz", "--target", "y", "--rounds", 20, "--quiet")
+    X[7, 1] = np.nan
+    np.savez("gaps.npz", X=X, names=["a", "b"])
+    for name in ("predict", "explain"):
+        outcome = run_process(name, "model.json", "gaps.npz", folder=command.folder)
+        assert outcome.code == 0
+        assert outcome.out.count("\n") == 201
+        assert outcome.err == (
+            "gpustump: X lacks values in features where none was missing in training: 'b'. What "
+            "the model votes there was not learnt.\n"
+        )

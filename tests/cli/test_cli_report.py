@@ -17,13 +17,30 @@ import numpy as np
 import pytest
 from command import command_fixture, run_process  # noqa: F401
 from sklearn.datasets import load_wine
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    confusion_matrix,
+    roc_auc_score,
+)
+from sklearn.model_selection import train_test_split
 
 from gpustump import StumpEnsemble
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from drawn import bars, legend
+
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
+HELD_OUT = [
+    "Confusion matrix of the held-out rows",
+    "ROC curve of the held-out rows",
+    "Precision and recall of the held-out rows",
+    "Reliability of the probabilities of the held-out rows",
+]
 
 
 class Page(HTMLParser):
@@ -83,6 +100,7 @@ def test_the_page_holds_the_report_and_its_pictures_and_needs_no_network(command
             assert name in found.text
             assert " ".join(value.split()) in found.text
     assert [image["alt"] for image in found.images] == [
+        *HELD_OUT,
         "Errors by round",
         "What the features add to the score",
         "Shares of the features in the contributions and in the votes",
@@ -120,6 +138,74 @@ def test_more_classes_have_pictures_of_their_own(command, no_rendering):
     assert len(titles) == 3 + 3 + 1 + 3
     assert "Errors by round: pink against the rest" in titles
     assert "No held-out rows are drawn" in found.text
+    assert "quality" not in found.ids
+
+
+@pytest.fixture
+def drawn_axes(monkeypatch):
+    """The axes of all figures, in the order in which they would be rendered."""
+    seen: list[list] = []
+
+    def keep(figure, kind, dpi):
+        seen.append(figure.axes)
+        return PNG
+
+    monkeypatch.setattr("gpustump.cli.output.html_report.as_bytes", keep)
+    monkeypatch.setattr("gpustump.cli.commands.inspect.as_bytes", keep)
+    return seen
+
+
+def test_the_pictures_of_quality_are_of_the_rows_held_out(command, drawn_axes):
+    X, y = load_wine(return_X_y=True)
+    labels = np.asarray(["red", "white", "pink"])[y]
+    weights = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
+    np.savez("wine.npz", X=X[:, :2], y=labels, w=weights)
+    arguments = ("train", "wine.npz", "--target", "y", "--rounds", 5, "--report", "wine.html")
+    command.succeeds(*arguments, "--weight", "w", "--test-size", 0.4, "--quiet")
+    _, rows = train_test_split(np.arange(len(y)), test_size=0.4, random_state=0, stratify=labels)
+    model = StumpEnsemble.load("model.json")
+    predicted = model.predict(X[rows, :2])
+    matrix = confusion_matrix(labels[rows], predicted, sample_weight=weights[rows])
+    shares = matrix / matrix.sum(axis=1, keepdims=True)
+    confusion, roc, recall, reliability = (axes[0] for axes in drawn_axes[:4])
+    np.testing.assert_allclose(confusion.images[0].get_array(), shares)
+    probabilities = model.predict_proba(X[rows, :2])
+    for k, label in enumerate(model.classes):
+        given = (labels[rows] == label, probabilities[:, k])
+        for ax, figure in (
+            (roc, roc_auc_score),
+            (recall, average_precision_score),
+            (reliability, brier_score_loss),
+        ):
+            expected = f"{figure(*given, sample_weight=weights[rows]):.4g}"
+            (text,) = [t for t in legend(ax) if t.startswith(f"{label}:")]
+            assert text.split()[-1] == expected
+    assert "quality" in page("wine.html").ids
+
+
+def test_a_column_of_text_is_one_panel_with_a_bar_for_each_value(command, drawn_axes):
+    polars = pytest.importorskip("polars")
+    random = np.random.default_rng(0)
+    colours = random.choice(["red", "green", "blue"], size=120)
+    x = random.normal(size=120)
+    y = (colours == "red") + x + random.normal(scale=0.3, size=120) > 0.5
+    frame = polars.DataFrame({"x": x, "paint colour": colours, "y": y.astype(int)})
+    frame.write_csv("t.csv")
+    command.succeeds("train", "t.csv", "--target", "y", "--report", "page.html", "--quiet")
+    shapes = drawn_axes[5]
+    assert [ax.get_xlabel() for ax in shapes if ax.get_xlabel()] == ["x", "paint colour"]
+    command.succeeds("inspect", "model.json", "--data", "t.csv", "--plot", "page.png")
+    command.succeeds("explain", "model.json", "t.csv", "-o", "parts.csv")
+    parts = polars.read_csv("parts.csv")
+    sums = sum(parts[f"paint colour={value}"] for value in ("blue", "green", "red")).to_numpy()
+    for axes in (shapes, drawn_axes[-1]):
+        (panel,) = [ax for ax in axes if bars(ax, "bars")]
+        strip = next(ax for ax in axes if ax.get_xlabel() == "paint colour")
+        names = [label.get_text() for label in strip.get_xticklabels()]
+        for name, bar in zip(names, bars(panel, "bars"), strict=True):
+            assert set(sums[colours == name]) == {bar.get_height()}
+    importances = drawn_axes[-1][-2]
+    assert {tick.get_text() for tick in importances.get_yticklabels()} == {"x", "paint colour"}
 
 
 def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(command, no_rendering):
@@ -133,7 +219,7 @@ def test_of_many_classes_the_most_frequent_are_drawn_and_the_page_says_so(comman
     found = page("page.html")
     assert "the most frequent have pictures of their own: kind 2, kind 4, kind 5." in found.text
     titles = [image["alt"] for image in found.images]
-    assert titles[0] == "Held-out error of the whole model by round"
+    assert titles[:5] == [*HELD_OUT, "Held-out error of the whole model by round"]
     drawn = {title.partition(": ")[2] for title in titles} - {""}
     assert drawn == {f"kind {k} against the rest" for k in (2, 4, 5)}
     rules = re.findall(r"<pre>(kind \d) against the rest", Path("page.html").read_text())
@@ -202,7 +288,7 @@ def test_weights_missing_values_and_a_model_without_stumps_are_drawn_too(command
     np.savez("some.npz", X=X, y=y, w=weight)
     arguments = ("--target", "y", "--report", "page.html", "--quiet", "--force")
     command.succeeds("train", "some.npz", "--weight", "w", "--rounds", 12, *arguments)
-    assert len(page("page.html").images) == 4
+    assert len(page("page.html").images) == 8
     np.savez("none.npz", X=np.zeros((80, 3)), y=y)
     command.succeeds("train", "none.npz", *arguments)
     found = page("page.html")
@@ -240,7 +326,10 @@ def test_many_rows_are_drawn_from_a_choice_of_them_and_the_page_says_so(
     [
         (("--report", "report.txt"), "--report: 'report.txt' must end in .html or .htm"),
         (("--report", "no/report.html"), "does not exist"),
-        (("--report", "both.html", "-o", "both.html"), "--report and --output both name both.html"),
+        (
+            ("--report", "both.html", "-o", "both.html", "--force"),
+            "--report and --output both name both.html",
+        ),
         (("--report", "mine.html"), "mine.html exists and is not a report of gpustump"),
         (("--report", ""), "--report: '' must end in .html"),
     ],
@@ -310,7 +399,7 @@ def test_a_browser_shows_every_picture_and_complains_about_nothing(command):
         )  # fmt: skip
         seen = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', done.stdout)[1]))
         assert seen["troubles"] == []
-        assert len(seen["images"]) == 4
+        assert len(seen["images"]) == 8
         assert all(
             complete and own > 500 and shown > 200 for complete, own, shown in seen["images"]
         )

@@ -102,7 +102,7 @@ def test_report_states_what_scikit_learn_finds_on_the_held_out_rows(command):
     area = roc_auc_score(y[held_out], classifier.predict_proba(X[held_out]), multi_class="ovr")
     error = np.mean(classifier.predict(X[rows]) != y[rows])
     assert outcome.row("digest") == classifier.model_.digest()
-    assert outcome.row("held-out accuracy") == f"{accuracy:.4f}"
+    assert outcome.row("held-out accuracy").startswith(f"{accuracy:.4f} (")
     assert outcome.row("held-out ROC AUC").startswith(f"{area:.4f}, ")
     assert outcome.row("training error").startswith(f"{error:.4f}")
     assert outcome.row("rounds").startswith(str(sum(map(len, classifier.model_.members))))
@@ -184,7 +184,7 @@ def test_weights_are_used_and_are_no_feature(command):
         outcome = command.succeeds("train", *options)
         assert outcome.row("digest") == expected
         assert outcome.row("features") == "4"
-        assert outcome.row("held-out accuracy").endswith(", weighted")
+        assert ", weighted: worth " in outcome.row("held-out accuracy")
 
 
 def test_dropped_columns_are_left_out(command):
@@ -346,7 +346,9 @@ def test_a_model_is_replaced_but_no_other_file_unless_forced(command):
     command.succeeds("train", "--rounds", 2)
     assert StumpEnsemble.load("model.json").n_rounds == 2
     (command.folder / "notes.txt").write_text("mine")
+    (command.folder / "notes.json").write_text("mine")
     assert "--force" in command.refuses("train", "-o", "notes.txt")
+    assert "--force" in command.refuses("train", "-o", "notes.json")
     command.succeeds("train", "--rounds", 1, "-o", "notes.txt", "--force")
     assert StumpEnsemble.load("notes.txt").n_rounds == 1
 
@@ -358,3 +360,11 @@ def test_a_quiet_run_works_out_no_report(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.commands.train.summary", refuse)
     assert command.succeeds("train", "--rounds", 3, "--quiet").out == ""
     assert "model.json" in command.files()
+
+
+def test_names_that_no_file_can_hold_are_refused_in_one_line(command):
+    X = np.arange(40.0).reshape(20, 2)
+    np.savez("table.npz", X=X, y=X[:, 0] > 15, names=np.asarray(["a", "\ud800"]))
+    message = command.refuses("train", "table.npz", "--target", "y", "--rounds", 2, "--quiet")
+    assert message.startswith("this model cannot be saved: feature_names[1] must be text")
+    assert not (command.folder / "model.json").exists()

@@ -106,12 +106,15 @@ def example(seed: int = 0, shape: tuple[int, int] = (96, 5)) -> Case:
 def test_a_prepared_table_knows_the_callers_table_and_its_own_size(engine):
     engine.skip_if_unusable()
     X, rows = example().X, np.arange(0, 96, 2)
+    X[:, 4] = 1.0  # a feature without missing values
     for name, table in engine.ways(X):
         assert (table.n_samples, table.n_features) == (96, 5), name
+        assert table.n_missing.tolist() == np.isnan(X).sum(axis=0).tolist(), name
         assert np.array_equal(engine.to_numpy(table.X), X, equal_nan=True), name
         assert table.note is None or isinstance(table.note, str), name
     for name, table in engine.ways(X, rows):
         assert (table.n_samples, table.n_features) == (48, 5), name
+        assert table.n_missing.tolist() == np.isnan(X[rows]).sum(axis=0).tolist(), name
         assert engine.to_numpy(table.X).shape == (96, 5), name
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from backends import Backend
-from sklearn import ensemble
+from sklearn import config_context, ensemble
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
@@ -184,8 +184,68 @@ def test_a_renamed_column_is_refused_by_name():
 def test_a_text_column_is_refused_by_name(library):
     X, y = small()
     frame = pytest.importorskip(library).DataFrame({"a": X[:, 0], "town": ["Oslo"] * len(X)})
-    with pytest.raises(ValueError, match=r"'town' \('Oslo'"):
+    with pytest.raises(ValueError, match=r"'town' \(text, such as Oslo\)"):
         AdaBoostClassifier().fit(frame, y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_explanations_are_frames_with_names_where_set_output_asks_for_them(library, n_classes):
+    X, y = small(n_classes)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"], index=np.arange(len(X)) + 7)
+    classifier = AdaBoostClassifier(n_estimators=5).fit(frame, y)
+    parts = classifier.explain(frame)
+    assert isinstance(parts, np.ndarray)
+    found = clone(classifier).set_output(transform=library).fit(frame, y).explain(frame)
+    names = ["a", "b", "c", "d", "(intercept)"]
+    if n_classes > 2:
+        names = [f"{label}: {name}" for label in (0, 1, 2) for name in names]
+    assert list(found.columns) == names
+    assert np.array_equal(found.to_numpy(), parts.reshape(len(X), -1))
+    if library == "pandas":
+        assert found.index.equals(frame.index)
+    with config_context(transform_output=library):
+        assert type(classifier.explain(frame)) is type(found)
+        assert type(clone(classifier).set_output(transform="default").fit(X, y).explain(X)) is (
+            np.ndarray
+        )
+
+
+def test_set_output_refuses_other_libraries():
+    with pytest.raises(ValueError, match=r"transform must be .* got 'arrow'"):
+        AdaBoostClassifier().set_output(transform="arrow")
+
+
+@pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_value_that_no_training_sample_lacked_is_warned_of_by_name(monkeypatch, kernels, dtype):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    X, y = small()
+    X = X.astype(dtype)
+    X[::9, 3] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    classifier = AdaBoostClassifier(n_estimators=30).fit(frame, y)
+    assert classifier.model_.missing_learnt == (False, False, False, True)
+    classifier.predict(frame)  # d lacks values, as in training
+    frame.loc[[5, 70], "b"] = np.nan
+    with pytest.warns(UserWarning, match=r"none was missing in training: 'b'\."):
+        classifier.predict(frame)
+
+
+def test_missing_values_are_noticed_in_every_row_and_feature_that_the_model_uses(monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "coded")
+    X = np.random.default_rng(5).normal(size=(20_000, 3))
+    model = AdaBoostClassifier(n_estimators=20).fit(X[:500], X[:500, :2].sum(axis=1) > 0).model_
+    for row in (0, 511, 512, 8191, 19_999):
+        for order in "C", "F":
+            Z = np.array(X, order=order)
+            Z[row, 0] = np.nan
+            with pytest.warns(UserWarning, match="lacks values"):
+                model.predict(Z)
+            Z[row, 0], Z[row, 2] = 0.0, np.nan
+            used = {stump.feature for stump in model.members[0].stumps}
+            assert used == {0, 1}
+            model.predict(Z)  # no warning: the model does not look at the last feature
 
 
 def test_missing_values_in_nullable_columns_are_nan():

@@ -236,9 +236,27 @@ def test_digest_stays_what_it_was():
     assert MODEL.digest() == "bbc8fe97b471f3e6c690d8b99897936d64e63bfa27d700175deafc4ff4329c5b"
 
 
+def test_learnt_missing_values_are_no_part_of_what_models_are_compared_by():
+    learnt = dataclasses.replace(MODEL, missing_learnt=np.asarray([True, False, True]))
+    assert learnt.missing_learnt == (True, False, True)
+    assert all(type(value) is bool for value in learnt.missing_learnt)
+    assert MODEL.missing_learnt is None
+    assert learnt == MODEL
+    assert learnt.digest() == MODEL.digest()
+    assert learnt.truncated(1).missing_learnt == (True, False, True)
+
+
+def test_details_are_still_the_fifth_argument():
+    given = ("a", "b", "c"), {"by": "me"}
+    model = StumpEnsemble(MODEL.members, 3, MODEL.classes, *given, missing_learnt=(True,) * 3)
+    assert (model.feature_names, model.details) == given
+    assert model.missing_learnt == (True, True, True)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"missing_learnt": (True,)}, "missing_learnt must say true or false for 3 features; got"),
         ({"classes": (1, 2)}, r"members must be 1 for 2 classes; got 3"),
         ({"classes": (1,)}, r"members must be 1 for 1 classes; got 3"),
         ({"n_features": 2}, r"features 0 to 2, but n_features is 2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import time
 from fractions import Fraction
@@ -254,3 +255,42 @@ def test_the_estimator_explains_frames_and_refuses_strangers():
         fitted.explain(frame.rename(columns={"a": "z"}))
     with pytest.raises(ValueError, match="features"):
         model.explain(X[:, :3])
+
+
+def shapley_values(score, row: np.ndarray, background: np.ndarray) -> list[Fraction]:
+    """Interventional Shapley values by their definition, over all subsets of the features."""
+    n = len(row)
+
+    def worth(subset: tuple[int, ...]) -> Fraction:
+        rows = background.copy()
+        rows[:, list(subset)] = row[list(subset)]
+        return sum(map(Fraction, score(rows).tolist()), Fraction(0)) / len(rows)
+
+    values = []
+    for feature in range(n):
+        others = [j for j in range(n) if j != feature]
+        total = Fraction(0)
+        for size in range(n):
+            weight = Fraction(1, n * math.comb(n - 1, size))
+            for subset in itertools.combinations(others, size):
+                total += weight * (worth((*subset, feature)) - worth(subset))
+        values.append(total)
+    return values
+
+
+def test_contributions_less_their_mean_over_a_background_are_shapley_values():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4))
+    X[::7, 2] = np.nan
+    signs = np.where(X[:, 0] + np.abs(X[:, 1]) > 0.5, 1, -1)
+    model = AdaBoostClassifier(n_estimators=30).fit(X, signs).model_
+    assert len({stump.feature for stump in model.members[0].stumps}) == 4
+    background = X[:20]
+    means = [
+        sum(map(Fraction, column.tolist()), Fraction(0)) / len(background)
+        for column in model.explain(background)[:, :-1].T
+    ]
+    for row, parts in zip(X[30:33], model.explain(X[30:33]), strict=True):
+        expected = shapley_values(model.decision_function, row, background)
+        found = [Fraction(part) - mean for part, mean in zip(parts[:-1], means, strict=True)]
+        assert found == expected

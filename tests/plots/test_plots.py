@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import subprocess
@@ -36,6 +35,7 @@ import matplotlib
 
 matplotlib.use("agg")
 
+from drawn import drawn, has, legend, saved, texts
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
@@ -43,12 +43,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 EMPTY = StumpEnsemble((Member((), ()),), 3)
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -96,34 +90,9 @@ def score(member: Member, row) -> float:
     return math.fsum(vote * says(stump, row[stump.feature]) for stump, vote in pairs)
 
 
-def drawn(ax: Axes, gid: str):
-    (line,) = [line for line in ax.get_lines() if line.get_gid() == gid]
-    return line.get_xydata()
-
-
-def has(ax: Axes, gid: str) -> bool:
-    return any(line.get_gid() == gid for line in ax.get_lines())
-
-
 def line_called(ax: Axes, start: str):
     (line,) = [line for line in ax.get_lines() if str(line.get_label()).startswith(start)]
     return line
-
-
-def texts(ax: Axes) -> str:
-    return "\n".join(text.get_text() for text in ax.texts)
-
-
-def legend(ax: Axes) -> list[str]:
-    found = ax.get_legend()
-    return [] if found is None else [text.get_text() for text in found.get_texts()]
-
-
-def saved(figure) -> bytes:
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=50)
-    assert stream.getvalue().startswith(b"\x89PNG")
-    return stream.getvalue()
 
 
 def height_at(corners: np.ndarray, x: float) -> float:
@@ -266,11 +235,11 @@ def test_steps_beyond_the_samples_are_counted():
 def test_heavy_tails_do_not_squeeze_the_bulk():
     values = np.random.default_rng(0).normal(size=1000)
     values[:3] = [1e6, -1e9, 1e12]
-    low, high = limits.bulk(values, 0.02, core=(0.01, 0.99))
+    low, high = limits.bulk(values, 0.02)
     assert -6 < low < -2
     assert 2 < high < 6
     inside = values[3:]
-    view = limits.bulk(inside, 0.0, core=(0.01, 0.99))
+    view = limits.bulk(inside, 0.0)
     assert view == pytest.approx((inside.min(), inside.max()))
 
 
@@ -705,7 +674,7 @@ def test_the_weighted_loss_is_drawn_with_its_least_point():
     stump = fit_stump(X[:, 1:], y, weights)
     assert drawn(ax, "least").tolist() == [[stump.threshold, stump.error]]
     assert legend(ax)[2] == (
-        f"minimum: {stump.error:.4g}, at b = {stump.threshold:.4g}, polarity {stump.polarity:+d}"
+        f"minimum: {stump.error:.4g}, at b = {stump.threshold:.6g}, polarity {stump.polarity:+d}"
     ).replace("-", "−")
 
 
@@ -790,10 +759,9 @@ def test_an_overview_shows_shapes_importances_and_rounds(binary):
 
 
 def test_an_overview_of_several_classes_says_which_it_shows(three, wine):
-    figure = plots.overview(three.model_)
-    assert figure.axes[-1].get_ylabel() == "error, class 0 against rest"
-    assert "12 rounds for each class" in figure.get_suptitle()
+    assert "12 rounds for each class" in plots.overview(three.model_).get_suptitle()
     figure = plots.overview(three, X=wine[0], label=2)
+    assert figure.axes[-1].get_ylabel() == "error, class 2 against rest"
     errors = [stump.error for stump in three.model_.members[2].stumps]
     drawn_errors = line_called(figure.axes[-1], "weighted error").get_ydata()
     assert_array_equal(drawn_errors, errors)
@@ -865,7 +833,8 @@ def test_on_dark_paper_nothing_is_black(binary, three, cancer, wine):
     with pyplot.style.context("dark_background"):
         drawings = pictures(binary, three, cancer, wine)
         drawings["by class"] = lambda ax: plots.error_curve(three, *wine, label=0, ax=ax)
-        del drawings["decision_regions"]  # has light areas under everything
+        for light in ("decision_regions", "confusion_matrix"):  # light areas under everything
+            del drawings[light]
         for draw in drawings.values():
             figure = draw(None).figure
             for ax in figure.axes:
@@ -889,6 +858,11 @@ def pictures(binary, three, cancer, wine):
         "stump_lines": lambda ax: plots.stump_lines([stump], table, signs, ax=ax),
         "weighted_loss": lambda ax: plots.weighted_loss(table, signs, 3, ax=ax),
         "importances": lambda ax: plots.importances(three, wine[0], ax=ax),
+        "waterfall": lambda ax: plots.waterfall(three, wine[0][0], ax=ax),
+        "roc_curve": lambda ax: plots.roc_curve(three, *wine, ax=ax),
+        "precision_recall_curve": lambda ax: plots.precision_recall_curve(binary, X, y, ax=ax),
+        "reliability_curve": lambda ax: plots.reliability_curve(binary, X, y, ax=ax),
+        "confusion_matrix": lambda ax: plots.confusion_matrix(three, *wine, ax=ax),
     }
 
 
@@ -940,7 +914,7 @@ def test_tables_of_every_library_and_frames_are_drawn_alike(backend: Backend):
     signs = np.where(table[:, 0] > 0, 1, -1)
     expected = data_of_all_pictures(model, table, signs, weights)
     found = data_of_all_pictures(model, X, y, w)
-    assert len(expected) == len(found) == 7
+    assert len(expected) == len(found) == 11
     for one, other in zip(expected, found, strict=True):
         assert one.size > 0
         assert_array_equal(one, other)
@@ -955,7 +929,11 @@ def data_of_all_pictures(model, X, y, weights) -> list[np.ndarray]:
     lines = plots.stump_lines(stump, X, y, sample_weights=weights)
     loss = plots.weighted_loss(X, y, 1, sample_weight=weights)
     bars = plots.importances(model, X, sample_weight=weights).containers[0]
+    curves = (plots.roc_curve, plots.precision_recall_curve, plots.reliability_curve)
+    quality = [draw(model, X, y, sample_weight=weights) for draw in curves]
     return [
+        np.asarray([bar.get_width() for bar in plots.waterfall(model, X[3, :]).patches]),
+        *(drawn(ax, "class 1") for ax in quality),
         shape.figure.axes[-1].patches[0].get_data().values,
         np.concatenate([c.get_offsets() for c in regions.collections[2:]]),
         margins.get_lines()[-1].get_xydata(),
@@ -1064,8 +1042,8 @@ def test_nonsense_is_refused_of_classifiers(three, wine):
     with pytest.raises(NotFittedError):
         plots.importances(AdaBoostClassifier())
     for draw in (
-        lambda: plots.shape_function(three, 0),
-        lambda: plots.shape_functions(three),
+        lambda: plots.shape_function(three, 0, label=7),
+        lambda: plots.shape_functions(three, label=[0, 7]),
         lambda: plots.error_curve(three),
         lambda: plots.margin_distribution(three, *wine),
     ):

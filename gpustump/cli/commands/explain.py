@@ -11,47 +11,71 @@ import argparse
 import numpy as np
 
 from gpustump.cli.errors import as_input_error
-from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
-from gpustump.cli.output.result_file import Result, check_result_file, write_result
-from gpustump.model.ensemble import StumpEnsemble
+from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.input.model_input import (
+    LoadedModel,
+    at_least_one_row,
+    load_model,
+    read_features,
+)
+from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
+from gpustump.cli.output.result_file import (
+    Layout,
+    Result,
+    check_replaced_result,
+    check_result_file,
+    write_result,
+)
+from gpustump.model.ensemble import INTERCEPT, StumpEnsemble
 
-INTERCEPT, SCORE = "(intercept)", "(score)"
-"""In parentheses, as they are not features."""
+SCORE = "(score)"
+"""In parentheses, as it is no feature."""
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Explain as the options say."""
+    check_one_standard_input(arguments.model, arguments.data)
     check_result_file(arguments.output, inputs=(arguments.model, arguments.data))
     loaded = load_model(arguments.model)
-    X = read_features(arguments.data, loaded.encoding)
-    with as_input_error(f"{arguments.data}: "):
-        loaded.model.explain(X[:1])  # an error of the table is found before anything is written
-    write_result(arguments.output, _result(loaded, X))
+    layout = _layout(loaded)
+    check_replaced_result(arguments.output, layout, force=arguments.force)
+    before = FileState.of(arguments.data)
+    X = read_features(arguments.data, loaded.encoding, may_be_empty=True)
+    with as_input_error(f"{shown_name(arguments.data)}: "):  # before anything is written
+        loaded.model.explain(at_least_one_row(X)[:1])
+    write_result(arguments.output, _result(layout, loaded, X, before))
 
 
-def _result(loaded: LoadedModel, X: np.ndarray) -> Result:
-    model, features = loaded.model, loaded.encoding.shown_names
-    parts = [*features, INTERCEPT, SCORE]
-    if not model.is_binary:
-        parts = [f"{label}: {part}" for label in model.classes for part in parts]
-    return Result(
-        n_rows=len(X),
-        names=_made_different(parts),
-        block=lambda rows: list(_contributions_and_scores(model, X[rows]).T),
-        arrays=lambda: {
-            "contributions": model.explain(X),
-            "score": model.decision_function(X),
-            "features": np.asarray([*features, INTERCEPT]),
-            "classes": model.class_array,
-        },
-    )
+def _layout(loaded: LoadedModel) -> Layout:
+    parts = [*loaded.encoding.shown_names, INTERCEPT, SCORE]
+    if not loaded.model.is_binary:
+        parts = [f"{label}: {part}" for label in loaded.model.classes for part in parts]
+    return Layout(_made_different(parts), ["contributions", "score", "features", "classes"])
 
 
-def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> np.ndarray:
-    """Contributions, intercept and score of the first class, then of the next: 2-D."""
-    contributions, scores = model.explain(X), model.decision_function(X)
-    both = np.concatenate([contributions, scores[..., np.newaxis]], axis=-1)
-    return both.reshape(len(X), -1)
+def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
+    """The result; each part is worked out, and the table checked, when it is written."""
+    model = loaded.model
+
+    def block(rows: slice) -> list[np.ndarray]:
+        contributions, scores = _contributions_and_scores(model, X[rows])
+        check_unchanged_if_mapped(before)
+        by_class = np.concatenate([contributions, scores[..., np.newaxis]], axis=-1)
+        return list(by_class.reshape(len(by_class), len(layout.names)).T)
+
+    def arrays() -> list[np.ndarray]:
+        contributions, scores = _contributions_and_scores(model, X)
+        check_unchanged_if_mapped(before)
+        features = np.asarray([*loaded.encoding.shown_names, INTERCEPT])
+        return [contributions, scores, features, model.class_array]
+
+    return Result(len(X), layout, block, arrays)
+
+
+def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `explain` and `decision_function` return, also for no rows."""
+    rows = at_least_one_row(X)
+    return model.explain(rows)[: len(X)], model.decision_function(rows)[: len(X)]
 
 
 def _made_different(names: list[str]) -> list[str]:

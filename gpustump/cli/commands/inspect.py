@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 import numpy as np
 
 from gpustump.cli.errors import system_errors_at
 from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
+from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
+from gpustump.cli.output.drawn_model import DrawnModel
 from gpustump.cli.output.output_paths import (
-    FileKind,
     OutputFile,
     check_ending,
     check_output,
     check_replaced_file,
+    kind_with_mark,
 )
 from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
-from gpustump.cli.wording import label_text, percent, shortened, thousands
+from gpustump.cli.wording import label_text, percent
+from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.whole_file import whole_file
 
@@ -31,6 +33,7 @@ _DPI = 150
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the model, and draw it if --plot is given."""
+    check_one_standard_input(arguments.model, arguments.data)
     if arguments.plot is not None:
         _check_plot(arguments)
     loaded = load_model(arguments.model)
@@ -52,8 +55,8 @@ def _check_plot(arguments: argparse.Namespace) -> None:
     check_ending(output, tuple(PICTURES))
     check_output(output, inputs=(arguments.model, arguments.data))
     ending = _ending(arguments.plot)
-    kind = FileKind(f"{ending.removeprefix('.')} picture", PICTURES[ending])
-    check_replaced_file(output, kind, has_force=False)
+    kind = kind_with_mark(f"{ending.removeprefix('.')} picture", PICTURES[ending])
+    check_replaced_file(output, kind, force=arguments.force)
     check_matplotlib("--plot")
 
 
@@ -67,8 +70,8 @@ def _picture(loaded: LoadedModel, X: np.ndarray | None, ending: str) -> bytes:
 
         from gpustump import plots
 
-        model = replace(loaded.model, feature_names=loaded.encoding.names_with_units)
-        figure = plots.overview(model, X)
+        drawn = DrawnModel.of(*loaded)
+        figure = plots.overview(drawn.model, X, groups=drawn.groups)
         pyplot.close(figure)  # it is for a file, not for a screen
         return as_bytes(figure, ending.removeprefix("."), _DPI)
 
@@ -77,7 +80,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     rounds = " + ".join(thousands(len(member)) for member in model.members)
     used = {s.feature for m in model.members for s in m.stumps if not s.is_constant}
     target = model.details.get("target")
-    rows = [("model", shortened(path))]
+    rows = [("model", shortened(shown_name(path)))]
     if isinstance(target, str):
         rows.append(("target", shortened(target)))
     return [

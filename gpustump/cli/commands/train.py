@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
+import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,28 +17,33 @@ import numpy as np
 
 from gpustump import __version__
 from gpustump.cli.errors import as_input_error, system_errors_at
+from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.input.training_data import Part, TrainingData, read_training_data, split
 from gpustump.cli.output import html_report
+from gpustump.cli.output.model_output import (
+    check_model_output,
+    replaced_model,
+    write_model,
+)
 from gpustump.cli.output.output_paths import (
-    FileKind,
+    STANDARD_OUTPUT,
     OutputFile,
     check_different_files,
     check_ending,
     check_output,
     check_replaced_file,
+    kind_with_mark,
 )
 from gpustump.cli.output.text_layout import name_value_lines
 from gpustump.cli.output.training_summary import FinishedTraining, summary
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import listeners
-from gpustump.model.model_file import FORMAT
 from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier
 
-MODEL = FileKind("gpustump model", FORMAT.encode())
-REPORT = FileKind("report of gpustump", html_report.MARK.encode())
+REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -48,47 +53,43 @@ def run(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     _check_device(arguments.device)
     training = _trained(arguments)
-    training.model.save(arguments.output)
+    replaced = replaced_model(arguments.output)
+    with as_input_error():  # names or labels that no file can hold
+        written = f"{write_model(training.model, arguments.output)}{replaced}"
     if arguments.quiet and arguments.report is None:
         return
     rows = summary(training, with_route=arguments.verbose)
-    shown = [*rows, ("written", _written(arguments.output))]
+    shown = [*rows, ("written", written)]
     _show(name_value_lines(shown), arguments)
     if arguments.report is not None:
         content = html_report.page(training, rows)
         with system_errors_at(f"--report {arguments.report}"):
             with whole_file(arguments.report) as file:
                 file.write(content)
-            shown.append(("", _written(arguments.report)))
+            size = readable_bytes(len(content))
+            shown.append(("", f"{arguments.report}, {size}"))
         _show(name_value_lines(shown)[-1:], arguments)
 
 
 def _show(lines: list[str], arguments: argparse.Namespace) -> None:
     """Print what is known by now: the next step may take a while, or fail."""
     if not arguments.quiet:
-        print("\n".join(lines), flush=True)
-
-
-def _written(path: str) -> str:
-    """A file's name and size."""
-    existing = path if os.path.exists(path) else os.path.realpath(path)  # absent/../model.json
-    return f"{path}, {readable_bytes(os.path.getsize(existing))}"
+        stream = sys.stderr if arguments.output == STANDARD_OUTPUT else sys.stdout
+        print("\n".join(lines), file=stream, flush=True)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse files that cannot be written, or should not be replaced, before the table is read."""
     model = OutputFile("--output", arguments.output)
     check_output(model, inputs=(arguments.data,))
-    if not arguments.force:
-        check_replaced_file(model, MODEL)
+    check_model_output(model, force=arguments.force)
     if arguments.report is None:
         return
     report = OutputFile("--report", arguments.report)
     check_ending(report, (".html", ".htm"))
     check_output(report, inputs=(arguments.data,))
     check_different_files(report, model)
-    if not arguments.force:
-        check_replaced_file(report, REPORT)
+    check_replaced_file(report, REPORT, force=arguments.force)
     html_report.check_libraries()
 
 
@@ -104,11 +105,13 @@ def _check_device(name: str) -> None:
 
 def _trained(arguments: argparse.Namespace) -> FinishedTraining:
     """Read the table, split it, and train."""
+    before = FileState.of(arguments.data)
     data = read_training_data(arguments)
     trained, held_out = split(data, arguments.test_size, arguments.seed)
     started = time.perf_counter()
     classifier = _fitted(data, trained, arguments)
     seconds = time.perf_counter() - started
+    check_unchanged_if_mapped(before)
     model = replace(
         classifier.model_,
         feature_names=data.encoding.feature_names,

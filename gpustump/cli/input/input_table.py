@@ -11,127 +11,29 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
 
 import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
 from gpustump.cli.errors import InputError
-from gpustump.cli.wording import counted, listed, quoted, suggestion
-
-NUMERIC = ("number", "boolean")
-TEMPORAL = ("date", "datetime", "time", "duration")
-USABLE = (*NUMERIC, *TEMPORAL, "text", "empty")
-
-
-class Column(Protocol):
-    """One column of a table.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        One of `USABLE`, where "empty" means without any value; otherwise the file's own word for
-        a type that cannot be used here.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of `numbers`."""
-
-    def numbers(self) -> np.ndarray:
-        """Float values (n_rows,), NaN where missing; not for text."""
-
-    def missing(self) -> np.ndarray:
-        """Where there is no value, bool (n_rows,)."""
-
-    def equals(self, value: str) -> np.ndarray:
-        """Where a text column has this value, bool (n_rows,)."""
-
-    def distinct(self) -> list[Any]:
-        """The distinct values, sorted, without missing ones."""
-
-    def labels(self) -> np.ndarray:
-        """The values as they are (n_rows,): text, bool, int or float; none may be missing."""
-
-    def with_rows(self, mask: np.ndarray) -> Column:
-        """The column in those rows where a mask is true."""
+from gpustump.cli.input.vectors import vectors_in_rows
+from gpustump.data.columns import ArrayColumn, Column, ColumnTable
+from gpustump.data.readable import counted, listed, quoted, suggestion
 
 
 @dataclass(frozen=True)
-class ArrayColumn:
-    """A column that is a NumPy array (n_rows,)."""
-
-    name: str
-    values: np.ndarray
-
-    @property
-    def kind(self) -> str:
-        if self.values.dtype.kind == "b":
-            return "boolean"
-        if self.values.dtype.kind == "U":
-            return "text"
-        return "number" if working_dtype(str(self.values.dtype)) else str(self.values.dtype)
-
-    @property
-    def dtype(self) -> str:
-        return working_dtype(str(self.values.dtype)) or ""
-
-    def numbers(self) -> np.ndarray:
-        return self.values.astype(self.dtype, copy=False)
-
-    def missing(self) -> np.ndarray:
-        if self.values.dtype.kind == "f":
-            return np.asarray(np.isnan(self.values))
-        return np.zeros(len(self.values), dtype=bool)
-
-    def equals(self, value: str) -> np.ndarray:
-        return np.asarray(self.values == value)
-
-    def distinct(self) -> list[Any]:
-        return list(np.unique(self.values[~self.missing()]).tolist())
-
-    def labels(self) -> np.ndarray:
-        return self.values
-
-    def with_rows(self, mask: np.ndarray) -> ArrayColumn:
-        return ArrayColumn(self.name, self.values[mask])
-
-
-@dataclass(frozen=True)
-class InputTable:
+class InputTable(ColumnTable):
     """What a data file holds.
 
     Attributes
     ----------
-    source : str
-        The file's name, for messages.
-    columns : tuple of Column
-    n_rows : int
-    named : bool
-        Whether the columns have names; if not, they are named by their index.
-    matrix : ndarray (n_rows, n_columns), or None
-        All columns as one array, if the file holds one.
+    source, columns, n_rows, named, matrix
+        As `ColumnTable` has them; the source is the file's name.
     vectors : mapping of str to ArrayColumn
         Vectors that the file holds beside the table (.npz), such as labels.
     """
 
-    source: str
-    columns: tuple[Column, ...]
-    n_rows: int
-    named: bool = True
-    matrix: np.ndarray | None = None
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        return [column.name for column in self.columns]
 
     def position(self, name: str, option: str) -> int:
         """The index of the column that an option names, by its name or, in arrays, its index.
@@ -182,11 +84,7 @@ class InputTable:
 
     def with_rows(self, mask: np.ndarray) -> InputTable:
         """The table with those rows where a mask is true."""
-        vectors = {
-            name: vector.with_rows(mask)
-            for name, vector in self.vectors.items()
-            if len(vector.values) == self.n_rows
-        }
+        vectors = vectors_in_rows(self.vectors, mask)
         if self.matrix is not None:
             names = self.names if self.named else None
             return table_of(self.source, self.matrix[mask], names, vectors)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.cli.input.encoding import Encoding, encode, stored_encoding
+from gpustump.cli.errors import as_input_error
 from gpustump.cli.input.reading import read_table
-from gpustump.cli.wording import counted, listed
+from gpustump.cli.input.standard_input import model_file
+from gpustump.model.encoding import Encoding, encode, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -21,18 +22,24 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(path: str) -> LoadedModel:
-    """Read a model file.
+    """Read a model file, or a model from standard input if the path is -.
 
     Raises
     ------
     ModelFileError, InputError, OSError
         If the file is not an intact model.
     """
-    model = StumpEnsemble.load(path)
-    return LoadedModel(model, stored_encoding(model.details, model.n_features, model.feature_names))
+    with model_file(path) as file:
+        model = StumpEnsemble.load(file.path)
+    return LoadedModel(model, model.encoding)
 
 
-def read_features(path: str, encoding: Encoding) -> np.ndarray:
+def at_least_one_row(X: np.ndarray) -> np.ndarray:
+    """A table (n_rows, n_features), or one row of zeros in place of none: models want a row."""
+    return X if len(X) else np.zeros((1, X.shape[1]), dtype=X.dtype)
+
+
+def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) -> np.ndarray:
     """The features (n_rows, n_features) in a data file; stderr tells of unknown categories.
 
     Raises
@@ -40,12 +47,9 @@ def read_features(path: str, encoding: Encoding) -> np.ndarray:
     InputError, OSError
         If the file is not a table with the columns that the model needs.
     """
-    table = read_table(path, text_columns=encoding.text_columns)
-    X, unseen = encode(encoding, table)
+    table = read_table(path, text_columns=encoding.text_columns, may_be_empty=may_be_empty)
+    with as_input_error():
+        X, unseen = encode(encoding, table)
     for name, n_rows in unseen.items():
-        print(
-            f"gpustump: {listed([name])} has values that were not in training in "
-            f"{counted(n_rows, 'row')}; none of its features is 1 there",
-            file=sys.stderr,
-        )
+        print(f"gpustump: {unseen_text(name, n_rows)}", file=sys.stderr)
     return X

@@ -14,105 +14,17 @@ import gzip
 import os
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from gpustump.cli.errors import InputError, MissingLibraryError
-from gpustump.cli.input.input_table import Column, InputTable, check_column_names
-from gpustump.cli.wording import one_line, quoted
+from gpustump.cli.input.input_table import InputTable, check_column_names
+from gpustump.cli.wording import one_line
+from gpustump.data.frames import columns_of
 
 MISSING_WORDS = ["NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 HEAD_BYTES = 2**16
 """The part of a file that tells whether it is text, and what separates its columns."""
-
-
-@dataclass(frozen=True)
-class PolarsColumn:
-    """A column that is a polars Series."""
-
-    series: Any
-
-    @property
-    def name(self) -> str:
-        return str(self.series.name)
-
-    @cached_property
-    def kind(self) -> str:
-        dtype = self.series.dtype
-        if self.series.null_count() == len(self.series):
-            return "empty"
-        if dtype.is_numeric():
-            return "number"
-        word = str(dtype).partition("(")[0].lower()
-        return {"string": "text", "categorical": "text", "enum": "text"}.get(word, word)
-
-    @property
-    def dtype(self) -> str:
-        import polars as pl
-
-        narrow = (pl.Boolean, pl.Int8, pl.UInt8, pl.Int16, pl.UInt16, pl.Float32)
-        return "float32" if self.kind == "empty" or self.series.dtype in narrow else "float64"
-
-    def numbers(self) -> np.ndarray:
-        import polars as pl
-
-        series, kind = self.series, self.kind
-        if kind == "empty":
-            return np.full(len(series), np.nan, dtype=np.float32)
-        if kind == "date":
-            series = series.cast(pl.Int32)
-        elif kind in ("datetime", "duration"):
-            in_microseconds = (
-                series.dt.epoch if kind == "datetime" else series.dt.total_microseconds
-            )
-            series = in_microseconds() / 1e6
-        elif kind == "time":
-            series = series.cast(pl.Int64) / 1e9
-        wanted = pl.Float32 if self.dtype == "float32" else pl.Float64
-        return np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
-
-    def missing(self) -> np.ndarray:
-        missing = self.series.is_null()
-        if self.series.dtype.is_float():
-            missing |= self.series.is_nan().fill_null(True)
-        return np.asarray(missing.to_numpy())
-
-    def equals(self, value: str) -> np.ndarray:
-        import polars as pl
-
-        return np.asarray((self.series.cast(pl.String) == value).fill_null(False).to_numpy())
-
-    def distinct(self) -> list[Any]:
-        import polars as pl
-
-        series = self.series.cast(pl.String) if self.kind == "text" else self.series
-        return sorted(series.drop_nulls().unique().to_list())
-
-    def labels(self) -> np.ndarray:
-        import polars as pl
-
-        if self.kind == "text":
-            return np.asarray(self.series.cast(pl.String).to_list())
-        if self.series.dtype.is_decimal():
-            return np.asarray(self.series.cast(pl.Float64).to_numpy())
-        if self.series.dtype in (pl.Int128, pl.UInt128):
-            narrow = self.series.cast(pl.Int64, strict=False)
-            if narrow.null_count() > self.series.null_count():
-                raise InputError(
-                    f"the column {quoted(self.name)} holds integers of more than 64 bits; as "
-                    "labels, write them as text."
-                )
-            return np.asarray(narrow.to_numpy())
-        return np.asarray(self.series.to_numpy())
-
-    def with_rows(self, mask: np.ndarray) -> Column:
-        import polars as pl
-
-        return PolarsColumn(self.series.filter(pl.Series(mask)))
 
 
 def read_parquet(path: str, text_columns: Collection[str] = ()) -> InputTable:
@@ -143,7 +55,9 @@ def read_csv(path: str, text_columns: Collection[str] = ()) -> InputTable:
 
 
 def _table(path: str, frame: Any) -> InputTable:
-    return InputTable(path, tuple(PolarsColumn(series) for series in frame), frame.height)
+    table = columns_of(frame, path)
+    assert table is not None
+    return InputTable(table.source, table.columns, table.n_rows)
 
 
 def _polars(path: str) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.cli.errors import InputError
-from gpustump.cli.input.input_table import Column
-from gpustump.cli.wording import quoted
+from gpustump.cli.errors import InputError, as_input_error
+from gpustump.data.columns import Column
+from gpustump.data.readable import quoted
 
 LARGEST_WHOLE = 2**53
 """Beyond it, not every whole number is a float, so a float may not be the number written."""
@@ -26,7 +26,8 @@ def target_labels(column: Column, source: str) -> np.ndarray:
     if column.kind not in ("text", "boolean", "number"):
         kind = "dates or times" if column.kind in ("date", "datetime", "time") else column.kind
         raise InputError(f"{where} holds {kind}; labels are text, booleans or whole numbers.")
-    labels = column.labels()
+    with as_input_error(f"{source}: "):
+        labels = column.labels()
     if column.kind == "number":
         labels = _whole_numbers(labels, where)
     distinct = np.unique(labels)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.input.encoding import Encoding, encode, learn_encoding
-from gpustump.cli.input.input_table import ArrayColumn, Column, InputTable, table_of
+from gpustump.cli.input.input_table import InputTable, table_of
+from gpustump.cli.input.learning import learn_encoding
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.target_labels import target_labels
-from gpustump.cli.wording import counted, listed, quoted, thousands
+from gpustump.data.columns import ArrayColumn, Column
+from gpustump.data.readable import counted, listed, quoted, thousands
+from gpustump.model.encoding import Encoding, encode
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,10 +20,12 @@ from gpustump import __version__
 from gpustump.cli.errors import MissingLibraryError
 from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.input.training_data import Part
+from gpustump.cli.output.drawn_model import DrawnModel
 from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib, new_figure
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.training_summary import FinishedTraining
-from gpustump.cli.wording import number_text, shortened, thousands
+from gpustump.cli.wording import number_text
+from gpustump.data.readable import shortened, thousands
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +40,9 @@ MOST_ROWS = 100_000
 
 MOST_CLASSES = 3
 """If there are more classes, only the most frequent ones have pictures of their own."""
+
+_MATRIX = 10
+"""The most classes with a row in the confusion matrix."""
 
 _RULES = 10
 _DPI = 144
@@ -72,8 +77,7 @@ class _Drawing:
     Attributes
     ----------
     classifier : AdaBoostClassifier
-    model : StumpEnsemble
-        With the features' names as pictures show them.
+    drawn : DrawnModel
     trained : DrawnRows
     held_out : DrawnRows or None
         None also if all their weights are zero.
@@ -81,7 +85,7 @@ class _Drawing:
     """
 
     classifier: AdaBoostClassifier
-    model: StumpEnsemble
+    drawn: DrawnModel
     trained: DrawnRows
     held_out: DrawnRows | None
     scores: list[DrawnScore]
@@ -113,6 +117,7 @@ def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
     drawing = _drawing(training)
     with default_matplotlib():
         pictures = {
+            "quality": list(_quality(drawing)),
             "errors": list(_errors(drawing)),
             "shapes": list(_shapes(drawing)),
             "importances": [_importances(drawing)],
@@ -130,13 +135,12 @@ def page(training: FinishedTraining, rows: Sequence[tuple[str, str]]) -> bytes:
 
 
 def _drawing(training: FinishedTraining) -> _Drawing:
-    named = replace(training.model, feature_names=training.data.encoding.names_with_units)
     held_out = None if training.held_out is None else _drawn_rows(training.held_out)
     if held_out is not None and held_out.weights is not None and not held_out.weights.any():
         held_out = None
     return _Drawing(
         training.classifier,
-        named,
+        DrawnModel.of(training.model, training.data.encoding),
         _drawn_rows(training.trained),
         held_out,
         _drawn_scores(training),
@@ -165,6 +169,29 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
     }
 
 
+def _quality(drawing: _Drawing) -> Iterator[Picture]:
+    """How good the model is on the rows held out."""
+    from gpustump import plots
+
+    if drawing.held_out is None or not drawing.drawn.model.n_rounds:
+        return
+    model, (X, y, weights) = drawing.drawn.model, drawing.held_out
+    rows: dict[str, Any] = {"X": X, "y": y, "sample_weight": weights}
+    side = 2.2 + 0.5 * max(4, min(len(model.classes), _MATRIX))
+    figure = new_figure(side + 0.8, side)
+    plots.confusion_matrix(model, **rows, n_classes=_MATRIX, ax=figure.add_subplot())
+    yield _picture(figure, "Confusion matrix of the held-out rows")
+    label = None if model.is_binary else [score.label for score in drawing.scores]
+    for draw, title in (
+        (plots.roc_curve, "ROC curve of the held-out rows"),
+        (plots.precision_recall_curve, "Precision and recall of the held-out rows"),
+        (plots.reliability_curve, "Reliability of the probabilities of the held-out rows"),
+    ):
+        figure = new_figure(6.0, 5.2)
+        draw(model, **rows, label=label, ax=figure.add_subplot())
+        yield _picture(figure, title)
+
+
 def _errors(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
@@ -172,7 +199,7 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
     if drawing.held_out is not None:
         X, y, weights = drawing.held_out
         rows = {"X": X, "y": y, "sample_weight": weights}
-        if not drawing.model.is_binary and drawing.model.n_rounds:
+        if not drawing.drawn.model.is_binary and drawing.drawn.model.n_rounds:
             figure = new_figure(7.0, 3.9)
             plots.error_curve(drawing.classifier, **rows, ax=figure.add_subplot())
             yield _picture(figure, "Held-out error of the whole model by round")
@@ -185,13 +212,20 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
 def _shapes(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
-    model, (X, _, weights) = drawing.model, drawing.trained
+    model, groups, (X, _, weights) = drawing.drawn.model, drawing.drawn.groups, drawing.trained
     for label, title in drawing.scores:
-        tables = model.members[model.member_index(label)].tables[1]
-        n_panels = min(6, max(1, len(tables)))
+        n_panels = min(6, max(1, _n_columns(drawing.drawn, label)))
         figure = new_figure(0.5 + 3.1 * min(n_panels, 3), 2.7 * (1 if n_panels <= 3 else 2))
-        plots.shape_functions(model, X=X, sample_weight=weights, label=label, figure=figure)
+        rows: dict[str, Any] = {"X": X, "sample_weight": weights}
+        plots.shape_functions(model, **rows, groups=groups, label=label, figure=figure)
         yield _picture(figure, f"What the features add to the score{title}")
+
+
+def _n_columns(drawn: DrawnModel, label: Any) -> int:
+    """How many columns a score uses."""
+    tables = drawn.model.members[drawn.model.member_index(label)].tables[1]
+    of = {feature: name for name, values in drawn.groups.items() for feature in values.values()}
+    return len({of.get(table.feature, table.feature) for table in tables})
 
 
 def _importances(drawing: _Drawing) -> Picture:
@@ -199,7 +233,8 @@ def _importances(drawing: _Drawing) -> Picture:
 
     X, _, weights = drawing.trained
     figure = new_figure(7.0, 3.9)
-    plots.importances(drawing.model, X, sample_weight=weights, ax=figure.add_subplot())
+    drawn, ax = drawing.drawn, figure.add_subplot()
+    plots.importances(drawn.model, X, sample_weight=weights, groups=drawn.groups, ax=ax)
     return _picture(figure, "Shares of the features in the contributions and in the votes")
 
 
@@ -210,7 +245,8 @@ def _margins(drawing: _Drawing) -> Iterator[Picture]:
     for label, title in drawing.scores:
         figure = new_figure(6.2, 3.9)
         ax = figure.add_subplot()
-        plots.margin_distribution(drawing.model, X, y, sample_weight=weights, label=label, ax=ax)
+        rows: dict[str, Any] = {"X": X, "y": y, "sample_weight": weights}
+        plots.margin_distribution(drawing.drawn.model, **rows, label=label, ax=ax)
         yield _picture(figure, f"Margins of the rows trained on{title}")
 
 

@@ -6,13 +6,14 @@ import datetime
 import math
 from typing import NamedTuple
 
-from gpustump.cli.input.encoding import Encoding
 from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import counted, label_text, number_text, shortened
+from gpustump.cli.wording import label_text, number_text
+from gpustump.data.readable import counted, shortened
 from gpustump.learners.conditions import condition
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
+from gpustump.model.encoding import Encoding
 
 
 class Limit(NamedTuple):

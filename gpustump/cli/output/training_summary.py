@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.cli.input.encoding import UNITS, Encoding, InputColumn
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import counted, label_text, percent, shortened, thousands
+from gpustump.cli.wording import label_text, percent
+from gpustump.data.columns import UNITS
+from gpustump.data.labels import class_numbers
+from gpustump.data.readable import counted, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.model.encoding import Encoding, InputColumn
+from gpustump.theory.proportions import effective_size, wilson_interval
 
 if TYPE_CHECKING:
     from gpustump import AdaBoostClassifier, StumpEnsemble
@@ -163,7 +167,7 @@ def _share(selected: np.ndarray, part: Part) -> float:
 
 
 def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
-    """Accuracy and ROC AUC on the rows held out, if there are any."""
+    """How good the model is on the rows held out, if there are any, and what is easily reached."""
     model, part = training.model, training.held_out
     if part is None:
         return []
@@ -173,13 +177,72 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
             return [("held out", "no figures: all of its weights are zero")]
         part = replace(part, weights=part.weights / part.weights.max())  # sums stay finite
     scores = part.scores(model)
-    right = _share(model.labels_of(scores) == part.y, part)
-    rows = [("held-out accuracy", f"{right:.4f}{weighted}")]
+    rows = _about_accuracy(model, scores, part)
+    rows += _about_probabilities(model, scores, part)
     area, n_classes = _mean_area(model, scores, part)
     if n_classes:
         over = "" if model.is_binary else f", one class against the rest, mean over {n_classes}"
         rows.append(("held-out ROC AUC", f"{area:.4f}{over}{weighted}"))
     return rows
+
+
+def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[tuple[str, str]]:
+    """The accuracy, its 95 % interval, and what predicting the largest class always would reach.
+
+    Weighted rows count as many as Kish's effective number. That is right if weights make up for
+    rows that are in the table too seldom; if they are counts of equal rows, the interval is too
+    wide. It never makes few rows look precise.
+    """
+    right = _share(model.labels_of(scores) == part.y, part)
+    true = class_numbers(model.classes, part.y, scores)
+    largest = float(_class_shares(model, true, part.weights).max())
+    n_rows = len(part.y) if part.weights is None else effective_size(part.weights)
+    low, high = wilson_interval(right, n_rows)
+    interval = f"{right:.4f} (95%: {low:.4f}..{high:.4f})"
+    if part.weights is None:
+        return [("held-out accuracy", f"{interval}; the largest class has {largest:.4f}")]
+    return [
+        ("held-out accuracy", f"{interval}, weighted: worth {n_rows:.1f} rows"),
+        ("", f"the largest class has {largest:.4f}"),
+    ]
+
+
+def _about_probabilities(
+    model: StumpEnsemble, scores: np.ndarray, part: Part
+) -> list[tuple[str, str]]:
+    """Log-loss and Brier score, and those of the classes' shares as everyone's probabilities.
+
+    The Brier score is the mean squared error of the probability of the second of two classes. Of
+    more classes the squared errors are added, so it is at most 2.
+    """
+    from sklearn.metrics import brier_score_loss
+
+    weighted = ", weighted" if part.weights is not None else ""
+    logs = model.log_probabilities_of(scores)  # finite, so the log-loss is
+    true = class_numbers(model.classes, part.y, scores)
+    shares = _class_shares(model, true, part.weights)
+    log_loss = -float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
+    chance_loss = -float(sum(share * np.log(share) for share in shares if share))
+    counted = range(1, 2) if model.is_binary else range(len(shares))
+    brier, chance_brier = (
+        sum(
+            float(brier_score_loss(true == k, columns[:, k], sample_weight=part.weights))
+            for k in counted
+        )
+        for columns in (np.exp(logs), np.broadcast_to(shares, logs.shape))
+    )
+    without = "the classes' shares alone give"
+    return [
+        ("held-out log-loss", f"{log_loss:.4f}{weighted}; {without} {chance_loss:.4f}"),
+        ("held-out Brier", f"{brier:.4f}{weighted}; {without} {chance_brier:.4f}"),
+    ]
+
+
+def _class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Each class's share of the weight of samples with these class numbers, (n_classes,)."""
+    weight = np.bincount(true, weights, minlength=len(model.classes))
+    shares: np.ndarray = weight / weight.sum()
+    return shares
 
 
 def _mean_area(model: StumpEnsemble, scores: np.ndarray, part: Part) -> tuple[float, int]:

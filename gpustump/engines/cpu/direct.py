@@ -104,6 +104,10 @@ class DirectTable:
     def n_features(self) -> int:
         return int(self.order.shape[0])
 
+    @property
+    def n_missing(self) -> np.ndarray:
+        return self.n_samples - self.n_present
+
     def values(self, feature: int) -> np.ndarray:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
         return self.source.values(feature)

@@ -75,10 +75,12 @@ def scores(
     tables: Sequence[StepTable],
     n_jobs: int | None,
     layouts: dict[str, Layout] | None = None,
+    lacking: np.ndarray | None = None,
 ) -> np.ndarray:
     """The scores of each row of X (n_samples, n_features): float64 (n_samples, n_outputs).
 
-    `layouts` keeps the model's layout for each dtype from one call to the next.
+    `layouts` keeps the model's layout for each dtype from one call to the next. `lacking`, if it is
+    given, notes the tables whose feature has no value in some row: bool (n_tables,).
     """
     found = np.repeat(constant[:, np.newaxis], X.shape[0], axis=1)
     if not tables:
@@ -88,6 +90,7 @@ def scores(
     layout = layouts.get(dtype) or layouts.setdefault(dtype, _layout(constant, tables, dtype))
     width = layout.thresholds.dtype
     as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
+    lacking = np.zeros(len(tables), dtype=bool) if lacking is None else lacking
     used = layout if as_it_is else layout._replace(features=np.arange(len(tables)))
 
     def look_up(part: tuple[int, int]) -> None:
@@ -95,7 +98,7 @@ def scores(
         if not as_it_is:  # only the columns in use, as float32 or float64
             rows = arrays.as_working(rows[:, layout.features])
             rows = rows.astype(np.float32) if rows.dtype == np.float16 else rows
-        _add_votes(rows.view(width), used, found, *part)
+        _add_votes(rows.view(width), used, found, lacking, *part)
 
     pieces = ranges(X.shape[0], _PIECE)
     Team(threads_of(n_jobs) if len(pieces) > 1 else 1).each(look_up, pieces)
@@ -202,11 +205,23 @@ def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
         keys[i] = highest if key > infinity or key < -infinity else key
 
 
-@kernel("void(Array(KEY, 2, 'A', readonly=True), Layout, float64[:, ::1], int64, int64)", KEY=_KEYS)
-def _add_votes(bits, layout, scores, low, high):  # type: ignore[no-untyped-def]
+@kernel("boolean(KEY[::1])", KEY=_KEYS)
+def _lacks_one(keys):  # type: ignore[no-untyped-def]
+    """Whether a key is that of NaN, the highest of all."""
+    most = keys[0]
+    for i in range(len(keys)):
+        most = max(most, keys[i])
+    return most == (1 << (8 * keys.itemsize - 1)) - 1
+
+
+@kernel(
+    "void(Array(KEY, 2, 'A', readonly=True), Layout, float64[:, ::1], boolean[::1], int64, int64)",
+    KEY=_KEYS,
+)
+def _add_votes(bits, layout, scores, lacking, low, high):  # type: ignore[no-untyped-def]
     """Add a model's votes to the scores (n_outputs, n_samples) of the rows from `low` to `high`.
 
-    `bits` are the bit patterns of those rows.
+    `bits` are the bit patterns of those rows; `lacking` notes the features in use that a row lacks.
     """
     starts, strides, thresholds = layout.starts, layout.strides, layout.thresholds
     all_keys = np.empty(_TILE, dtype=thresholds.dtype)
@@ -219,6 +234,8 @@ def _add_votes(bits, layout, scores, low, high):  # type: ignore[no-untyped-def]
             places[:] = 0
             for f in range(layout.groups[g], layout.groups[g + 1]):
                 _as_keys(rows[:, layout.features[f]], keys)
+                if not lacking[f] and _lacks_one(keys):
+                    lacking[f] = True
                 _count(keys, thresholds[starts[f] : starts[f + 1]], strides[f], places)
             for output in range(len(layout.tables)):
                 votes = layout.tables[output, layout.places[g] : layout.places[g + 1]]

@@ -184,6 +184,10 @@ class CudaTable:
         """Remember the threshold of a cut inside a bin, between two values of the table."""
         self._seen[feature, position] = midpoint(*arrays.as_working(values))
 
+    @property
+    def n_missing(self) -> np.ndarray:
+        return np.asarray(self.n_samples - self.bins.features["n_present"], dtype=np.int64)
+
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
         bins = self.bins

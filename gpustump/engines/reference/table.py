@@ -85,6 +85,10 @@ class ArrayTable:
     block_bytes: int
     note: ClassVar[str | None] = None
 
+    @property
+    def n_missing(self) -> np.ndarray:
+        return self.n_samples - self.n_present
+
     def values(self, feature: int) -> Array:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
         return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)

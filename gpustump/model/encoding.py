@@ -1,29 +1,33 @@
-"""How a table's columns become features, in training and again in prediction.
+"""How a table's columns become a model's features, in training and again in prediction.
 
 A column of numbers is one feature; a column of text is one feature for each of its values. The
-`Encoding` is learned from the training table and stored in the model file's details.
+encoding is a part of the model: it is learned from the training table and stored in the model
+file's details. A model without a stored one has numbers only, a column for each feature.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump.cli.arguments import CATEGORY_LIMIT
-from gpustump.cli.errors import InputError
-from gpustump.cli.input.input_table import NUMERIC, TEMPORAL, USABLE, Column, InputTable
-from gpustump.cli.wording import counted, listed, quoted, suggestion
+from gpustump.data.columns import (
+    NUMERIC,
+    TEMPORAL,
+    UNITS,
+    Column,
+    ColumnTable,
+    common_dtype,
+    values_of_kind,
+)
+from gpustump.data.readable import counted, listed, quoted, shown, suggestion
 
-UNITS = {
-    "date": "days since 1970-01-01",
-    "datetime": "seconds since 1970-01-01",
-    "time": "seconds since midnight",
-    "duration": "seconds",
-}
+_KINDS = (*NUMERIC, *TEMPORAL, "category")
+
+_SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class InputColumn:
         "number", "boolean", one of the temporal kinds, or "category".
     values : tuple of str
         A category's values, sorted; each becomes a feature.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not as described.
     """
 
     name: str
@@ -47,12 +56,28 @@ class InputColumn:
     kind: str
     values: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        is_text = all(isinstance(text, str) for text in (self.name, *self.values))
+        if not is_text or type(self.position) is not int:
+            raise TypeError(
+                f"a column needs text for names and an int for its place: {shown(self)}"
+            )
+        if self.kind not in _KINDS or (self.kind != "category" and self.values):
+            raise ValueError(f"a column is of an unknown kind: {shown(self)}")
+
     @property
     def features(self) -> tuple[str, ...]:
         """The names of the features that the column becomes."""
         if self.kind == "category":
             return tuple(f"{self.name}={value}" for value in self.values)
         return (self.name,)
+
+
+class Origin(NamedTuple):
+    """Where a feature comes from: its column, and for a category the value it stands for."""
+
+    column: InputColumn
+    value: str | None
 
 
 @dataclass(frozen=True)
@@ -77,7 +102,7 @@ class Encoding:
         """A name for each feature; None if the columns had no names."""
         return self.shown_names if self.named else None
 
-    @property
+    @cached_property
     def shown_names(self) -> tuple[str, ...]:
         """A name for each feature, "column 0" and so on if the columns had no names."""
         prefix = "" if self.named else "column "
@@ -97,13 +122,17 @@ class Encoding:
         """Columns to read as text, whatever they look like."""
         return tuple(column.name for column in self.columns if column.kind == "category")
 
-    def origin(self, feature: int) -> tuple[InputColumn, str | None]:
-        """The column that a feature comes from, and for a category the value it stands for."""
-        for column in self.columns:
-            if feature < len(column.features):
-                return column, column.values[feature] if column.values else None
-            feature -= len(column.features)
-        raise IndexError(feature)
+    def origin(self, feature: int) -> Origin:
+        """The column and value that a feature comes from."""
+        return self._origins[feature]
+
+    @cached_property
+    def _origins(self) -> tuple[Origin, ...]:
+        return tuple(
+            Origin(column, value)
+            for column in self.columns
+            for value in (column.values if column.kind == "category" else (None,))
+        )
 
     def as_details(self) -> dict[str, Any]:
         """The encoding in JSON's types."""
@@ -114,81 +143,47 @@ class Encoding:
         return {"n_columns": self.n_columns, "named": self.named, "columns": columns}
 
 
-def stored_encoding(
-    details: Mapping[str, Any], n_features: int, feature_names: Sequence[str] | None
-) -> Encoding:
-    """The encoding in a model's details; without one, each feature is a column of numbers.
+def plain_encoding(n_features: int, feature_names: Sequence[str] | None) -> Encoding:
+    """The encoding of a model whose features are columns of numbers."""
+    names = list(map(str, range(n_features))) if feature_names is None else feature_names
+    columns = tuple(InputColumn(name, j, "number") for j, name in enumerate(names))
+    return Encoding(columns, n_features, feature_names is not None)
+
+
+def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | None:
+    """The encoding in a model's details; None if there is none.
 
     Raises
     ------
-    InputError
-        If it does not fit the model.
+    ValueError
+        If it is not one, or does not fit the model.
     """
     stored = details.get("encoding")
     if stored is None:
-        names = [str(j) for j in range(n_features)] if feature_names is None else feature_names
-        columns = tuple(InputColumn(name, j, "number") for j, name in enumerate(names))
-        return Encoding(columns, n_features, feature_names is not None)
+        return None
     try:
         columns = tuple(
             InputColumn(**{**column, "values": tuple(column.get("values", ()))})
             for column in stored["columns"]
         )
-        encoding = Encoding(columns, stored["n_columns"], stored["named"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"the model's details hold no encoding of this gpustump: {error!r}") from (
-            error
-        )
+        n_columns, named = stored["n_columns"], stored["named"]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"the model's details hold no encoding of this gpustump: {shown(error)}"
+        ) from error
+    if type(n_columns) is not int or type(named) is not bool:
+        raise ValueError("the encoding in the model's details lacks its number of columns.")
+    encoding = Encoding(columns, n_columns, named)
     if len(encoding.shown_names) != n_features:
-        raise InputError("the encoding in the model's details does not fit its features.")
+        raise ValueError(
+            f"the encoding in the model's details makes {len(encoding.shown_names)} features, but "
+            f"the model has {n_features}."
+        )
     return encoding
 
 
-def learn_encoding(table: InputTable, positions: Sequence[int]) -> Encoding:
-    """Decide how these columns of a training table become features.
-
-    Raises
-    ------
-    InputError
-        That names the columns that cannot be features, if there are any.
-    """
-    columns, refused = [], []
-    for position in positions:
-        column = table.columns[position]
-        kind = {"text": "category", "empty": "number"}.get(column.kind, column.kind)
-        values = tuple(column.distinct()) if kind == "category" else ()
-        if column.kind not in USABLE:
-            refused.append((column, f"its type is {column.kind}"))
-        elif len(values) > CATEGORY_LIMIT:
-            refused.append((column, _too_many(values)))
-        columns.append(InputColumn(column.name, position, kind, values))
-    if refused:
-        raise InputError(_refusal(table.source, refused))
-    return Encoding(tuple(columns), len(table.columns), table.named)
-
-
-def _refusal(source: str, refused: Sequence[tuple[Column, str]]) -> str:
-    """A message about all columns that cannot be used, with the reason for the first."""
-    column, reason = refused[0]
-    names = [column.name for column, _ in refused]
-    also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
-    them = "them" if names[1:] else "it"
-    return (
-        f"{source}: column {quoted(column.name)} cannot be used: {reason}.{also} Leave {them} out "
-        f"with --drop {shlex.quote(','.join(names))}, or turn {them} into numbers."
-    )
-
-
-def _too_many(values: Sequence[str]) -> str:
-    """Why text is refused; if most values are numbers, the message names the others."""
-    others = [value for value in values if not _is_number(value)]
-    what = f"it is text with {len(values)} distinct values, more than {CATEGORY_LIMIT}"
-    if len(others) < len(values) / 2:
-        return f"{what}; all are numbers but {listed(others, 3)}"
-    return f"{what}, such as {listed(values[:2])}"
-
-
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether text is a number, as Python reads it."""
     try:
         float(text)
     except ValueError:
@@ -196,14 +191,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def encode(encoding: Encoding, table: InputTable) -> tuple[np.ndarray, dict[str, int]]:
+def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str, int]]:
     """The features of a table's rows.
 
     Parameters
     ----------
     encoding : Encoding
-    table : InputTable
-        The training table, or one to predict.
+    table : ColumnTable
+        The training table, or one to predict. Other columns than those that the model needs are
+        ignored.
 
     Returns
     -------
@@ -216,7 +212,7 @@ def encode(encoding: Encoding, table: InputTable) -> tuple[np.ndarray, dict[str,
 
     Raises
     ------
-    InputError
+    ValueError
         If columns are missing from the table, or hold another kind of value than in training.
     """
     positions = _positions(encoding, table)
@@ -226,16 +222,59 @@ def encode(encoding: Encoding, table: InputTable) -> tuple[np.ndarray, dict[str,
     if table.matrix is not None:
         return _columns_of(table.matrix, positions), {}
     width = len(encoding.shown_names)
-    X = np.empty((table.n_rows, width), dtype=_common_dtype(columns), order="F")
+    X = np.empty((table.n_rows, width), dtype=common_dtype(columns), order="F")
     unseen, at = {}, 0
     for needed, column in zip(encoding.columns, columns, strict=True):
         if needed.kind == "category":
             n_unseen = _fill_category(X[:, at : at + len(needed.values)], needed, column)
             unseen.update({needed.name: n_unseen} if n_unseen else {})
         else:
-            X[:, at] = column.numbers()
+            X[:, at] = _numbers(needed, column)
         at += len(needed.features)
     return X, unseen
+
+
+def features_of(
+    model: Encoding, table: ColumnTable, *, is_stored: bool
+) -> tuple[np.ndarray, dict[str, int]]:
+    """The features of a frame's rows, for a model that is used from Python.
+
+    A frame may hold the columns of the training table, or all features under their own names.
+    Columns are found by name where both sides have names. Other columns are ignored by a model that
+    chose its columns itself (`is_stored`); for any other one, they are more likely a mistake.
+
+    Returns
+    -------
+    X : ndarray (n_rows, n_features)
+    unseen : dict of str to int
+        As `encode` returns it.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    names = set(table.names)
+    if model.named and table.named:
+        features = plain_encoding(len(model.shown_names), model.feature_names)
+        needs = {column.name for column in model.columns}
+        if not needs <= names and set(model.shown_names) <= names:
+            return encode(features, table)
+        unknown = [name for name in table.names if name not in needs]
+        if needs <= names and unknown and not is_stored:
+            raise ValueError(
+                f"{table.source} has {counted(len(unknown), 'column')} that the model does not "
+                f"know: {listed(unknown)}. Leave them out; its columns are model.feature_names."
+            )
+    return encode(model, table)
+
+
+def unseen_text(name: str, n_rows: int) -> str:
+    """What users are told of values that are unknown to the model."""
+    return (
+        f"{listed([name])} has values that were not in training in {counted(n_rows, 'row')}; none "
+        "of its features is 1 there"
+    )
 
 
 def _columns_of(matrix: np.ndarray, positions: list[int]) -> np.ndarray:
@@ -246,9 +285,11 @@ def _columns_of(matrix: np.ndarray, positions: list[int]) -> np.ndarray:
     return matrix[:, positions]
 
 
-def _common_dtype(columns: Sequence[Column]) -> np.dtype[Any]:
-    numeric = [column.dtype for column in columns if column.kind != "text"]
-    return np.result_type(np.float32, *numeric)
+def _numbers(needed: InputColumn, column: Column) -> np.ndarray:
+    """A column's numbers in the unit of training: pandas holds dates as times at midnight."""
+    numbers = column.numbers()
+    is_of_days = needed.kind == "date" and column.kind == "datetime"
+    return numbers / _SECONDS_A_DAY if is_of_days else numbers
 
 
 def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> int:
@@ -256,7 +297,7 @@ def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> int:
     missing = column.missing()
     known = np.zeros(len(missing), dtype=bool)
     for j, value in enumerate(needed.values):
-        equal = ~missing if column.kind == "empty" else column.equals(value)
+        equal = column.equals(value) if column.kind == "text" else ~missing
         X[:, j] = equal
         known |= equal
     X[missing] = np.nan
@@ -266,32 +307,30 @@ def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> int:
 def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
     had, has = needed.kind, column.kind
     same = had == has or has == "empty" or (had in NUMERIC and has in NUMERIC)
-    if same or (had == "category" and has == "text"):
+    if same or (had, has) in (("category", "text"), ("date", "datetime")):
         return
-    example = ""
+    if has == "number" and column.missing().all():  # what pandas makes of an empty column
+        return
+    example = what_to_do = ""
     if has == "text":
-        words = [value for value in column.distinct() if not _is_number(value)]
+        words = [value for value in column.distinct() if not is_number(value)]
         example = f", for example {quoted(words[0])}" if words else ""
-    raise InputError(
-        f"{source}: column {quoted(needed.name)} held {_values(had)} in training, but here it "
-        f"holds {_values(has)}{example}."
+    if had == "category":
+        what_to_do = " Read it as text, as in training."
+    raise ValueError(
+        f"{source}: column {quoted(needed.name)} held {values_of_kind(had)} in training, but here "
+        f"it holds {values_of_kind(has)}{example}.{what_to_do}"
     )
 
 
-def _values(kind: str) -> str:
-    if kind in (*NUMERIC, *TEMPORAL):
-        return f"{kind}s"
-    return "text" if kind in ("category", "text") else f"values of type {kind}"
-
-
-def _positions(encoding: Encoding, table: InputTable) -> list[int]:
+def _positions(encoding: Encoding, table: ColumnTable) -> list[int]:
     """The indices of the needed columns: by name if both sides have names, else by position."""
     if encoding.named and table.named:
         places = {name: position for position, name in enumerate(table.names)}
         absent = [needed.name for needed in encoding.columns if needed.name not in places]
         if absent:
             hint = suggestion(absent[0], table.names) if len(absent) == 1 else ""
-            raise InputError(
+            raise ValueError(
                 f"{table.source} lacks {counted(len(absent), 'column')} that the model needs: "
                 f"{listed(absent)}.{hint}"
             )
@@ -304,7 +343,7 @@ def _positions(encoding: Encoding, table: InputTable) -> list[int]:
     also = ""
     if encoding.n_columns != n_needed:
         also = f", or all {encoding.n_columns} of the training table"
-    raise InputError(
+    raise ValueError(
         f"{table.source} has {counted(len(table.columns), 'column')}, but the model needs its "
         f"{n_needed}{also}; unless both sides have names, columns are matched by position."
     )

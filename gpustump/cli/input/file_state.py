@@ -1,0 +1,74 @@
+"""Whether a table's file changed while it was read.
+
+A .npy file is mapped: its values are read from disk whenever they are needed. If another program
+writes to it meanwhile, a model would be trained on values of two tables. What can be seen of that
+is refused. (If the file gets shorter, the operating system ends the process where it reads what is
+gone; nothing can be done about that.)
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+from gpustump.cli.errors import InputError
+from gpustump.cli.input.standard_input import STANDARD_INPUT
+
+
+class FileState(NamedTuple):
+    """What would show that a file was written to.
+
+    Attributes
+    ----------
+    path : str
+    identity : tuple of int
+        Which file has this name: device and number.
+    content : tuple of int
+        Size (bytes) and time of the last change (ns).
+    """
+
+    path: str
+    identity: tuple[int, int]
+    content: tuple[int, int]
+
+    @classmethod
+    def of(cls, path: str | None) -> FileState | None:
+        """The state of a file; None for what is no file or cannot be seen."""
+        if path is None or path == STANDARD_INPUT:
+            return None
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return cls(path, (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns))
+
+
+def check_unchanged(before: FileState | None) -> None:
+    """Refuse a file that was written to; one that was replaced as a whole is still mapped.
+
+    Raises
+    ------
+    InputError
+    """
+    if before is None:
+        return
+    now = FileState.of(before.path)
+    if now is not None and now.identity == before.identity and now.content != before.content:
+        raise InputError(
+            f"{before.path} was changed while it was read; wait until it is complete, and start "
+            "again."
+        )
+
+
+def check_unchanged_if_mapped(before: FileState | None) -> None:
+    """The same after the work, for files that are read during it; other tables are in memory.
+
+    Raises
+    ------
+    InputError
+    """
+    if before is not None and before.path.lower().endswith(".npy"):
+        check_unchanged(before)

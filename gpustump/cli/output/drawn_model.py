@@ -1,0 +1,40 @@
+"""A model as pictures show it: with the table's names and units, and its categories as one each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpustump.model.encoding import Encoding
+from gpustump.model.ensemble import StumpEnsemble
+
+
+@dataclass(frozen=True)
+class DrawnModel:
+    """What `gpustump.plots` needs.
+
+    Attributes
+    ----------
+    model : StumpEnsemble
+        With the features' names as pictures show them.
+    groups : dict of str to dict of str to int
+        For each category its values, and the feature that each value became.
+    """
+
+    model: StumpEnsemble
+    groups: dict[str, dict[str, int]]
+
+    @classmethod
+    def of(cls, model: StumpEnsemble, encoding: Encoding) -> DrawnModel:
+        """A model whose table was encoded like this."""
+        named = replace(model, feature_names=encoding.names_with_units)
+        return cls(named, _groups(encoding))
+
+
+def _groups(encoding: Encoding) -> dict[str, dict[str, int]]:
+    groups, at = {}, 0
+    for column in encoding.columns:
+        if column.kind == "category" and column.values:
+            name = column.name if encoding.named else f"column {column.name}"
+            groups[name] = {value: at + k for k, value in enumerate(column.values)}
+        at += len(column.features)
+    return groups

@@ -1,0 +1,262 @@
+"""Frames of pandas, polars, pyarrow and others as columns; narwhals knows how each is asked.
+
+Only an object that looks like a frame makes this file import narwhals, which scikit-learn needs
+anyway. A frame that is a plan rather than data (polars' LazyFrame, Dask) is refused: computing it
+is a decision of the caller's.
+"""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.data.columns import (
+    NUMERIC,
+    TEMPORAL,
+    ArrayColumn,
+    Column,
+    ColumnTable,
+    common_dtype,
+    values_of_kind,
+)
+from gpustump.data.input_arrays import is_missing, refuse_plan
+from gpustump.data.readable import MOST_LISTED, quoted, shortened
+
+_NARROW = {"Boolean", "Int8", "UInt8", "Int16", "UInt16", "Float16", "Float32"}
+"""Types whose values float32 holds."""
+
+
+def is_frame(X: Any) -> bool:
+    """Whether an object has named columns, as the frames of all libraries do."""
+    looks_so = hasattr(type(X), "columns") or hasattr(type(X), "column_names")
+    return looks_so and not arrays.is_array(X)
+
+
+def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
+    """A frame as columns; None for an object that is no frame.
+
+    Columns whose names are not all text are named by their index, as scikit-learn has it.
+
+    Parameters
+    ----------
+    X : object
+    name : str
+        What the argument is called in messages.
+
+    Raises
+    ------
+    TypeError
+        If it is a frame without data: a plan of how to compute it.
+    ValueError
+        If two columns have one name.
+    """
+    if not is_frame(X):
+        return None
+    refuse_plan(X, name)
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    _refuse_repeated(names, name)
+    import narwhals.stable.v2 as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:  # some other object with an attribute of this name
+        return None
+    named = bool(names) and all(isinstance(one, str) for one in names)
+    shown = [str(one) if named else str(j) for j, one in enumerate(names)]
+    columns = tuple(_column(frame[:, j], shown[j]) for j in range(len(shown)))
+    return ColumnTable(name, columns, len(frame), named, _matrix_of(X, frame))
+
+
+def numbers_of(table: ColumnTable) -> np.ndarray:
+    """All columns as one array (n_rows, n_columns) of numbers.
+
+    Raises
+    ------
+    ValueError
+        That names the columns that hold something other than numbers.
+    """
+    refused = [column for column in table.columns if column.kind not in (*NUMERIC, "empty")]
+    if refused:
+        shown = ", ".join(_shown(column) for column in refused[:MOST_LISTED])
+        more = f" and {len(refused) - MOST_LISTED} more" if len(refused) > MOST_LISTED else ""
+        raise ValueError(
+            f"{table.source} has columns that do not hold numbers: {shown}{more}. "
+            f"{_remedies({column.kind for column in refused})}, or drop these columns."
+        )
+    if table.matrix is not None:
+        return table.matrix
+    shape = (table.n_rows, len(table.columns))
+    numbers = np.empty(shape, dtype=common_dtype(table.columns), order="F")
+    for j, column in enumerate(table.columns):
+        numbers[:, j] = column.numbers()
+    return numbers
+
+
+def number_categories(table: ColumnTable) -> list[str]:
+    """The names of columns whose categories are numbers; they are taken as these numbers."""
+    columns = [column for column in table.columns if isinstance(column, FrameColumn)]
+    return [column.name for column in columns if column.has_number_categories]
+
+
+def _shown(column: Column) -> str:
+    """A column's name, its kind and its first value."""
+    first = column.series.drop_nulls().head(1).to_list() if isinstance(column, FrameColumn) else []
+    example = f", such as {shortened(str(first[0]))}" if first else ""
+    return f"{quoted(column.name)} ({values_of_kind(column.kind)}{example})"
+
+
+def _remedies(kinds: set[str]) -> str:
+    """How to make numbers of columns of these kinds, as one sentence without its end."""
+    ways = []
+    if "text" in kinds:
+        ways.append("encode text, for example with sklearn.preprocessing.OneHotEncoder")
+    if kinds & {*TEMPORAL}:
+        ways.append("turn dates and times into numbers, such as days since the first")
+    if any("Sparse" in kind for kind in kinds):
+        ways.append("make sparse columns dense with .sparse.to_dense()")
+    text = ", ".join(ways or ["turn them into numbers"])
+    return text[0].upper() + text[1:]
+
+
+def _matrix_of(X: Any, frame: Any) -> np.ndarray | None:
+    """The array behind a frame of pandas whose columns all have one dtype of NumPy's."""
+    if not frame.implementation.is_pandas():
+        return None
+    dtypes = set(X.dtypes)
+    is_one = len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype)
+    return np.asarray(X) if is_one and dtype.kind in "biuf" else None
+
+
+def _refuse_repeated(names: list[Any], argument: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"{argument} has two columns named {quoted(repeated[0])}; rename one of them."
+        )
+
+
+def _column(series: Any, name: str) -> Column:
+    """A column; Python objects that are all numbers are taken as numbers."""
+    column = FrameColumn(name, series)
+    if column.kind != "object":
+        return column
+    values = series.to_list()
+    kinds = {type(value) for value in values if not is_missing(value)}
+    if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
+        floats = [np.nan if is_missing(value) else float(value) for value in values]
+        return ArrayColumn(name, np.asarray(floats))
+    return column
+    values = series.to_list()
+    kinds = {type(value) for value in values if not is_missing(value)}
+    if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
+        return ArrayColumn(
+            name, np.asarray([np.nan if is_missing(v) else float(v) for v in values])
+        )
+    return column
+
+
+@dataclass(frozen=True)
+class FrameColumn:
+    """A column that is a series of narwhals; see `Column`."""
+
+    name: str
+    series: Any
+
+    @property
+    def _type(self) -> str:
+        """The name of its type, without units and categories."""
+        return str(self.series.dtype).partition("(")[0]
+
+    @property
+    def has_number_categories(self) -> bool:
+        """Whether the values are categories that are numbers, as pandas has them."""
+        is_category = self._type in ("Categorical", "Enum")
+        return is_category and bool(self.series.cat.get_categories().dtype.is_numeric())
+
+    @cached_property
+    def kind(self) -> str:
+        if self.series.dtype.is_numeric():
+            return "number"
+        if self._is_empty:
+            return "empty"
+        if self._type == "Unknown":
+            return str(getattr(self.series.to_native(), "dtype", "unknown"))
+        if self._type in ("String", "Categorical", "Enum"):
+            return "number" if self.has_number_categories else "text"
+        return self._type.lower()
+
+    @property
+    def dtype(self) -> str:
+        return "float32" if self._type in _NARROW or self._is_empty else "float64"
+
+    @cached_property
+    def _is_empty(self) -> bool:
+        return bool(self.series.null_count() == len(self.series))
+
+    def numbers(self) -> np.ndarray:
+        import narwhals.stable.v2 as nw
+
+        series, kind = self.series, self.kind
+        if kind == "empty":
+            return np.full(len(series), np.nan, dtype=np.float32)
+        a_unit = 1  # how many of the series' numbers are one of ours; NumPy divides to the last bit
+        if kind == "date":
+            series, a_unit = series.dt.timestamp("ms"), 86_400_000
+        elif kind == "datetime":
+            series, a_unit = series.dt.timestamp("us"), 10**6
+        elif kind == "duration":
+            series, a_unit = series.dt.total_microseconds(), 10**6
+        elif kind == "time":
+            parts = (series.dt.hour(), series.dt.minute(), series.dt.second())
+            hours, minutes, seconds = (part.cast(nw.Int64) for part in parts)
+            seconds = hours * 3600 + minutes * 60 + seconds
+            series = seconds * 10**9 + series.dt.nanosecond().cast(nw.Int64)
+            a_unit = 10**9
+        wanted = nw.Float32 if self.dtype == "float32" else nw.Float64
+        numbers = np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        return numbers / a_unit if a_unit != 1 else numbers
+
+    def missing(self) -> np.ndarray:
+        missing = self.series.is_null()
+        if self.series.dtype.is_float():
+            missing = missing | self.series.is_nan().fill_null(True)
+        return np.asarray(missing.to_numpy(), dtype=bool)
+
+    def equals(self, value: str) -> np.ndarray:
+        return np.asarray((self._text() == value).fill_null(False).to_numpy(), dtype=bool)
+
+    def distinct(self) -> list[Any]:
+        series = self._text() if self.kind == "text" else self.series
+        return sorted(series.drop_nulls().unique().to_list())
+
+    def labels(self) -> np.ndarray:
+        import narwhals.stable.v2 as nw
+
+        if self.kind == "text":
+            return np.asarray(self._text().to_list())
+        if self.series.dtype.is_decimal():
+            return np.asarray(self.series.cast(nw.Float64).to_numpy())
+        if self._type in ("Int128", "UInt128"):
+            values = self.series.to_list()
+            if any(abs(value) >= 2**63 for value in values):
+                raise ValueError(
+                    f"the column {quoted(self.name)} holds integers of more than 64 bits; as "
+                    "labels, write them as text."
+                )
+            return np.asarray(values, dtype=np.int64)
+        return np.asarray(self.series.to_numpy())
+
+    def with_rows(self, mask: np.ndarray) -> FrameColumn:
+        return FrameColumn(self.name, self.series.filter(mask.tolist()))
+
+    def _text(self) -> Any:
+        import narwhals.stable.v2 as nw
+
+        return self.series.cast(nw.String)

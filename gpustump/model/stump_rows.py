@@ -1,0 +1,195 @@
+"""A member's stumps and votes as the rows of a file, and back, with every value checked.
+
+The checks run through a member column by column, and stumps are then made without checking each
+once more: a file may hold a million.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from gpustump.data.readable import shown
+from gpustump.learners.interval import Interval
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+from gpustump.learners.stump import Stump
+
+STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
+"""The columns of a stump's row in a file, in a model without intervals (version 1)."""
+
+INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error", "vote"]
+"""The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
+`high`, and a stump has no `low`."""
+
+Row = list[int | float | str | None]
+Stumps = tuple[Stump | Interval, ...]
+Votes = tuple[float, ...]
+
+
+class Columns(NamedTuple):
+    """The checked rows of a member, column by column: each (n_stumps,).
+
+    In a model without intervals, `low` is None throughout.
+    """
+
+    feature: Sequence[int]
+    low: Sequence[float | str | None]
+    threshold: Sequence[float | str]
+    polarity: Sequence[int]
+    missing: Sequence[int]
+    error: Sequence[float]
+    vote: Sequence[float]
+
+
+class _Rule(NamedTuple):
+    """What a column's values must be, in words and as a test."""
+
+    wanted: str
+    is_right: Callable[[Any], bool]
+
+
+def rows_of(stumps: Iterable[Stump | Interval], votes: Votes, *, with_low: bool) -> list[Row]:
+    """The rows of a file; an infinite threshold is text. `with_low` is for `INTERVAL_FIELDS`."""
+    if with_low:
+        return [
+            [s.feature, *_cuts(s), s.polarity, s.missing, s.error, vote]
+            for s, vote in zip(stumps, votes, strict=True)
+        ]
+    return [
+        [s.feature, _number(s.thresholds[0]), s.polarity, s.missing, s.error, vote]
+        for s, vote in zip(stumps, votes, strict=True)
+    ]
+
+
+def checked_columns(rows: Any, fields: list[str], n_features: int) -> Columns:
+    """The columns of a member's rows, after checking every value.
+
+    Raises
+    ------
+    ValueError
+        That names the first stump, from 0, that is no row of a model, and what is wrong with it.
+    """
+    if type(rows) is not list:
+        raise ValueError(f"it must be a list with a row for each stump; got {shown(rows)}.")
+    width = len(fields)
+    _refuse_others(
+        "the row",
+        rows,
+        _Rule(f"a list of {width} values", lambda row: type(row) is list and len(row) == width),
+    )
+    found = dict(zip(fields, zip(*rows, strict=True) if rows else [()] * width, strict=True))
+    for name, rule in _rules(n_features).items():
+        _refuse_others(name, found.get(name, ()), rule)
+    found.setdefault("low", (None,) * len(rows))
+    columns = Columns(**found)
+    _check_intervals(columns)
+    _check_sum(columns.vote)
+    return columns
+
+
+def stumps_of(columns: Columns) -> Stumps:
+    """The hypotheses in checked rows."""
+    *_, missing, error, _ = columns
+    thresholds = map(float, columns.threshold)
+    rest = (columns.polarity, missing, error)
+    return tuple(
+        _stump(feature, threshold, *votes)
+        if low is None
+        else _interval(feature, float(low), threshold, *votes)
+        for feature, low, threshold, *votes in zip(
+            columns.feature, columns.low, thresholds, *rest, strict=True
+        )
+    )
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _cuts(stump: Stump | Interval) -> tuple[float | str | None, float | str]:
+    if isinstance(stump, Interval):
+        return _number(stump.low), stump.high
+    return None, _number(stump.threshold)
+
+
+def _rules(n_features: int) -> dict[str, _Rule]:
+    """What each column's values must be; the types, too, are those that `rows_of` writes."""
+    sign = _Rule("1 or -1", lambda value: type(value) is int and value in (1, -1))
+    return {
+        "feature": _Rule(
+            f"a whole number from 0 to {n_features - 1}, as there are {n_features} features",
+            lambda value: type(value) is int and 0 <= value < n_features,
+        ),
+        "low": _Rule(
+            'null, a float or "-inf"',
+            lambda value: value is None or _is_finite(value) or value == "-inf",
+        ),
+        "threshold": _Rule(
+            'a float, "inf" or "-inf"',
+            lambda value: _is_finite(value) or value == "inf" or value == "-inf",
+        ),
+        "polarity": sign,
+        "missing": sign,
+        "error": _Rule(
+            "a float from 0.0 to 1.0", lambda value: type(value) is float and 0.0 <= value <= 1.0
+        ),
+        "vote": _Rule(
+            "a float that is a whole multiple of 2**-36, as round(vote * 2**36) / 2**36 is, and at "
+            f"most {VOTES_LIMIT:.0f}",
+            _is_vote,
+        ),
+    }
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
+
+
+def _is_vote(value: Any) -> bool:
+    return type(value) is float and abs(value) <= VOTES_LIMIT and (value / VOTE_UNIT).is_integer()
+
+
+def _refuse_others(name: str, values: Sequence[Any], rule: _Rule) -> None:
+    """Refuse the first value that a rule does not allow."""
+    if all(map(rule.is_right, values)):
+        return
+    place = next(at for at, value in enumerate(values) if not rule.is_right(value))
+    raise ValueError(f"stump {place}: {name} must be {rule.wanted}; got {shown(values[place])}.")
+
+
+def _check_intervals(columns: Columns) -> None:
+    for place, (low, high) in enumerate(zip(columns.low, columns.threshold, strict=True)):
+        if low is not None and not float(low) < float(high) < math.inf:
+            raise ValueError(
+                f"stump {place}: low must be below high, the threshold, and high finite; got "
+                f"{low!r} and {high!r}."
+            )
+
+
+def _check_sum(votes: Sequence[float]) -> None:
+    if math.fsum((*map(abs, votes), -VOTES_LIMIT)) > 0:  # a sum that is rounded once, at the end
+        raise ValueError(
+            f"the absolute votes must add up to {VOTES_LIMIT:.0f} at most, so that every score is "
+            f"exact; their sum is {math.fsum(map(abs, votes)):.17g}."
+        )
+
+
+def _stump(feature: int, threshold: float, polarity: int, missing: int, error: float) -> Stump:
+    """A stump of checked numbers, made as `copy` and `pickle` do, without `__post_init__`."""
+    made = object.__new__(Stump)
+    made.__dict__.update(
+        feature=feature, threshold=threshold, polarity=polarity, missing=missing, error=error
+    )
+    return made
+
+
+def _interval(
+    feature: int, low: float, high: float, polarity: int, missing: int, error: float
+) -> Interval:
+    """An interval of checked numbers, as `_stump`."""
+    made = object.__new__(Interval)
+    made.__dict__.update(
+        feature=feature, low=low, high=high, polarity=polarity, missing=missing, error=error
+    )
+    return made

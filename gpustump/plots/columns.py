@@ -1,0 +1,195 @@
+"""Columns of the caller's table: a feature each, or a category whose values are features.
+
+A category, such as a colour, is often given to a model as one feature for each value: 1 where the
+row has that value, else 0. In a picture it is one column again: one panel, one bar, one share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpustump.learners.step_table import StepTable
+from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.plots import inputs, style
+
+Groups = Mapping[str, Mapping[str, int | str]]
+"""For each category its values, and for each value its feature: an index, or a name."""
+
+_GIVEN = "groups must be a mapping such as {'colour': {'red': 0, 'blue': 1}}"
+
+
+@dataclass(frozen=True)
+class Category:
+    """A category whose values are features.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str
+    features : tuple of int
+        The feature of each value.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    features: tuple[int, ...]
+
+
+Column = int | Category
+"""A feature's index, or a category."""
+
+
+@dataclass(frozen=True)
+class CategoryVotes:
+    """What a category adds to a score.
+
+    Attributes
+    ----------
+    values : ndarray (n_values,) of float64
+        The sum of the contributions of all its features, in a row with that value.
+    other : float
+        The same in a row with another value, where all its features are 0.
+    missing : float
+        The same in a row without a value, where all its features are NaN.
+    """
+
+    values: np.ndarray
+    other: float
+    missing: float
+
+
+def columns_of(model: StumpEnsemble, groups: Groups | None) -> list[Column]:
+    """All columns, each at the place of its first feature.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a group is empty or not a mapping, or a feature does not exist or is in two groups.
+    """
+    if groups is None:
+        return list(range(model.n_features))
+    if not isinstance(groups, Mapping):
+        raise TypeError(f"{_GIVEN}; got {groups!r}.")
+    place: dict[int, Column] = {feature: feature for feature in range(model.n_features)}
+    taken: set[int] = set()
+    for name, values in groups.items():
+        category = _category(model, name, values)
+        if len({*category.features} - taken) < len(category.features):
+            raise ValueError(f"groups[{name!r}] has a feature that stands twice in groups.")
+        taken |= {*category.features}
+        for feature in category.features:
+            del place[feature]
+        place[min(category.features)] = category
+    return [place[feature] for feature in sorted(place)]
+
+
+def _category(model: StumpEnsemble, name: str, values: Any) -> Category:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{_GIVEN}; got {values!r} for {name!r}.")
+    if not values:
+        raise ValueError(f"groups[{name!r}] is empty; name a feature for each value.")
+    features = tuple(model.feature_index(feature) for feature in values.values())
+    return Category(str(name), tuple(map(str, values)), features)
+
+
+def chosen_columns(
+    model: StumpEnsemble, columns: Sequence[Column], given: Iterable[int | str]
+) -> list[Column]:
+    """The categories and features that a caller names; a category's name comes first."""
+    categories = {column.name: column for column in columns if isinstance(column, Category)}
+    return [
+        categories[one] if isinstance(one, str) and one in categories else model.feature_index(one)
+        for one in given
+    ]
+
+
+def features_of(column: Column) -> tuple[int, ...]:
+    """The features of a column."""
+    return column.features if isinstance(column, Category) else (column,)
+
+
+def name_of(model: StumpEnsemble, column: Column) -> str:
+    """The name of a column in a picture."""
+    if isinstance(column, Category):
+        return style.words(column.name)
+    return inputs.feature_name(model, column)
+
+
+def shares_of(shares: np.ndarray, columns: Sequence[Column]) -> np.ndarray:
+    """The share of each column, (n_columns,): the sum over its features."""
+    sums = np.empty(len(columns))
+    for k, column in enumerate(columns):
+        sums[k] = sum(shares[feature] for feature in features_of(column))
+    return sums
+
+
+def category_votes(model: StumpEnsemble, category: Category, label: Label | None) -> CategoryVotes:
+    """What a category adds to the score of a class.
+
+    Votes are whole multiples of a power of two, so the sums are exact in any order: those of
+    `StumpEnsemble.explain`, to the last bit.
+    """
+    tables = [model.shape_function(feature, label=label) for feature in category.features]
+    at_0, at_1 = (np.asarray([_at(table, x) for table in tables]) for x in (0.0, 1.0))
+    other = float(at_0.sum())
+    missing = float(np.sum([table.missing for table in tables]))
+    return CategoryVotes(other - at_0 + at_1, other, missing)
+
+
+def _at(table: StepTable, x: float) -> float:
+    return float(table.look_up(np.asarray([x]))[0])
+
+
+@dataclass(frozen=True)
+class CategoryRows:
+    """The values of a category in a table, as shares of the weight.
+
+    Attributes
+    ----------
+    values : ndarray (n_values,) of float64
+    other : float
+        The share of the rows with another value.
+    missing : float
+        The share of the rows without a value.
+    """
+
+    values: np.ndarray
+    other: float
+    missing: float
+
+
+def category_rows(samples: inputs.Samples, category: Category) -> CategoryRows:
+    """The share of the rows with each value.
+
+    Raises
+    ------
+    ValueError
+        If a row is not as described: one of the features 1 and the others 0, all 0, or all NaN.
+    """
+    weights = samples.weights
+    n_ones = np.zeros(len(weights.values), dtype=np.int64)
+    n_missing = np.zeros_like(n_ones)
+    shares = np.empty(len(category.features))
+    for k, feature in enumerate(category.features):
+        column = inputs.column_of(samples.X, feature)
+        is_one, is_missing = column == 1.0, np.isnan(column)
+        _check_rows(is_one | is_missing | (column == 0.0), category)
+        n_ones += is_one
+        n_missing += is_missing
+        shares[k] = weights.share(is_one)
+    lacks_all = n_missing == len(category.features)
+    _check_rows(lacks_all | ((n_missing == 0) & (n_ones <= 1)), category)
+    has_other = (n_ones == 0) & ~lacks_all
+    return CategoryRows(shares, weights.share(has_other), weights.share(lacks_all))
+
+
+def _check_rows(is_right: np.ndarray, category: Category) -> None:
+    if not is_right.all():
+        raise ValueError(
+            f"groups[{category.name!r}]: row {int(np.argmin(is_right))} of X is no single value; "
+            "its features must be 1 for one value and 0 for the others, or all 0, or all NaN."
+        )

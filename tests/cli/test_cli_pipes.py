@@ -1,0 +1,344 @@
+"""Standard input and output in every command, pipes and devices, and output that has no room."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import Command, command_fixture, run_process  # noqa: F401
+
+from gpustump import StumpEnsemble
+from gpustump.cli import main
+from gpustump.cli.input.standard_input import _ending_of_table
+
+posix = pytest.mark.skipif(os.name != "posix", reason="there are no such pipes or devices")
+
+
+@pytest.fixture
+def table(command: Command) -> np.ndarray:
+    """A table with labels as .npz, its features in every format, and a model of it."""
+    random = np.random.default_rng(3)
+    X = random.normal(size=(200, 3))
+    y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
+    np.savez("t.npz", X=X, y=y, names=["a", "b", "c"])
+    np.savez("x.npz", X=X)
+    np.save("x.npy", X)
+    command.succeeds("train", "t.npz", "--target", "y", "--rounds", 10, "--quiet")
+    command.succeeds("predict", "model.json", "t.npz", "-o", "expected.csv")
+    return X
+
+
+def give(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def run_on(content: bytes, *arguments: object, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "gpustump", *map(str, arguments)],
+        input=content,
+        capture_output=True,
+        cwd=folder,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.csv.gz", "t.tsv", "x.npy", "x.npz"])
+def test_the_first_bytes_of_standard_input_tell_its_format(command, table, monkeypatch, name):
+    if name.startswith("t."):
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame(table, schema=["a", "b", "c"])
+        frame.write_parquet("t.parquet")
+        frame.write_csv("t.csv")
+        frame.write_csv("t.tsv", separator="\t")
+        import gzip
+
+        Path("t.csv.gz").write_bytes(gzip.compress(Path("t.csv").read_bytes()))
+    give(monkeypatch, Path(name).read_bytes())
+    outcome = command.succeeds("predict", "model.json", "-", "-o", "-")
+    assert outcome.out == Path("expected.csv").read_text()
+
+
+def test_every_command_takes_standard_input_and_names_it(command, table, monkeypatch):
+    content, model = Path("t.npz").read_bytes(), Path("model.json").read_bytes()
+    give(monkeypatch, content)
+    outcome = command.succeeds("train", "-", "--target", "y", "--rounds", 10, "-o", "new.json")
+    assert outcome.row("data") == "standard input"
+    assert Path("new.json").read_bytes() == model
+    command.succeeds("explain", "model.json", "t.npz", "-o", "parts.csv")
+    for source, arguments in (
+        (content, ("explain", "model.json", "-")),
+        (model, ("explain", "-", "t.npz")),
+    ):
+        give(monkeypatch, source)
+        assert command.succeeds(*arguments).out == Path("parts.csv").read_text()
+    give(monkeypatch, model)
+    assert command.succeeds("inspect", "-").row("model") == "standard input"
+    give(monkeypatch, content)
+    assert "contributions" in command.succeeds("inspect", "model.json", "--data", "-").out
+
+
+def test_what_standard_input_cannot_be_is_refused_by_its_name(command, table, monkeypatch):
+    for content, arguments, said in (
+        (b"", ("predict", "model.json", "-"), "standard input is empty."),
+        (b"\0" * 100, ("predict", "model.json", "-"), "standard input is no table: neither text"),
+        (b"PK\x03\x04 and no more", ("predict", "model.json", "-"), "standard input is not an int"),
+        (b"a,b\n1,2\n", ("inspect", "-"), "standard input is not a gpustump model: it is not JSON"),
+        (b'{"a": 1}', ("inspect", "-"), "standard input is not a gpustump model: it does not say"),
+        (b"x", ("predict", "-", "-"), "MODEL and DATA are both -, standard input"),
+        (b"x", ("explain", "-", "-"), "MODEL and DATA are both -, standard input"),
+        (b"x", ("inspect", "-", "--data", "-"), "MODEL and DATA are both -, standard input"),
+    ):
+        give(monkeypatch, content)
+        assert command.refuses(*arguments).startswith(said)
+    monkeypatch.setattr(sys, "stdin", None)  # as `<&-` leaves it
+    assert command.refuses("inspect", "-") == "standard input is closed."
+
+
+def test_a_model_on_standard_output_is_the_file_and_the_summary_goes_to_stderr(command, table):
+    done = run_on(
+        Path("t.npz").read_bytes(),
+        *("train", "-", "--target", "y", "--rounds", 10, "-o", "-"),
+        folder=command.folder,
+    )
+    assert done.returncode == 0
+    assert done.stdout == Path("model.json").read_bytes()
+    assert b"held-out accuracy" in done.stderr
+    assert b"written            standard output, " in done.stderr
+    assert not Path("-").exists()
+
+
+def test_a_dash_in_a_folder_is_a_file(command, table):
+    command.succeeds(
+        *("train", "t.npz", "--target", "y", "--rounds", 10, "--quiet"),
+        *("--output", "./-", "--force"),
+    )
+    assert Path("-").read_bytes() == Path("model.json").read_bytes()
+    assert command.succeeds("inspect", "./-").row("model") == "./-"
+
+
+def test_results_go_to_standard_output_unless_a_file_is_named(command, table):
+    for name in ("predict", "explain"):
+        command.succeeds(name, "model.json", "t.npz", "-o", f"{name}.csv")
+        assert command.succeeds(name, "model.json", "t.npz").out == Path(f"{name}.csv").read_text()
+
+
+def test_results_are_refused_where_standard_output_is_closed(command, table, monkeypatch):
+    monkeypatch.setattr(sys, "__stdout__", None)  # as `>&-` leaves it
+    for arguments in (("predict", "model.json", "t.npz"), ("train", "-o", "-")):
+        assert command.refuses(*arguments) == "--output: standard output is closed."
+
+
+@posix
+@pytest.mark.parametrize("name", ["pipe.npy", "pipe.npz", "pipe"])
+def test_a_pipe_is_read_once_in_any_format(command, table, name):
+    os.mkfifo(name)
+    content = Path("t.npz" if name == "pipe.npz" else "x.npy").read_bytes()
+    writer = threading.Thread(target=lambda: Path(name).write_bytes(content))
+    writer.start()
+    outcome = command.succeeds("predict", "model.json", name)
+    writer.join(60)
+    assert outcome.out == Path("expected.csv").read_text()
+
+
+@posix
+def test_a_text_file_by_a_pipe_is_read_once_and_named_in_messages(command, table):
+    pytest.importorskip("polars")
+    os.mkfifo("pipe.csv")
+    writer = threading.Thread(target=lambda: Path("pipe.csv").write_text("a,b\n1,2\n"))
+    writer.start()
+    message = command.refuses("predict", "model.json", "pipe.csv")
+    writer.join(60)
+    assert message == "pipe.csv lacks 1 column that the model needs: 'c'."
+
+
+@posix
+def test_copies_of_streams_do_not_outlive_the_process(command, table, tmp_path):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    with open("x.npy", "rb") as stdin:
+        outcome = run_process(
+            *("predict", "model.json", "-"),
+            folder=command.folder,
+            stdin=stdin,
+            env={**os.environ, "TMPDIR": str(folder)},
+        )
+    assert outcome.out == Path("expected.csv").read_text()
+    assert list(folder.iterdir()) == []
+
+
+@posix
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_a_device_is_no_input(command, table, device):
+    for arguments in (
+        ("inspect", device),
+        ("predict", device, "t.npz"),
+        ("predict", "model.json", device),
+        ("train", device, "--target", "y"),
+    ):
+        assert command.refuses(*arguments).startswith(f"{device} is a device; give the name of")
+
+
+def test_a_table_without_rows_has_an_empty_result(command, table, monkeypatch):
+    polars = pytest.importorskip("polars")
+    Path("header.csv").write_text("a,b,c\n")
+    np.save("none.npy", table[:0])
+    for data in ("header.csv", "none.npy"):
+        assert command.succeeds("predict", "model.json", data).out == "prediction,P(0),P(1)\n"
+        assert command.succeeds("explain", "model.json", data).out == "a,b,c,(intercept),(score)\n"
+    for name, n_columns in (("predict", 3), ("explain", 5)):
+        command.succeeds(name, "model.json", "none.npy", "-o", f"{name}.parquet")
+        command.succeeds(name, "model.json", "none.npy", "-o", f"{name}.npz")
+        assert polars.read_parquet(f"{name}.parquet").shape == (0, n_columns)
+    with np.load("predict.npz") as predicted, np.load("explain.npz") as explained:
+        assert predicted["probability"].shape == (0, 2)
+        assert explained["contributions"].shape == (0, 4)
+        assert explained["score"].shape == (0,)
+    assert "no rows" in command.refuses("train", "header.csv", "--target", "a")
+    assert "no rows" in command.refuses("inspect", "model.json", "--data", "none.npy")
+
+
+class Nearly(io.RawIOBase):
+    """A disk with little room: a write writes what fits, then no byte more."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.content, self.room = b"", room
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._nothing.fileno()
+
+    def __enter__(self) -> Nearly:
+        self._nothing = open(os.devnull, "wb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._nothing.close()
+
+    def write(self, data: object) -> int:
+        part = bytes(data)[: min(self.room, 1000)]  # type: ignore[call-overload]
+        if not part:
+            raise OSError(28, "No space left on device")
+        self.content += part
+        self.room -= len(part)
+        return len(part)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("predict", "model.json", "t.npz"), ("inspect", "model.json")]
+)
+def test_an_unbuffered_output_is_whole_or_an_error(command, table, monkeypatch, capsys, arguments):
+    expected = command.succeeds(*arguments).out.encode()
+    for room, code in ((len(expected), 0), (len(expected) - 1, 2), (0, 2)):
+        with Nearly(room) as disk:
+            stdout = io.TextIOWrapper(disk, "utf-8", write_through=True)  # as `python -u` has it
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stdout", stdout)
+                assert main(arguments) == code
+                assert sys.stdout is stdout
+        assert disk.content == expected[:room] or (code == 2 and len(disk.content) <= room)
+        error = capsys.readouterr().err
+        assert ("No space left on device; make room" in error) == (code == 2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("name", ["predict", "explain"])
+def test_a_full_disk_is_one_line_for_results(command, table, name):
+    os.symlink("/dev/full", "full.csv")
+    os.symlink("/dev/full", "full.npz")
+    os.symlink("/dev/full", "full.parquet")
+    for output in ("full.csv", "full.npz", "full.parquet"):
+        if output == "full.parquet":
+            pytest.importorskip("polars")
+        message = command.refuses(name, "model.json", "t.npz", "-o", output)
+        assert "No space left on device" in message
+        assert output in message
+
+
+def test_a_result_that_a_disk_cannot_hold_leaves_nothing(command, table, monkeypatch):
+    from gpustump.cli.output import result_file
+
+    def full(*_: object) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(result_file.CsvColumns, "lines", full)
+    message = command.refuses("predict", "model.json", "t.npz", "-o", "new.csv")
+    assert message == "--output new.csv: No space left on device; make room, or write elsewhere."
+
+
+def test_an_error_that_cannot_be_told_is_still_an_exit_code(command, monkeypatch):
+    with Nearly(0) as disk:
+        stderr = io.TextIOWrapper(disk, "utf-8", write_through=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stderr)
+            assert main(["inspect", "absent.json"]) == 2
+        stderr.detach()
+
+
+def test_a_model_is_the_same_by_a_pipe(command, table, monkeypatch):
+    give(monkeypatch, Path("model.json").read_bytes())
+    from gpustump.cli.input.model_input import load_model
+
+    assert load_model("-").model.digest() == StumpEnsemble.load("model.json").digest()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode text")
+def test_names_that_are_no_text_are_names_like_others(command, table):
+    polars = pytest.importorskip("polars")
+    name = os.fsdecode(b"a\xff.csv")
+    polars.DataFrame(table, schema=["a", "b", "c"]).write_csv("t.csv")
+    os.rename("t.csv", name)
+    assert command.succeeds("predict", "model.json", name).out == Path("expected.csv").read_text()
+    command.succeeds("predict", "model.json", name, "-o", name.replace("csv", "parquet"))
+    assert r"z\udcff.csv: No such file" in command.refuses(
+        *("predict", "model.json", os.fsdecode(b"z\xff.csv"))
+    )
+    Path(name).write_text("a,b\n1,2\n")
+    assert command.refuses("predict", "model.json", name).startswith(r"a\udcff.csv lacks 1 column")
+
+
+@posix
+def test_results_are_written_to_a_pipe_of_any_name_as_csv(command, table):
+    os.mkfifo("out")
+    found = []
+    reader = threading.Thread(target=lambda: found.append(Path("out").read_text()))
+    reader.start()
+    command.succeeds("predict", "model.json", "t.npz", "-o", "out")
+    reader.join(60)
+    assert found == [Path("expected.csv").read_text()]
+
+
+@posix
+def test_a_model_is_read_from_a_pipe_once(command, table):
+    os.mkfifo("pipe")
+    content = Path("model.json").read_bytes()
+    writer = threading.Thread(target=lambda: Path("pipe").write_bytes(content))
+    writer.start()
+    assert command.succeeds("predict", "pipe", "t.npz").out == Path("expected.csv").read_text()
+    writer.join(60)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "ending"),
+    [
+        ("standard input", b"PAR1...", ".parquet"),
+        ("standard input", b"ARROW1\0\0...", ".feather"),
+        ("standard input", b'{"a": 1}\n', ".jsonl"),
+        ("standard input", b'\xef\xbb\xbf {"a": 1}\n', ".jsonl"),
+        ("standard input", b"a,b\n1,2\n", ".csv"),
+        ("standard input", "a,b\n".encode("utf-16"), ".csv"),
+        ("pipe.JSONL", b"a,b\n1,2\n", ".jsonl"),
+        ("pipe.tsv.gz", b"\x1f\x8b", ".tsv.gz"),
+        ("pipe", b"\x1f\x8b", ".csv.gz"),
+    ],
+)
+def test_a_name_tells_the_format_or_else_the_first_bytes(name, head, ending):
+    assert _ending_of_table(name, head) == ending

@@ -1,0 +1,126 @@
+"""The summary of `gpustump train` says how good the model is, how sure that is, what is easy."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+from scipy.stats import binomtest
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+from sklearn.model_selection import train_test_split
+
+from gpustump import Member, Stump, StumpEnsemble
+from gpustump.cli.input.training_data import Part
+from gpustump.cli.output.training_summary import FinishedTraining, _about_held_out
+
+SHARES = "the classes' shares alone give"
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"\d+\.\d+", text)]
+
+
+def held_out(y, seed: int = 0) -> np.ndarray:
+    return np.sort(
+        train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed, stratify=y)[1]
+    )
+
+
+def table(n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, labels that are hard to predict, and weights."""
+    random = np.random.default_rng(n_classes)
+    X = random.normal(size=(300, 3))
+    score = X[:, 0] + random.normal(size=300)
+    y = np.digitize(score, np.linspace(-0.2, 1.5, n_classes + 1)[1:-1])
+    return X, y, random.exponential(size=300)
+
+
+def brier(y, probabilities, weights=None) -> float:
+    """The mean squared error of the second class's probability, or of all added up."""
+    counted = [1] if probabilities.shape[1] == 2 else range(probabilities.shape[1])
+    return sum(
+        brier_score_loss(y == k, probabilities[:, k], sample_weight=weights) for k in counted
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_it_states_scikit_learns_figures_and_those_that_shares_alone_give(
+    command, n_classes, is_weighted
+):
+    X, y, weights = table(n_classes)
+    np.savez("t.npz", X=X, y=y, w=weights)
+    options = ("--weight", "w") if is_weighted else ()
+    np.savez("t.npz", X=X, y=y, **({"w": weights} if is_weighted else {}))
+    outcome = command.succeeds("train", "t.npz", "--target", "y", "--rounds", 20, *options)
+    rows = held_out(y)
+    X, y, w = X[rows], y[rows], weights[rows] if is_weighted else None
+    model = StumpEnsemble.load("model.json")
+    probabilities = model.predict_proba(X)
+    dummy = DummyClassifier(strategy="prior").fit(X, y, w)
+    shares = np.broadcast_to(dummy.class_prior_, probabilities.shape)
+    accuracy = accuracy_score(y, model.predict(X), sample_weight=w)
+    n_rows = len(y) if w is None else w.sum() ** 2 / (w**2).sum()
+    first, *more = numbers(outcome.row("held-out accuracy"))
+    assert first == pytest.approx(accuracy, abs=1e-4)
+    assert more[0] < first < more[1]
+    if w is None:
+        right = round(accuracy * n_rows)
+        interval = binomtest(right, n_rows).proportion_ci(method="wilson")
+        assert more[:2] == pytest.approx(list(interval), abs=1e-4)
+        assert "(95%: " in outcome.row("held-out accuracy")
+    else:
+        assert outcome.row("held-out accuracy").endswith(f"weighted: worth {n_rows:.1f} rows")
+    largest = f"the largest class has {dummy.class_prior_.max():.4f}"
+    assert largest in " ".join(outcome.out.split())
+    for name, expected, alone in (
+        (
+            "log-loss",
+            log_loss(y, probabilities, sample_weight=w),
+            log_loss(y, shares, sample_weight=w),
+        ),
+        ("Brier", brier(y, probabilities, w), brier(y, shares, w)),
+    ):
+        row = outcome.row(f"held-out {name}")
+        assert numbers(row) == pytest.approx([expected, alone], abs=1e-4)
+        assert SHARES in row
+        assert (", weighted" in row) is is_weighted
+    assert max(len(line) for line in outcome.out.splitlines() if "digest" not in line) <= 80
+
+
+@pytest.mark.parametrize("weights", [None, np.asarray([1.0, 2.0, 3.0, 1e300])])
+def test_the_log_loss_is_finite_though_the_probability_of_what_happened_is_0(weights):
+    model = StumpEnsemble((Member((Stump(0, 0.5, -1, 1, 0.1),), (400.0,)),), 1, ("no", "yes"))
+    X = np.asarray([[0.0], [1.0], [1.0], [0.0]])
+    part = Part(X, np.arange(4), np.asarray(["no", "yes", "no", "no"]), weights)
+    assert model.predict_proba(X)[2, 0] == 0.0
+    found = dict(_about_held_out(FinishedTraining(None, model, None, part, part, 0.0)))
+    expected = 800 / 4 if weights is None else 800 * 3 / 1e300
+    assert numbers(found["held-out log-loss"])[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_few_rows_do_not_look_precise(command):
+    x = np.arange(20.0)
+    np.savez("t.npz", X=x[:, None], y=(x > 9).astype(int))
+    outcome = command.succeeds("train", "t.npz", "--target", "y", "--rounds", 3)
+    assert outcome.row("held-out accuracy") == (
+        "1.0000 (95%: 0.5101..1.0000); the largest class has 0.5000"
+    )
+
+
+def test_rows_of_one_heavy_class_have_figures(command):
+    x = np.arange(40.0)
+    y = (x > 19).astype(int)
+    np.savez(
+        "t.npz",
+        X=x[:, None],
+        y=y,
+        w=np.where(np.isin(np.arange(40), held_out(y)) & (y == 0), 0.0, 1.0),
+    )
+    outcome = command.succeeds("train", "t.npz", "--target", "y", "--weight", "w", "--rounds", 3)
+    assert "the largest class has 1.0000" in outcome.out
+    assert numbers(outcome.row("held-out Brier"))[1] == 0.0
+    assert "ROC" not in outcome.out

@@ -1,0 +1,179 @@
+"""Frames of every library become the same columns, and what cannot be used is refused by name."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+
+import dask.array
+import dask.dataframe
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from gpustump import AdaBoostClassifier, boost
+from gpustump.data.frames import columns_of, numbers_of
+
+VALUES = {
+    "whole": [1, None, 3],
+    "part": [0.5, float("nan"), -2.0],
+    "truth": [True, None, False],
+    "word": ["a", None, "b"],
+    "day": [dt.date(1970, 1, 2), None, dt.date(2020, 2, 29)],
+    "moment": [dt.datetime(1970, 1, 1, 0, 0, 1, 250_000), None, dt.datetime(2020, 2, 29, 12)],
+    "hour": [dt.time(1, 2, 3, 500_000), None, dt.time(23)],
+    "while": [dt.timedelta(days=1), None, dt.timedelta(seconds=-1.5)],
+    "nothing": [None, None, None],
+}
+NUMBERS = {
+    "whole": [1, np.nan, 3],
+    "part": [0.5, np.nan, -2.0],
+    "truth": [1, np.nan, 0],
+    "day": [1, np.nan, 18321],
+    "moment": [1.25, np.nan, 18321.5 * 86_400],
+    "hour": [3723.5, np.nan, 23 * 3600],
+    "while": [86_400, np.nan, -1.5],
+    "nothing": [np.nan] * 3,
+}
+"""What the values are as numbers: days and seconds since 1970, seconds since midnight."""
+
+MAKERS = {"polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+@pytest.mark.parametrize("library", MAKERS)
+def test_columns_of_every_kind_have_the_numbers_that_a_calendar_gives(library):
+    table = columns_of(MAKERS[library](VALUES))
+    kinds = [column.kind for column in table.columns]
+    temporal = ["date", "datetime", "time", "duration"]
+    assert kinds == ["number", "number", "boolean", "text", *temporal, "empty"]
+    for column in table.columns:
+        assert column.missing().tolist() == pd.isna(pd.Series(VALUES[column.name])).tolist()
+        if column.kind != "text":
+            np.testing.assert_array_equal(column.numbers(), NUMBERS[column.name])
+
+
+@pytest.mark.parametrize("convert", [False, True], ids=["NumPy's types", "nullable types"])
+def test_pandas_holds_the_same_numbers_in_its_own_types(convert):
+    frame = pd.DataFrame({name: VALUES[name] for name in ("whole", "part", "moment", "while")})
+    frame["decimal"] = [decimal.Decimal("0.5"), None, decimal.Decimal(2)]
+    frame["truth"] = VALUES["truth"]  # Python objects
+    expected = NUMBERS | {"decimal": [0.5, np.nan, 2]}
+    table = columns_of(frame.convert_dtypes() if convert else frame)
+    for column in table.columns:
+        np.testing.assert_array_equal(column.numbers(), expected[column.name])
+
+
+@pytest.mark.parametrize("library", MAKERS)
+@pytest.mark.parametrize("name", ["word", "day", "moment", "hour", "while"])
+def test_training_refuses_a_column_that_is_no_number_by_name_and_kind(library, name):
+    kind = {"word": "text", "day": "dates", "moment": "datetimes", "hour": "times"}
+    frame = MAKERS[library]({"x": [1.0, 2.0, 3.0], name: VALUES[name]})
+    wanted = rf"^X has columns that do not hold numbers: '{name}' \({kind.get(name, 'durations')}"
+    for fit in (AdaBoostClassifier().fit, boost):
+        with pytest.raises(ValueError, match=wanted):
+            fit(frame, [-1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("plan", "what_to_do"),
+    [
+        (pl.LazyFrame({"x": [1.0, 2.0]}), r"pass X\.collect\(\)"),
+        (dask.dataframe.from_pandas(pd.DataFrame({"x": [1.0, 2.0]})), r"pass X\.compute\(\)"),
+        (dask.array.ones((2, 1)), r"pass X\.compute\(\)"),
+    ],
+    ids=["polars", "Dask frame", "Dask array"],
+)
+def test_a_plan_without_rows_is_refused_with_the_way_to_compute_them(plan, what_to_do):
+    fitted = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1])
+    for use in (lambda: AdaBoostClassifier().fit(plan, [0, 1]), lambda: fitted.predict(plan)):
+        with pytest.raises(TypeError, match=what_to_do):
+            use()
+    with pytest.raises(TypeError, match=what_to_do):
+        fitted.model_.predict(plan)
+
+
+def test_labels_that_dask_has_not_computed_are_refused():
+    y = dask.array.from_array(np.asarray([0, 1]))
+    with pytest.raises(TypeError, match=r"^y \(Array of dask\) .* pass y\.compute\(\)"):
+        AdaBoostClassifier().fit([[0.0], [1.0]], y)
+
+
+def test_two_columns_of_one_name_are_refused():
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="X has two columns named 'a'; rename one"):
+        AdaBoostClassifier().fit(frame, [0, 1])
+
+
+def test_categories_that_are_numbers_count_as_numbers_and_training_says_so():
+    codes = pd.Series(pd.Categorical([3, 1, 3, 2, None, 2]))
+    frame = pd.DataFrame({"code": codes, "x": np.arange(6.0)})
+    with pytest.warns(UserWarning, match="categories of 'code' are numbers"):
+        found = AdaBoostClassifier(n_estimators=5).fit(frame, [1, 0, 1, 1, 0, 0])
+    plain = frame.astype({"code": float})
+    expected = AdaBoostClassifier(n_estimators=5).fit(plain, [1, 0, 1, 1, 0, 0])
+    assert found.model_.digest() == expected.model_.digest()
+    assert found.predict(frame).tolist() == expected.predict(plain).tolist()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
+def test_frames_train_the_model_of_their_array(library, dtype):
+    random = np.random.default_rng(3)
+    X = random.integers(-50, 50, size=(80, 3)).astype(dtype)
+    y = random.integers(0, 2, 80)
+    columns = dict(zip("abc", X.T, strict=True))
+    frame = (MAKERS | {"pandas": pd.DataFrame})[library](columns)
+    classifier = AdaBoostClassifier(n_estimators=10).fit(frame, y)
+    assert classifier.feature_names_in_.tolist() == ["a", "b", "c"]
+    array = AdaBoostClassifier(n_estimators=10).fit(X, y)
+    assert classifier.model_.digest() == array.model_.digest()
+    assert (classifier.decision_function(frame) == array.decision_function(X)).all()
+
+
+def test_a_pandas_frame_of_one_dtype_is_not_copied():
+    X = np.zeros((1000, 4))
+    frame = pd.DataFrame(X, columns=list("abcd"), copy=False)
+    assert np.shares_memory(numbers_of(columns_of(frame)), X)
+
+
+@pytest.mark.parametrize(
+    ("X", "what_to_do"),
+    [
+        (np.zeros((2, 1), dtype="M8[D]"), "Turn dates and durations into numbers"),
+        (np.zeros((2, 1), dtype=[("a", "f8")]), "structured_to_unstructured"),
+        (np.zeros((2, 1), dtype=np.longdouble), "Convert it to float64"),
+    ],
+    ids=["dates", "records", "long double"],
+)
+def test_arrays_of_other_dtypes_are_refused_with_a_way_out(X, what_to_do):
+    with pytest.raises(TypeError, match=what_to_do):
+        AdaBoostClassifier().fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
+def test_narrow_floats_of_pytorch_and_jax_are_to_be_converted_to_float32(name):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=rf"dtype {name}.* Convert it to float32 first"):
+        AdaBoostClassifier().fit(torch.ones((2, 1)).to(getattr(torch, name)), [0, 1])
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError, match=rf"dtype {name}.* Convert it to float32 first"):
+        AdaBoostClassifier().fit(jax.numpy.ones((2, 1), dtype=name), [0, 1])
+
+
+@pytest.mark.parametrize("transform", ["jit", "vmap", "grad"])
+def test_a_function_that_jax_transforms_is_told_to_predict_outside_of_it(transform):
+    jax = pytest.importorskip("jax")
+    model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
+    with pytest.raises(TypeError, match="X is traced by JAX"):
+        getattr(jax, transform)(model.decision_function)(jax.numpy.ones((2, 1)))
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_array])
+def test_sparse_matrices_are_to_be_made_dense(kind):
+    model = AdaBoostClassifier().fit([[0.0], [1.0]], [0, 1]).model_
+    for use in (model.predict, lambda X: boost(X, [-1, 1])):
+        with pytest.raises(TypeError, match=r"X is a sparse .* pass a dense one: X\.toarray\(\)"):
+            use(kind([[0.0], [1.0]]))
