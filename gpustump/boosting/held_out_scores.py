@@ -5,10 +5,10 @@ integers, or rounded from one once:
 
 * accuracy and balanced accuracy are shares of the integer weights;
 * the area under the ROC curve counts pairs of samples, with integer weights;
-* the log-loss adds up integers, too. A sample's score is a whole multiple of 2**-36. Its loss is
-  looked up in a table of integers, and interpolated in integers. The table comes from the host, by
-  logarithms whose last digits cannot decide an entry, or by decimal arithmetic. So no exponential
-  or logarithm of an array library, of which each has other last digits, has a say.
+* the losses are added up as integers, too. A sample's score is a whole multiple of 2**-36. Its loss
+  is looked up in a table of integers, and interpolated in integers. The table comes from the host,
+  by logarithms whose last digits cannot decide an entry, or by decimal arithmetic. So the last
+  digits of an array library's exponentials and logarithms have no say.
 """
 
 from __future__ import annotations
@@ -36,8 +36,12 @@ LOSS_BITS = 32
 
 _NODE_BITS = 10
 _LAST_NODE = 24 << _NODE_BITS
-"""The table has a node for every 2**-10 of twice the margin, up to 24, where the loss is below
-2**-34. Between nodes the loss is interpolated; it is at most 2**-25 too large there."""
+"""The table has a node at every 2**-10 up to 24, where the loss is below 2**-34. Between nodes the
+loss is interpolated; it is at most 2**-25 too large there."""
+
+_UNIT_BITS = {"loss": 36, "neg_log_loss": 35}
+"""How many bits behind the point a score has as log-odds. They are the score itself in the loss,
+and twice the score in the probabilities of the model."""
 
 _DOUBT = 2.0**-14
 """More than the error, in units of an entry, of an exponential and a logarithm of any C library."""
@@ -69,8 +73,8 @@ class HeldOut:
 
 def scorer(scoring: Scoring, held_out: HeldOut) -> Scorer:
     """What computes a score of the held-out samples; for the last two both labels must occur."""
-    if scoring in ("loss", "neg_log_loss"):
-        return _NegativeLogLoss.of(held_out)
+    if scoring in _UNIT_BITS:
+        return _NegativeLoss.of(held_out, _UNIT_BITS[scoring])
     if scoring == "accuracy":
         return functools.partial(_accuracy, held_out)
     positives, negatives = _class_of(held_out, 1.0), _class_of(held_out, -1.0)
@@ -90,6 +94,13 @@ class _Class:
 
     rows: Array
     weights: IntegerWeights
+
+    def in_order(self, units: Array) -> tuple[Array, Array]:
+        """The sorted scores of these samples, out of those of all, and the weights beside them."""
+        xp = arrays.namespace_of(units)
+        scores = xp.take(units, self.rows, axis=0)
+        order = xp.argsort(scores, stable=False)
+        return xp.take(scores, order, axis=0), xp.take(self.weights.values, order, axis=0)
 
 
 def _class_of(held_out: HeldOut, label: float) -> _Class:
@@ -126,20 +137,14 @@ class _RocAuc:
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             units = xp.astype(scores / VOTE_UNIT, xp.int64)
-            lower = xp.take(units, self.negatives.rows, axis=0)
-            order = xp.argsort(lower)
-            sums = xp.cumulative_sum(
-                xp.take(self.negatives.weights.values, order, axis=0), include_initial=True
-            )
-            lower, upper = (
-                xp.take(lower, order, axis=0),
-                xp.take(units, self.positives.rows, axis=0),
-            )
+            lower, lower_weights = self.negatives.in_order(units)
+            upper, upper_weights = self.positives.in_order(units)  # quicker to search for in order
+            sums = xp.cumulative_sum(lower_weights, include_initial=True)
             below, not_above = (
                 xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
                 for side in ("left", "right")
             )
-            won = int(xp.sum(self.positives.weights.values * (below + not_above)))
+            won = int(xp.sum(upper_weights * (below + not_above)))
         return won / (2 * self.positives.weights.total * self.negatives.weights.total)
 
 
@@ -155,8 +160,8 @@ def _with_short_weights(samples: _Class) -> _Class:
 
 
 @dataclass(frozen=True)
-class _NegativeLogLoss:
-    """Minus the mean of ln(1 + exp(-2 * y * F)), the log-loss of the probabilities of the model.
+class _NegativeLoss:
+    """Minus the mean of ln(1 + exp(-x)) for x = y * F, or x = 2 * y * F.
 
     It is exact to 2**-25, and n_held_out * 2**-42 for the rounding of weighted losses.
 
@@ -167,6 +172,8 @@ class _NegativeLogLoss:
         Such that products with losses, in units of 2**-32, sum to less than 2**62.
     total : int
         The sum of the weights before that.
+    unit_bits : int
+        x is a whole multiple of 2**-unit_bits.
     nodes, drops : array (n_nodes,) of int64
         The loss at each node, and how much smaller it is at the next one.
     """
@@ -174,17 +181,18 @@ class _NegativeLogLoss:
     y: Array
     weights: Array
     total: int
+    unit_bits: int
     nodes: Array
     drops: Array
 
     @classmethod
-    def of(cls, held_out: HeldOut) -> _NegativeLogLoss:
+    def of(cls, held_out: HeldOut, unit_bits: int) -> _NegativeLoss:
         with arrays.computing_on(held_out.y):
             y, values = held_out.y, held_out.weights.values
             xp, device = arrays.namespace_of(y), arrays.device_of(y)
             weights = xp.astype(values, xp.float64) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
             nodes, drops = (xp.asarray(part, device=device) for part in _loss_table())
-            return cls(y, weights, held_out.weights.total, nodes, drops)
+            return cls(y, weights, held_out.weights.total, unit_bits, nodes, drops)
 
     def __call__(self, scores: Array) -> float:
         with arrays.computing_on(scores):
@@ -195,21 +203,17 @@ class _NegativeLogLoss:
 
     def losses(self, scores: Array) -> Array:
         """The loss of each sample as an integer, in units of 2**-32."""
-        xp = arrays.namespace_of(scores)
-        # A margin in units of 2**-36 is twice the margin in units of 2**-35.
+        xp, step_bits = arrays.namespace_of(scores), self.unit_bits - _NODE_BITS
         margins = xp.astype(self.y * scores / VOTE_UNIT, xp.int64)
         sizes = xp.abs(margins)
-        places = sizes >> _STEP_BITS
+        places = sizes >> step_bits
         places = xp.where(places < _LAST_NODE, places, _LAST_NODE)
-        rest = sizes & ((1 << _STEP_BITS) - 1)
-        fallen = (xp.take(self.drops, places, axis=0) * rest) >> _STEP_BITS
+        rest = sizes & ((1 << step_bits) - 1)
+        fallen = (xp.take(self.drops, places, axis=0) * rest) >> step_bits
         losses = xp.take(self.nodes, places, axis=0) - fallen
         # ln(1 + exp(x)) = x + ln(1 + exp(-x)); the difference is 0 or twice the size.
-        return losses + ((sizes - margins) >> (_DOUBLE_MARGIN_BITS - LOSS_BITS + 1))
+        return losses + ((sizes - margins) >> (self.unit_bits - LOSS_BITS + 1))
 
-
-_DOUBLE_MARGIN_BITS = 35
-_STEP_BITS = _DOUBLE_MARGIN_BITS - _NODE_BITS
 
 _SPARE_BITS = 20
 """The sum of the weights is below 2**62, and losses are below 2**18 + 1."""

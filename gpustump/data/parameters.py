@@ -35,7 +35,7 @@ Learner = Literal["stump", "interval"]
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 
 Scoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
-"""What early stopping watches; "loss" is "neg_log_loss"."""
+"""What early stopping watches; see `boosting.held_out_scores`."""
 
 SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
 

@@ -38,9 +38,13 @@ def score_of(scoring: str, y: np.ndarray, weights: np.ndarray, scores: np.ndarra
     return scorer(scoring, HeldOut(y, IntegerWeights.of(weights)))(scores)  # type: ignore[arg-type]
 
 
-def log_loss_of(y: float, score: float) -> Decimal:
+FACTORS = {"loss": 1, "neg_log_loss": 2}
+"""What a score is multiplied by to give the log-odds."""
+
+
+def loss_of(scoring: str, y: float, score: float) -> Decimal:
     with decimal.localcontext(decimal.Context(prec=50, Emax=10**9, Emin=-(10**9))):
-        return (1 + (-2 * Decimal(y) * Decimal(score)).exp()).ln()
+        return (1 + (-FACTORS[scoring] * Decimal(y) * Decimal(score)).exp()).ln()
 
 
 def weighted_mean(values: list[Decimal], weights: np.ndarray) -> Decimal:
@@ -57,23 +61,24 @@ def test_a_score_is_the_same_number_in_every_library(backend: Backend, scoring, 
     assert score_of(scoring, *there) == score_of(scoring, y, weights, scores)
 
 
+@pytest.mark.parametrize("scoring", FACTORS)
 @pytest.mark.parametrize("scale", [1e-9, 0.3, 5.0, 100.0])
-def test_the_log_loss_is_its_definition_to_2_to_the_minus_25(scale):
+def test_a_loss_is_its_definition_to_2_to_the_minus_25(scoring, scale):
     y, weights, scores = held_out(scale=scale)
-    expected = weighted_mean([log_loss_of(*pair) for pair in zip(y, scores, strict=True)], weights)
-    found = -score_of("neg_log_loss", y, weights, scores)
-    assert abs(Decimal(found) - expected) < Decimal(2) ** -25 + len(y) * Decimal(2) ** -42
-    assert score_of("loss", y, weights, scores) == -found
+    losses = [loss_of(scoring, *pair) for pair in zip(y, scores, strict=True)]
+    error = abs(Decimal(-score_of(scoring, y, weights, scores)) - weighted_mean(losses, weights))
+    assert error < Decimal(2) ** -25 + len(y) * Decimal(2) ** -42
 
 
-def test_each_sample_s_loss_is_its_definition_between_the_nodes_of_the_table_too():
-    margins = np.concatenate([RNG.uniform(-13, 13, 300), [0.0, 12.0, 11.9995, -12.0, 1e5, -1e5]])
+@pytest.mark.parametrize("scoring", FACTORS)
+def test_each_sample_s_loss_is_its_definition_between_the_nodes_of_the_table_too(scoring):
+    margins = np.concatenate([RNG.uniform(-25, 25, 300), [0.0, 12.0, 11.9995, -12.0, 1e5, -1e5]])
     margins = np.round(margins / VOTE_UNIT) * VOTE_UNIT
     ones = np.ones(len(margins))
-    loss = scorer("loss", HeldOut(ones, IntegerWeights.of(ones)))
+    loss = scorer(scoring, HeldOut(ones, IntegerWeights.of(ones)))
     found = loss.losses(margins)  # type: ignore[attr-defined]
     for one, margin in zip(found.tolist(), margins.tolist(), strict=True):
-        error = one * Decimal(2) ** -32 - log_loss_of(1.0, margin)
+        error = one * Decimal(2) ** -32 - loss_of(scoring, 1.0, margin)
         assert -(Decimal(2) ** -31) <= error <= Decimal(2) ** -25 + Decimal(2) ** -31
 
 
@@ -103,7 +108,9 @@ def test_extreme_scores_and_weights_have_a_finite_score(backend: Backend, scorin
         found = score_of(scoring, *(backend.asarray(np.asarray(a)) for a in (y, weights, scores)))
         assert np.isfinite(found)
         assert (0 <= found <= 1) or (scoring in ("loss", "neg_log_loss") and found >= -(2.0**18))
-    assert score_of("loss", y, np.ones(4), scores) == pytest.approx(-top, rel=1e-14)
+    for scoring, factor in FACTORS.items():
+        expected = pytest.approx(-factor * top / 2, rel=1e-14)
+        assert score_of(scoring, y, np.ones(4), scores) == expected
 
 
 def test_the_area_under_the_roc_curve_counts_pairs_and_ties_by_half():
@@ -152,16 +159,18 @@ def test_repeated_samples_score_as_weighted_ones_do(scoring):
     assert score_of(scoring, *repeated) == pytest.approx(weighted, abs=1e-9)
 
 
-def test_the_held_out_log_loss_is_that_of_the_probabilities():
+def test_held_out_losses_are_those_that_scikit_learn_finds_in_the_held_out_samples():
     X = RNG.normal(size=(300, 4))
     y = (X[:, 0] + RNG.normal(size=300) > 0).astype(int)
-    classifier = AdaBoostClassifier(
-        n_estimators=30, n_iter_no_change=30, random_state=0, validation_fraction=0.3
-    ).fit(X, y)
-    kept = len(classifier.rounds_[0])
     rows = watched_rows(y, 0.3, 0)
+    options = {"n_iter_no_change": 30, "random_state": 0, "validation_fraction": 0.3}
+    for scoring in FACTORS:
+        classifier = AdaBoostClassifier(scoring=scoring, **options).fit(X, y)
+        found = -classifier.held_out_scores_[0][classifier.n_iter_ - 1]
+        odds = np.exp(FACTORS[scoring] * classifier.decision_function(X[rows]))
+        assert found == pytest.approx(log_loss(y[rows], odds / (1 + odds)), abs=1e-7)
     expected = log_loss(y[rows], classifier.predict_proba(X[rows]))
-    assert -classifier.held_out_scores_[0][kept - 1] == pytest.approx(expected, abs=1e-7)
+    assert found == pytest.approx(expected, abs=1e-7)
 
 
 def watched_rows(y: np.ndarray, share: float, random_state: int) -> np.ndarray:

@@ -15,6 +15,9 @@ import pytest
 pytest.importorskip("numba")
 
 import gpustump
+from gpustump.engines import announcements
+from gpustump.engines.cpu import compile_turns
+from gpustump.engines.cpu.compile_turns import Turns
 
 HELPER = """
 from gpustump.engines.cpu.compiling import kernel
@@ -226,3 +229,27 @@ def test_where_no_lock_can_be_made_every_process_compiles(loader):
         out, err = process.communicate(timeout=60)
         assert out.split()[1] == "20"
         assert err == COMPILES
+
+
+def test_a_turn_is_taken_once_and_ends_with_the_last_load(tmp_path, monkeypatch):
+    pytest.importorskip("filelock")
+    monkeypatch.setattr(compile_turns, "PATIENCE", 0.1)
+    monkeypatch.setattr(announcements, "listeners", [])
+    turns, others = Turns(), Turns()
+    assert not turns.take(tmp_path)  # nothing is being loaded: who would end the turn?
+    with turns.loading():
+        with turns.loading():
+            assert turns.take(tmp_path)
+            assert not turns.take(tmp_path)
+        with others.loading():
+            assert not others.take(tmp_path)
+    later = Turns()
+    with later.loading():
+        assert later.take(tmp_path)
+
+
+def test_without_filelock_nobody_waits(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    turns = Turns()
+    with turns.loading():
+        assert not turns.take(tmp_path)

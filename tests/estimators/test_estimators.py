@@ -17,6 +17,7 @@ import pytest
 from backends import Backend
 from sklearn import config_context, ensemble
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -24,6 +25,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
+    cross_val_predict,
     cross_val_score,
     train_test_split,
 )
@@ -33,6 +35,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gpustump
 from gpustump import AdaBoostClassifier, DecisionStumpClassifier, StumpEnsemble
+from gpustump.data.parameters import SCORINGS
 
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)
@@ -290,6 +293,20 @@ def test_probabilities_are_usable_as_such():
         assert log_loss(labels, probabilities) < 0.5 * np.log(n_classes)
 
 
+@pytest.mark.slow
+def test_calibration_mends_probabilities_that_are_too_sure():
+    """What the notes of the docstring say about the breast-cancer data."""
+    X, y = CANCER
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    plain = AdaBoostClassifier(n_estimators=300)
+    found = {}
+    for name, one in (("plain", plain), ("calibrated", CalibratedClassifierCV(plain, cv=5))):
+        found[name] = cross_val_predict(one, X, y, cv=folds, method="predict_proba")[:, 1]
+    assert np.mean(np.abs(found["plain"] - 0.5) > 0.499) == pytest.approx(0.99, abs=0.005)
+    assert log_loss(y, found["plain"]) == pytest.approx(0.36, abs=0.01)
+    assert log_loss(y, found["calibrated"]) == pytest.approx(0.10, abs=0.01)
+
+
 def test_two_class_probability_is_the_logistic_of_twice_the_score():
     X, y = CANCER
     classifier = AdaBoostClassifier(n_estimators=30).fit(X, y)
@@ -346,7 +363,7 @@ def test_warm_start_can_only_grow_and_keeps_its_classes():
         classifier.set_params(n_estimators=6).fit(X, y + 1)
 
 
-@pytest.mark.parametrize("scoring", ["loss", "accuracy", "roc_auc", "balanced_accuracy"])
+@pytest.mark.parametrize("scoring", SCORINGS)
 def test_early_stopping_keeps_the_round_of_the_best_held_out_score(backend: Backend, scoring):
     X, y = small(seed=5)
     options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3, "scoring": scoring}
@@ -382,16 +399,6 @@ def test_early_stopping_does_not_collapse_on_a_rare_class():
             scores = classifier.fit(X, y).decision_function(X_test)
             found.append(roc_auc_score(y_test, scores))
     assert min(areas["loss"]) > 0.8 > np.mean(areas["accuracy"]) + 0.1
-
-
-def test_neg_log_loss_is_another_name_of_the_loss():
-    X, y = small(3)
-    loss, other = (
-        AdaBoostClassifier(n_iter_no_change=5, random_state=0, scoring=scoring).fit(X, y)
-        for scoring in ("loss", "neg_log_loss")
-    )
-    assert loss.held_out_scores_ == other.held_out_scores_
-    assert len(loss.held_out_scores_) == 3
 
 
 def test_a_tolerance_asks_for_a_clearer_gain():

@@ -76,10 +76,10 @@ def test_a_warm_start_does_not_go_on_with_another_score():
     classifier = watching().fit(X, NOISE)
     before = classifier.model_.digest()
     classifier.set_params(n_estimators=40, scoring="roc_auc")
-    with pytest.raises(ValueError, match="scoring is 'roc_auc', and it was 'neg_log_loss'"):
+    with pytest.raises(ValueError, match="scoring is 'roc_auc', and it was 'loss'"):
         classifier.fit(X, NOISE)
     assert classifier.model_.digest() == before
-    classifier.set_params(scoring="neg_log_loss").fit(X, NOISE)  # the default by its other name
+    classifier.set_params(scoring="loss").fit(X, NOISE)
 
 
 def test_an_earlier_rounds_held_out_score_is_worked_out_once():
