@@ -134,7 +134,8 @@ from gpustump.engines.cpu.made_up_helper import helper
 
 if not helper.stats.cache_hits:
     print("compiling", flush=True)
-    time.sleep(float(os.environ["SECONDS"]))
+    while not os.path.exists(os.environ["GO_ON"]):
+        time.sleep(0.05)
 
 @kernel("int64(int64)")
 def caller(x):
@@ -146,30 +147,33 @@ WAITS = "gpustump: waits for another process, which is compiling the CPU kernels
 
 
 class Loader:
-    """Processes that load the kernels of a package, each compiling them slowly if it has to."""
+    """Processes that load two kernels of a package.
+
+    One that has compiled the first kernel goes on when a file exists: by default at once.
+    """
 
     def __init__(self, package: Path, cache: Path, processes: ExitStack) -> None:
         (package / "engines" / "cpu" / "made_up_slow.py").write_text(SLOW)
         self.cache = cache
         self._package, self._processes = package, processes
 
-    def started(self, *, seconds: float, patience: float = 60.0) -> subprocess.Popen[str]:
-        """A process that takes so long between its two kernels if it has compiled the first."""
+    def started(self, go_on: Path = Path(), *, patience: float = 60.0) -> subprocess.Popen[str]:
+        """A process of its own."""
         program = LOADER.format(folder=str(self._package.parent), patience=patience)
         process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(self.cache), "SECONDS": str(seconds)},
+            env={**os.environ, "NUMBA_CACHE_DIR": str(self.cache), "GO_ON": str(go_on)},
         )
         self._processes.enter_context(process)
         self._processes.callback(process.kill)
         return process
 
-    def compiling(self, *, seconds: float) -> subprocess.Popen[str]:
-        """A process that has begun to compile."""
-        process = self.started(seconds=seconds)
+    def compiling(self, go_on: Path) -> subprocess.Popen[str]:
+        """A process that has compiled the first kernel."""
+        process = self.started(go_on)
         assert process.stdout is not None
         assert process.stdout.readline() == "compiling\n"
         return process
@@ -184,13 +188,15 @@ def loader(package: Path, tmp_path: Path):
 
 @pytest.mark.slow
 def test_one_process_compiles_while_the_others_wait_and_say_so(loader):
-    first = loader.compiling(seconds=4)
-    others = [loader.started(seconds=4) for _ in range(2)]
+    go_on = loader.cache / "go on"
+    first = loader.compiling(go_on)
+    others = [loader.started() for _ in range(2)]
+    assert [other.stderr.readline() for other in others] == [WAITS] * 2
+    go_on.touch()
     for other in others:
         out, err = other.communicate(timeout=60)
         answer, path, hits = out.split()
-        assert (answer, hits) == ("20", "1")
-        assert err == WAITS
+        assert (answer, hits, err) == ("20", "1", "")
         assert Path(path).is_relative_to(loader.cache)
     out, err = first.communicate(timeout=60)
     assert out.split()[::2] == ["20", "0"]
@@ -199,8 +205,8 @@ def test_one_process_compiles_while_the_others_wait_and_say_so(loader):
 
 @pytest.mark.slow
 def test_a_killed_compiler_blocks_nobody(loader):
-    first = loader.compiling(seconds=600)
-    second = loader.started(seconds=0)
+    first = loader.compiling(loader.cache / "never")
+    second = loader.started()
     assert second.stderr.readline() == WAITS
     first.send_signal(signal.SIGKILL)
     out, err = second.communicate(timeout=60)
@@ -211,24 +217,23 @@ def test_a_killed_compiler_blocks_nobody(loader):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be stopped there")
 def test_a_compiler_that_was_stopped_is_waited_for_a_limited_time(loader):
-    first = loader.compiling(seconds=600)
+    first = loader.compiling(loader.cache / "never")
     first.send_signal(signal.SIGSTOP)
-    out, err = loader.started(seconds=0, patience=1.0).communicate(timeout=60)
+    out, err = loader.started(patience=1.0).communicate(timeout=60)
     assert out.split()[::2] == ["20", "0"]
     assert err == WAITS + COMPILES
 
 
 @pytest.mark.slow
-def test_where_no_lock_can_be_made_every_process_compiles(loader):
-    (path,) = {loader.started(seconds=0).communicate(timeout=60)[0].split()[2]}
+def test_where_no_lock_can_be_made_nobody_waits(loader):
+    (path,) = {loader.started().communicate(timeout=60)[0].split()[2]}
     for file in Path(path).iterdir():
         file.unlink()
     (Path(path) / "compiling.lock").mkdir()
-    processes = [loader.started(seconds=1) for _ in range(2)]
-    for process in processes:
-        out, err = process.communicate(timeout=60)
-        assert out.split()[1] == "20"
-        assert err == COMPILES
+    loader.compiling(loader.cache / "never")
+    out, err = loader.started().communicate(timeout=60)
+    assert out.split()[::2] == ["20", "0"]  # the other one has compiled the first kernel only
+    assert err == COMPILES
 
 
 def test_a_turn_is_taken_once_and_ends_with_the_last_load(tmp_path, monkeypatch):
