@@ -3,8 +3,8 @@
     python ci/readme.py [--check]
 
 A text block under `<!-- output of: COMMAND -->` holds what the command prints; so does Markdown
-between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench` in
-the checkout, whose files it shows. The pictures in `docs` are drawn anew. Times differ between runs
+between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench` and
+`python examples/...` in the checkout. The pictures in `docs` are drawn anew. Times differ between runs
 and machines, so `--check` takes any number of seconds, and any device, for any other.
 """
 
@@ -32,7 +32,7 @@ def printed(command: str) -> str:
     """What a command prints on stdout."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with tempfile.TemporaryDirectory() as empty:
-        folder = ROOT if command.startswith("python -m bench") else empty
+        folder = ROOT if command.startswith(("python -m bench", "python examples")) else empty
         done = subprocess.run(
             command, shell=True, cwd=folder, env=environment, capture_output=True, text=True
         )
