@@ -23,7 +23,7 @@ README = ROOT / "README.md"
 OPENING = r"(?P<opening><!-- output of: (?P<command>[^\n]+?) -->\n%s\n)"
 TEXT = re.compile(OPENING % "```text" + r"(?P<output>.*?)(?P<closing>```\n)", re.S)
 MARKDOWN = re.compile(
-    OPENING % "" + r"(?P<output>.*?)(?P<closing>\n<!-- end of output -->\n)", re.S
+    OPENING % "" + r"(?P<output>((?!<!--).)*?)(?P<closing>\n<!-- end of output -->\n)", re.S
 )
 NOISE = re.compile(r"\d+\.\d+ s\b(?: to fit, on \S+)?")
 
