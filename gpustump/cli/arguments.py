@@ -7,6 +7,7 @@ so that no error about --test-size comes after an hour of training.
 from __future__ import annotations
 
 import argparse
+import codecs
 import math
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -154,6 +155,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="columns to leave out; may be given several times",
     )
+    _add_reading(parser)
     add("--drop-missing-target", action="store_true", help="leave out rows without a target")
     add(
         "--rounds",
@@ -214,6 +216,37 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "--report",
         metavar="FILE.html",
         help="also write a page with the summary, and pictures of the model",
+    )
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    """Options that say how to read the columns and the text of DATA."""
+    for option, what in (("--categorical", "text"), ("--numeric", "numbers, such as 01234")):
+        parser.add_argument(
+            option,
+            metavar="COL[,COL]",
+            action="append",
+            default=[],
+            help=f"columns to read as {what}; may be given several times",
+        )
+    parser.add_argument(
+        "--missing",
+        metavar="WORD",
+        action="append",
+        default=[],
+        help="a word or number that stands for a missing value; may be given several times",
+    )
+    parser.add_argument(
+        "--decimal",
+        metavar="MARK",
+        type=_decimal,
+        help="the mark before a number's fraction, . or , (default: see below)",
+    )
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        type=_encoding,
+        help="of a text file, such as latin-1, cp1252 or utf-16 (default: UTF-8)",
     )
 
 
@@ -315,6 +348,22 @@ def _share(text: str) -> float:
             f"must be a share of the rows, at least 0 and below 1; got {quoted(text)}"
         )
     return value
+
+
+def _decimal(text: str) -> str:
+    if text not in (".", ","):
+        raise argparse.ArgumentTypeError(f"must be . or ,; got {quoted(text)}")
+    return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        "a".encode(text)
+        return codecs.lookup(text).name
+    except (LookupError, UnicodeError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"must be an encoding that Python knows, such as latin-1; got {quoted(text)}"
+        ) from None
 
 
 def _weak_learner(text: str) -> str:

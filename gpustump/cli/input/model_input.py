@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.cli.errors import as_input_error
+from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.reading import read_table
-from gpustump.model.encoding import Encoding, encode, unseen_text
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.model.encoding import Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -40,9 +42,26 @@ def read_features(path: str, encoding: Encoding) -> np.ndarray:
     InputError, OSError
         If the file is not a table with the columns that the model needs.
     """
-    table = read_table(path, text_columns=encoding.text_columns)
+    table = read_table(path, _request(encoding))
     with as_input_error():
         X, unseen = encode(encoding, table)
     for name, n_rows in unseen.items():
         print(f"gpustump: {unseen_text(name, n_rows)}", file=sys.stderr)
     return X
+
+
+def _request(encoding: Encoding) -> Request:
+    """The columns that a model needs, read as in training."""
+
+    def choose(header: InputTable) -> Wanted:
+        with as_input_error():
+            positions = needed_positions(encoding, header)
+        kinds = {
+            position: TEXT if needed.kind == "category" else NUMBER
+            for needed, position in zip(encoding.columns, positions, strict=True)
+        }
+        return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds)
+
+    decimals = ".," if encoding.decimals == "," else encoding.decimals
+    text = TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)
+    return Request(choose, text)

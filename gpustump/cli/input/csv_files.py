@@ -1,0 +1,259 @@
+"""Read CSV and TSV files with polars, block by block, so that the text is never held as a whole.
+
+A block is read as text. Each column of it becomes numbers if it can, which takes the time that
+reading takes, and a third of the memory of its text. The others stay text until all of it is there,
+when it is decided whether they are booleans, dates or times. A column of which only some blocks
+are numbers is read again, as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from gpustump.cli.errors import InputError
+from gpustump.cli.input.input_table import InputTable, UnreadColumn, check_column_names
+from gpustump.cli.input.polars_files import explained, import_polars
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.cli.input.text_blocks import (
+    NotUtf8Error,
+    OpenQuoteError,
+    TextFile,
+    blocks,
+    end_of_first_line,
+    rewritten_blocks,
+    without_blank_lines,
+    without_compression,
+)
+from gpustump.cli.input.text_columns import MISSING_WORDS, Rules, numbers_in, typed
+from gpustump.cli.wording import shortened
+from gpustump.data.frames import FrameColumn
+from gpustump.data.readable import counted, listed, quoted
+
+_BlocksOf = Callable[[str], Iterator[bytes]]
+
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+
+
+class _Format(NamedTuple):
+    """How the file is written.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    separator : str
+    rules : Rules
+    """
+
+    names: tuple[str, ...]
+    separator: str
+    rules: Rules
+
+
+class _Part(NamedTuple):
+    """A column in one block: numbers, or text with the style "text"."""
+
+    values: Any
+    style: str
+    n_marked: int
+
+
+class MalformedError(Exception):
+    """polars cannot make rows of a block, because of its quotes."""
+
+
+def read_csv(path: str, request: Request) -> InputTable:
+    """Read a CSV file, separated by commas, semicolons or tabs; see `reading.read_table`."""
+    import_polars(path)
+    text = request.text
+    try:
+        return _read(TextFile(path, text.encoding), request)
+    except NotUtf8Error:
+        if text.encoding is not None or text.fallback is None:
+            raise
+        return _read(TextFile(path, text.fallback), request)
+
+
+def _read(file: TextFile, request: Request) -> InputTable:
+    try:
+        return _read_as(file, request, lambda separator: blocks(file))
+    except (OpenQuoteError, MalformedError):
+        return _read_as(file, request, lambda separator: rewritten_blocks(file, separator))
+
+
+def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTable:
+    """Read the file from blocks of its text; they may depend on the separator."""
+    import narwhals.stable.v2 as nw
+
+    form = _format(file, request.text)
+    path, names = file.path, form.names
+    header = InputTable(path, tuple(map(UnreadColumn, names)), 0)
+    wanted = request.choose(header)
+    positions = [j for j in range(len(names)) if j not in wanted.skipped]
+    parts: dict[int, list[_Part]] = {j: [] for j in positions}
+    n_rows = 0
+    for frame in _frames(file, form, blocks_of):
+        n_rows += len(frame)
+        for j in positions:
+            parts[j].append(_part(frame[:, j], form.rules, wanted.kinds.get(j)))
+    again = [j for j in positions if not _fit_together(parts[j])]
+    for j in again:
+        parts[j] = []
+    if again:
+        for frame in _frames(file, form, blocks_of):
+            for j in again:
+                parts[j].append(_Part(frame[:, j], "text", 0))
+    columns: list[Any] = list(header.columns)
+    commas = []
+    for j in positions:
+        if any(part.style == "commas" for part in parts[j]):
+            commas.append(names[j])
+        series = _joined(parts.pop(j), form.rules, wanted, j)
+        columns[j] = FrameColumn(names[j], nw.from_native(series, series_only=True))
+    return InputTable(path, tuple(columns), n_rows, notes=_notes(path, form, commas))
+
+
+def _notes(path: str, form: _Format, commas: Sequence[str]) -> tuple[str, ...]:
+    """What was found out about the file and a user may want to know."""
+    notes = []
+    if form.separator != _usual_separator(path):
+        notes.append(f"separated by {SEPARATORS[form.separator]}")
+    if commas:
+        notes.append(f"decimal commas in {listed(commas, 3)}")
+    return tuple(notes)
+
+
+def _part(text: Any, rules: Rules, kind: str | None) -> _Part:
+    """A column of one block."""
+    found = None if kind == TEXT else numbers_in(text, rules, is_known=kind == NUMBER)
+    if found is None:
+        return _Part(text, "text", 0)
+    if found.style == "codes" and kind != NUMBER:
+        return _Part(text, "text", 0)
+    return _Part(*found)
+
+
+def _fit_together(parts: Sequence[_Part]) -> bool:
+    """Whether the blocks of a column are all text, or all numbers of one style."""
+    styles = {part.style for part in parts}
+    if "text" not in styles:
+        return not {"floats", "commas"} <= styles
+    return styles <= {"text", "nothing"} and not any(part.n_marked for part in parts)
+
+
+def _joined(parts: list[_Part], rules: Rules, wanted: Wanted, position: int) -> Any:
+    """A whole column from its blocks."""
+    import polars as pl
+
+    if not parts:
+        return pl.Series([], dtype=pl.Float64)
+    if any(part.style == "text" for part in parts):
+        text = pl.concat([part.values.cast(pl.String) for part in parts])
+        return typed(text, rules, wanted.kinds.get(position))
+    types = [part.values.dtype for part in parts]
+    common = next((t for t in (pl.Float64, pl.Int128) if t in types), pl.Int64)
+    styled = {part.values.dtype for part in parts if part.style != "nothing"}
+    if styled and pl.Float64 not in styled:  # what has no value is no reason for floats
+        common = pl.Int128 if pl.Int128 in styled else pl.Int64
+    values = [part.values for part in parts]
+    parts.clear()
+    return pl.concat([one if one.dtype == common else one.cast(common) for one in values])
+
+
+def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any]:
+    """The blocks as frames of text."""
+    import polars as pl
+
+    names = [str(j) for j in range(len(form.names))]
+    header = form.separator.join(names).encode() + b"\n"
+    for number, text in enumerate(blocks_of(form.separator)):
+        rows = text[_end_of_header(text) :] if number == 0 else text
+        if len(names) > 1:
+            rows = without_blank_lines(b"\n" + rows)[1:]
+        if not rows:
+            continue
+        with explained(file.path, "CSV"):
+            try:
+                frame = pl.read_csv(
+                    io.BytesIO(header + rows),
+                    separator=form.separator,
+                    infer_schema=False,
+                    null_values=[*MISSING_WORDS, *form.rules.missing],
+                )
+            except pl.exceptions.ComputeError as error:
+                if "found more fields" in str(error):
+                    raise InputError(_about_long_line(file.path, form, blocks_of)) from error
+                raise MalformedError from error
+        yield frame
+
+
+def _format(file: TextFile, options: TextOptions) -> _Format:
+    """The names of the columns, and how the file is written."""
+    try:
+        first = next(blocks(file), b"")
+    except OpenQuoteError:
+        first = next(rewritten_blocks(file, "\t"), b"")
+    first = first[_start_of_header(first) :]
+    line = first[: end_of_first_line(first)].decode(errors="replace")
+    separator = _separator(file.path, line)
+    names = next(csv.reader(io.StringIO(line, newline=""), delimiter=separator), [])
+    names = [name.strip() for name in names]
+    if not names:
+        raise InputError(f"{file.path} has no columns.")
+    check_column_names(file.path, names)
+    decimals = options.decimals or ("." if separator == "," else ".,")
+    return _Format(tuple(names), separator, Rules(decimals, options.missing))
+
+
+def _start_of_header(text: bytes) -> int:
+    """Where the first line begins that is not blank."""
+    return len(text) - len(text.lstrip(b"\r\n"))
+
+
+def _end_of_header(text: bytes) -> int:
+    start = _start_of_header(text)
+    return start + end_of_first_line(text[start:])
+
+
+def _usual_separator(path: str) -> str:
+    return "\t" if without_compression(path).endswith(".tsv") else ","
+
+
+def _separator(path: str, header: str) -> str:
+    """Tab in a .tsv; otherwise the commonest of comma, tab and semicolon in the header.
+
+    polars does not detect separators. `csv.Sniffer` fails on a file with one column, and its answer
+    depends on the rows; this rule is one sentence, and depends on the header alone.
+    """
+    if _usual_separator(path) == "\t":
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(SEPARATORS, key=bare.count)  # the first one if there is none
+
+
+def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
+    """A message about the first line that has more fields than the header."""
+    n_columns = len(form.names)
+    texts = (block.decode() for block in blocks_of(form.separator))
+    lines = (line for text in texts for line in text.splitlines(keepends=True))
+    reader = csv.reader(lines, delimiter=form.separator)
+    for row in reader:
+        if len(row) > n_columns:
+            n_fields, number = len(row), reader.line_num
+            break
+    else:
+        return f"{path} has lines with more fields than names."
+    if n_columns == 1:
+        return (
+            f"{path}: the first line, {quoted(shortened(form.names[0], 40))}, names one column, "
+            f"but line {number} has {counted(n_fields, 'field')}. If there is a title above the "
+            "names of the columns, remove it."
+        )
+    return (
+        f"{path} has {n_fields} fields in line {number}, but {n_columns} names; put quotes around "
+        "fields that hold the separator."
+    )

@@ -1,0 +1,211 @@
+"""What the fields of a column of text are: numbers, booleans, dates, times, or words.
+
+Fields are stripped of blanks. A column is of numbers if all its fields are, but for those that
+stand for missing values. The same is done for booleans, dates and times.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+"""Missing values in every column, beside empty fields."""
+
+_MARKERS = (
+    "? - -- --- . .. ... * na n/a n.a. nan -nan <na> #n/a #na #null! #div/0! #value! #ref! #num! "
+    "1.#ind -1.#ind 1.#qnan -1.#qnan none null nil missing unknown undefined"
+)
+MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
+"""Missing values in columns whose other fields are numbers, dates, ...; in small letters."""
+
+CODE_WIDTH = 3
+"""Whole numbers of one width, at least so wide, are codes if some begin with 0: 01234, 98765."""
+
+_DECIMAL_COMMA = r"^[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)?$"
+_DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
+_LOOKED_AT = 100
+
+
+class Rules(NamedTuple):
+    """How fields are read.
+
+    Attributes
+    ----------
+    decimals : str
+        What may separate whole and fraction: ".", "," or both, but not in one column.
+    missing : tuple of str
+        The user's words for missing values.
+    """
+
+    decimals: str = "."
+    missing: tuple[str, ...] = ()
+
+    @property
+    def missing_words(self) -> list[str]:
+        """What is missing in every column."""
+        return ["", *MISSING_WORDS, *self.missing]
+
+
+class Numbers(NamedTuple):
+    """A column, or a part of it, as numbers.
+
+    Attributes
+    ----------
+    values : polars.Series
+        Integers if all are, else float64.
+    style : str
+        "integers", "floats", "commas", "codes", or "nothing" if none has a value.
+    n_marked : int
+        Number of fields that were taken as missing since the others are numbers.
+    """
+
+    values: Any
+    style: str
+    n_marked: int = 0
+
+
+def numbers_in(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """A series of text as numbers; None if it holds anything else.
+
+    `is_known` says that the column is one of numbers, even if no field here is.
+    """
+    import polars as pl
+
+    n_null = text.null_count()
+    if n_null == len(text):
+        return Numbers(text.cast(pl.Float64), "nothing")
+    if "." in rules.decimals:
+        head = text.drop_nulls().head(_LOOKED_AT)
+        if not head.cast(pl.Int64, strict=False).null_count():
+            found = text.cast(pl.Int64, strict=False)
+            if found.null_count() == n_null:
+                return Numbers(found, "codes" if _are_codes(text) else "integers")
+        found = text.cast(pl.Float64, strict=False)
+        if found.null_count() == n_null:
+            return _wide_integers(text, found) or Numbers(found, "floats")
+    return _with_others(_words(text, rules), rules, is_known=is_known)
+
+
+def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
+    """A whole column of text as the series of what it holds.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+    rules : Rules
+    kind : str or None
+        "text" to leave it as text, "number" if the column is known to be one of numbers.
+    """
+    if kind == "text":
+        return _words(text, rules)
+    numbers = numbers_in(text, rules, is_known=kind == "number")
+    if numbers is not None and (numbers.style != "codes" or kind == "number"):
+        return numbers.values
+    words = _words(text, rules)
+    if numbers is not None:
+        return words
+    return next((s for s in (_booleans(words), _times(words)) if s is not None), words)
+
+
+def _words(text: Any, rules: Rules) -> Any:
+    """The fields without blanks around them, null where missing in any column."""
+    text = text.str.strip_chars()
+    return _null_where(text, text.is_in(rules.missing_words))
+
+
+def _null_where(series: Any, hits: Any) -> Any:
+    """The series with nulls where `hits` is true."""
+    import polars as pl
+
+    hits = hits.fill_null(False)
+    if not hits.any():
+        return series
+    return pl.select(pl.when(~hits).then(series).otherwise(None)).to_series()
+
+
+def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
+    """Numbers among which are decimal commas, or markers of missing values."""
+    import polars as pl
+
+    if words.null_count() == len(words):
+        return Numbers(words.cast(pl.Float64), "nothing")
+    with_points = words.cast(pl.Float64, strict=False)
+    if "." not in rules.decimals:  # a point would be one between thousands
+        with_points = words.cast(pl.Int64, strict=False).cast(pl.Float64)
+    others = words.filter(with_points.is_null() & words.is_not_null())
+    markers = _is_marker(others)
+    n_marked = int(markers.sum())
+    has_numbers = len(others) < len(words) - words.null_count()
+    others = others.filter(~markers)
+    if not len(others):
+        if not (has_numbers or is_known):
+            return None
+        marked = _null_where(words, _is_marker(words))
+        integers = marked.cast(pl.Int64, strict=False)
+        if integers.null_count() == marked.null_count():
+            style = "codes" if _are_codes(marked) else "integers"
+            return Numbers(integers, style if has_numbers else "nothing", n_marked)
+        return Numbers(with_points, "floats" if has_numbers else "nothing", n_marked)
+    if "," not in rules.decimals or not others.str.contains(_DECIMAL_COMMA).all():
+        return None
+    marked = _null_where(words, _is_marker(words))
+    if marked.str.contains(".", literal=True).any():
+        return None
+    values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return Numbers(values, "commas", n_marked)
+
+
+def _is_marker(words: Any) -> Any:
+    return words.str.to_lowercase().is_in(list(MARKERS))
+
+
+def _are_codes(text: Any) -> bool:
+    """Whether whole numbers are codes of one width, some of which begin with 0."""
+    widths = text.str.len_bytes()
+    width = widths.max()
+    if width < CODE_WIDTH or widths.min() != width or not text.str.starts_with("0").any():
+        return False
+    return bool(text.drop_nulls().str.contains(r"^\d+$").all())
+
+
+def _wide_integers(text: Any, found: Any) -> Numbers | None:
+    """Integers that 64 bits do not hold, as labels must be told apart exactly."""
+    import polars as pl
+
+    largest = found.drop_nans().abs().max()
+    if largest is None or largest < 2**63:
+        return None
+    wide = text.cast(pl.Int128, strict=False)
+    return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
+
+
+def _booleans(words: Any) -> Any | None:
+    small = words.str.to_lowercase()
+    is_boolean = small.is_in(["true", "false"])
+    if not is_boolean.any():
+        return None
+    if (is_boolean | _is_marker(words)).all():
+        return _null_where(small == "true", ~is_boolean)
+    return None
+
+
+def _times(words: Any) -> Any | None:
+    """Dates, times of day, or both, if the first values look so.
+
+    polars finds the format by the first value, and reads the others in it.
+    """
+    import polars as pl
+
+    values = words.drop_nulls()
+    first = values.filter(~_is_marker(values)).head(_LOOKED_AT)
+    if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
+        return None
+    words = _null_where(words, _is_marker(words))
+    for method in ("to_date", "to_time", "to_datetime"):
+        try:
+            found = getattr(words.str, method)(strict=False)
+        except pl.exceptions.ComputeError:  # no format fits the first value
+            continue
+        if found.null_count() == words.null_count():
+            return found
+    return None
