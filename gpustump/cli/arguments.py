@@ -16,7 +16,7 @@ from gpustump import __version__
 from gpustump.cli.errors import InputError
 from gpustump.data.readable import quoted, suggestion
 
-DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz"
+DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz"
 
 TRAIN_TEXT = """\
 Train boosted decision stumps (AdaBoost) on a table, judge the model on held-out rows, and write it.
@@ -27,14 +27,30 @@ Without DATA, scikit-learn's breast-cancer data is used, so this command works a
 
 TABLES_TEXT = """\
 tables:
-  .csv .tsv .parquet  read with polars (pip install 'gpustump[cli]'). In text files, the words
-                      NA, N/A, NaN, null and None and empty fields are missing values.
+  .csv .tsv           text, separated by the commonest of comma, tab and semicolon in the first
+                      line; in .tsv by tabs. Also packed: .csv.gz, .bz2, .xz, .zst.
+  .jsonl .ndjson      a JSON object in each line, packed or not
+  .parquet .pq
+  .feather .arrow .ipc
+                      All of these are read with polars (pip install 'gpustump[cli]').
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
                       from 0; --target -1 is the last one (several: --drop=-1,-2).
   .npz                --target is the array that holds the labels. The table is the array X, or
                       the only two-dimensional one; an array 'names' or 'feature_names' gives
                       column names. All arrays are loaded; save a table that is larger than the
                       memory as .npy.
+"""
+
+TEXT_TEXT = """\
+text files:
+  missing values      empty fields, NA, N/A, NaN, null and None; in columns whose other values are
+                      numbers, booleans, dates or times also ? - . n/a #N/A <NA> unknown and the
+                      like, in small or large letters. --missing names others.
+  numbers             With semicolons or tabs between fields, 1,5 is a number where no number of
+                      the column has a point; --decimal , says so of any file. Whole numbers of one
+                      width, {width} digits or more, some beginning with 0, are codes and stay text:
+                      01234; --numeric makes them numbers.
+  dates, times        2024-12-31, 31/12/2024, 31.12.2024, with or without a time; 23:59:59
 """
 
 COLUMNS_TEXT = """\
@@ -44,8 +60,13 @@ columns that are not numbers:
   time, duration      seconds
   text, categories    up to {limit} distinct values: one feature for each value, named
                       column=value, 1 in rows with this value, 0 in others. A column with more
-                      values, or of another type, is refused; leave it out with --drop.
+                      values, or of another type, is refused; leave it out with --drop. So are
+                      numbers among which are a few unknown words, unless --missing or
+                      --categorical says what these are.
   missing values      NaN. A stump has a vote of its own for them.
+
+  an exported index   is left out: a first column without a name, or called index, id, row or the
+                      like, that numbers the rows 0, 1, 2, ... or 1, 2, 3, ... Rename it to use it.
 
 the target:
   text, booleans, integers, or floats with whole values. Rows without a target are refused, unless
@@ -72,6 +93,9 @@ With --plot, draw the model on one page: what each feature adds to the score, an
 
 CATEGORY_LIMIT = 64
 """A text column with more distinct values is refused."""
+
+CODE_WIDTH = 3
+"""Whole numbers of one width, at least so wide, are codes if some begin with 0: 01234, 98765."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -115,7 +139,11 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     parser.add_argument("--version", action="version", version=f"gpustump {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     texts = {
-        "train": ("train a model on a table", TRAIN_TEXT, TABLES_TEXT + "\n" + COLUMNS_TEXT),
+        "train": (
+            "train a model on a table",
+            TRAIN_TEXT,
+            "\n".join([TABLES_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
+        ),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
         "explain": (
             "write each feature's contribution to each row's score",
@@ -130,7 +158,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             name,
             help=short,
             description=text or short[0].upper() + short[1:] + ".",
-            epilog=more and more.format(limit=CATEGORY_LIMIT),
+            epilog=more and more.format(limit=CATEGORY_LIMIT, width=CODE_WIDTH),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

@@ -30,13 +30,12 @@ def number_text(value: float) -> str:
 
 
 def shortened(text: str, limit: int = LONGEST) -> str:
-    """The text, or only its two ends if it is long."""
-    text = printable(text)
+    """The text, or only its two ends if it is long; in quotes if it is blank."""
+    text = printable(text) if text.strip() else quoted(text)
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
 
 
 def label_text(value: object) -> str:
-    """A label or category, shortened; in quotes if it is blank."""
-    text = shortened(str(value), LONGEST_LABEL)
-    return text if text.strip() else quoted(text)
+    """A label or category, shortened."""
+    return shortened(str(value), LONGEST_LABEL)

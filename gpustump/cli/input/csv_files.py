@@ -24,6 +24,7 @@ from gpustump.cli.input.text_blocks import (
     TextFile,
     blocks,
     end_of_first_line,
+    first_line,
     rewritten_blocks,
     without_blank_lines,
     without_compression,
@@ -171,15 +172,16 @@ def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any
     names = [str(j) for j in range(len(form.names))]
     header = form.separator.join(names).encode() + b"\n"
     for number, text in enumerate(blocks_of(form.separator)):
-        rows = text[_end_of_header(text) :] if number == 0 else text
+        start = _end_of_header(text) if number == 0 else 0
+        rows = b"".join([header, memoryview(text)[start:]])
         if len(names) > 1:
-            rows = without_blank_lines(b"\n" + rows)[1:]
-        if not rows:
+            rows = without_blank_lines(rows)
+        if len(rows) == len(header):
             continue
         with explained(file.path, "CSV"):
             try:
                 frame = pl.read_csv(
-                    io.BytesIO(header + rows),
+                    rows,
                     separator=form.separator,
                     infer_schema=False,
                     null_values=[*MISSING_WORDS, *form.rules.missing],
@@ -193,12 +195,7 @@ def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any
 
 def _format(file: TextFile, options: TextOptions) -> _Format:
     """The names of the columns, and how the file is written."""
-    try:
-        first = next(blocks(file), b"")
-    except OpenQuoteError:
-        first = next(rewritten_blocks(file, "\t"), b"")
-    first = first[_start_of_header(first) :]
-    line = first[: end_of_first_line(first)].decode(errors="replace")
+    line = first_line(file)
     separator = _separator(file.path, line)
     names = next(csv.reader(io.StringIO(line, newline=""), delimiter=separator), [])
     names = [name.strip() for name in names]
@@ -209,14 +206,10 @@ def _format(file: TextFile, options: TextOptions) -> _Format:
     return _Format(tuple(names), separator, Rules(decimals, options.missing))
 
 
-def _start_of_header(text: bytes) -> int:
-    """Where the first line begins that is not blank."""
-    return len(text) - len(text.lstrip(b"\r\n"))
-
-
 def _end_of_header(text: bytes) -> int:
-    start = _start_of_header(text)
-    return start + end_of_first_line(text[start:])
+    """Where the first line ends that is not blank."""
+    start = re.compile(rb"[^\r\n]|$").search(text)
+    return end_of_first_line(text, start.start() if start else 0)
 
 
 def _usual_separator(path: str) -> str:

@@ -142,9 +142,22 @@ def without_blank_lines(block: bytes) -> bytes:
     )
 
 
-def end_of_first_line(block: bytes) -> int:
-    """Where the first line that is not in quotes ends."""
-    at, quotes = -1, 0
+def first_line(file: TextFile) -> str:
+    """The first line that is not blank; line breaks in quotes do not end it."""
+    held = b""
+    for piece in _utf8(file, 2**16):
+        held = (held + piece).lstrip(b"\r\n")
+        end = end_of_first_line(held)
+        if end < len(held):
+            return held[:end].decode()
+    if held.count(b'"') % 2:  # no quote may be trusted
+        held = held.partition(b"\n")[0]
+    return held.decode()
+
+
+def end_of_first_line(block: bytes, start: int = 0) -> int:
+    """Where the first line that is not in quotes ends, from a place on."""
+    at, quotes = start - 1, 0
     while True:
         start, at = at + 1, block.find(b"\n", at + 1)
         if at < 0:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gpustump.cli.arguments import CODE_WIDTH
+
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Missing values in every column, beside empty fields."""
 
@@ -17,9 +19,6 @@ _MARKERS = (
 )
 MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
 """Missing values in columns whose other fields are numbers, dates, ...; in small letters."""
-
-CODE_WIDTH = 3
-"""Whole numbers of one width, at least so wide, are codes if some begin with 0: 01234, 98765."""
 
 _DECIMAL_COMMA = r"^[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)?$"
 _DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
