@@ -108,13 +108,6 @@ def _column(series: Any, name: str) -> Column:
         floats = [np.nan if is_missing(value) else float(value) for value in values]
         return ArrayColumn(name, np.asarray(floats))
     return column
-    values = series.to_list()
-    kinds = {type(value) for value in values if not is_missing(value)}
-    if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
-        return ArrayColumn(
-            name, np.asarray([np.nan if is_missing(v) else float(v) for v in values])
-        )
-    return column
 
 
 @dataclass(frozen=True)
@@ -145,22 +138,24 @@ class FrameColumn:
     def numbers(self) -> np.ndarray:
         import narwhals.stable.v2 as nw
 
-        series, kind = self.series, self.kind
+        series, kind, per_unit = self.series, self.kind, 1.0
         if kind == "empty":
             return np.full(len(series), np.nan, dtype=np.float32)
         if kind == "date":
-            series = series.dt.timestamp("ms") / 86_400_000
+            series, per_unit = series.dt.timestamp("ms"), 86_400_000.0
         elif kind == "datetime":
-            series = series.dt.timestamp("us") / 1e6
+            series, per_unit = series.dt.timestamp("us"), 1e6
         elif kind == "duration":
-            series = series.dt.total_microseconds() / 1e6
+            series, per_unit = series.dt.total_microseconds(), 1e6
         elif kind == "time":
             parts = (series.dt.hour(), series.dt.minute(), series.dt.second())
             hours, minutes, seconds = (part.cast(nw.Int64) for part in parts)
             whole = hours * 3600 + minutes * 60 + seconds
-            series = (whole * 10**9 + series.dt.nanosecond().cast(nw.Int64)) / 1e9
+            series, per_unit = whole * 10**9 + series.dt.nanosecond().cast(nw.Int64), 1e9
         wanted = nw.Float32 if self.dtype == "float32" else nw.Float64
-        return np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        values = np.asarray(series.cast(wanted).fill_null(float("nan")).to_numpy())
+        # NumPy divides; polars multiplies by the reciprocal, which may differ in the last digit.
+        return values if per_unit == 1.0 else values / per_unit
 
     def missing(self) -> np.ndarray:
         missing = self.series.is_null()

@@ -10,8 +10,9 @@ from typing import Any
 
 from gpustump.cli.errors import InputError, MissingLibraryError
 from gpustump.cli.input.input_table import InputTable, UnreadColumn, check_column_names
-from gpustump.cli.input.requests import Request
+from gpustump.cli.input.requests import TEXT, Request
 from gpustump.cli.input.text_blocks import TextFile, blocks
+from gpustump.cli.input.text_columns import with_times
 from gpustump.cli.wording import one_line
 from gpustump.data.frames import columns_of
 
@@ -45,7 +46,7 @@ def read_ipc(path: str, request: Request) -> InputTable:
         path,
         request,
         "Arrow",
-        lambda names: pl.read_ipc(path, columns=names, memory_map=False),
+        lambda names: pl.read_ipc(path, columns=names),
         lambda: pl.read_ipc_schema(path),
     )
 
@@ -56,8 +57,11 @@ def read_json_lines(path: str, request: Request) -> InputTable:
     text = b"".join(blocks(TextFile(path, request.text.encoding), has_quotes=False))
     with explained(path, "JSON lines"), _silent_stderr():
         frame = pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
-    request.choose(_header(path, frame.columns))
-    return _table(path, frame)
+    check_column_names(path, frame.columns)
+    wanted = request.choose(_header(path, frame.columns))
+    others = [s.name for j, s in enumerate(frame) if wanted.kinds.get(j) != TEXT]
+    texts = [s for s in frame.select(others) if s.dtype == pl.String]
+    return _table(path, frame.with_columns(with_times(series) for series in texts))
 
 
 def _read_binary(

@@ -20,7 +20,7 @@ _MARKERS = (
 MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
 """Missing values in columns whose other fields are numbers, dates, ...; in small letters."""
 
-_DECIMAL_COMMA = r"^[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)?$"
+_DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
 _DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
 _LOOKED_AT = 100
 
@@ -162,7 +162,12 @@ def _are_codes(text: Any) -> bool:
     """Whether whole numbers are codes of one width, some of which begin with 0."""
     widths = text.str.len_bytes()
     width = widths.max()
-    if width < CODE_WIDTH or widths.min() != width or not text.str.starts_with("0").any():
+    if (
+        width is None
+        or width < CODE_WIDTH
+        or widths.min() != width
+        or not text.str.starts_with("0").any()
+    ):
         return False
     return bool(text.drop_nulls().str.contains(r"^\d+$").all())
 
@@ -176,6 +181,12 @@ def _wide_integers(text: Any, found: Any) -> Numbers | None:
         return None
     wide = text.cast(pl.Int128, strict=False)
     return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
+
+
+def with_times(words: Any) -> Any:
+    """A series of text, as the dates or times of day that it holds, if it holds nothing else."""
+    found = _times(words)
+    return words if found is None else found.alias(words.name)
 
 
 def _booleans(words: Any) -> Any | None:
