@@ -18,6 +18,9 @@ NUMERIC = ("number", "boolean")
 TEMPORAL = ("date", "datetime", "time", "duration")
 USABLE = (*NUMERIC, *TEMPORAL, "text", "empty")
 
+LARGEST_WHOLE = 2**53
+"""Beyond it, not every whole number is a float, so a float may not be the number written."""
+
 UNITS = {
     "date": "days since 1970-01-01",
     "datetime": "seconds since 1970-01-01",
@@ -271,6 +274,27 @@ def without_words(table: ColumnTable, words: tuple[str, ...]) -> ColumnTable:
     if matrix is not None:
         matrix = without_numbers(matrix, numbers_of(words))
     return replace(table, columns=columns, matrix=matrix)
+
+
+def side_by_side(columns: Sequence[Column]) -> np.ndarray | None:
+    """The array (n_rows, n_columns) whose neighbouring columns these are, or None."""
+    if not all(isinstance(column, ArrayColumn) for column in columns):
+        return None
+    arrays = [column.values for column in columns if isinstance(column, ArrayColumn)]
+    base = arrays[0].base if arrays else None
+    if base is None or base.ndim != 2 or not base.flags.f_contiguous or not len(base):
+        return None
+    starts = [array.__array_interface__["data"][0] for array in arrays]
+    first = (starts[0] - base.__array_interface__["data"][0]) // base.strides[1]
+    found = base[:, first : first + len(arrays)]
+    are_its_columns = all(
+        array.base is base
+        and array.dtype == base.dtype
+        and array.shape == base.shape[:1]
+        and start == starts[0] + k * base.strides[1]
+        for k, (array, start) in enumerate(zip(arrays, starts, strict=True))
+    )
+    return found if are_its_columns else None
 
 
 def common_dtype(columns: Sequence[Column]) -> np.dtype[Any]:

@@ -25,6 +25,7 @@ from gpustump.data.columns import (
     common_dtype,
     is_number,
     is_plain_number,
+    side_by_side,
     values_of_kind,
     without_words,
 )
@@ -243,6 +244,9 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         _check_kind(needed, column, table.source)
     if table.matrix is not None and not encoding.text_columns:
         return _columns_of(table.matrix, positions), {}
+    together = side_by_side(columns)
+    if together is not None and not encoding.text_columns:
+        return together, {}
     width = len(encoding.shown_names)
     X = np.empty((table.n_rows, width), dtype=common_dtype(columns), order="F")
     unseen, at = {}, 0

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.input_table import InputTable, UnreadColumn, check_column_names
 from gpustump.cli.input.polars_files import explained, import_polars
@@ -31,6 +33,7 @@ from gpustump.cli.input.text_blocks import (
 )
 from gpustump.cli.input.text_columns import MISSING_WORDS, Rules, numbers_in, typed
 from gpustump.cli.wording import shortened
+from gpustump.data.columns import LARGEST_WHOLE, ArrayColumn, Column
 from gpustump.data.frames import FrameColumn
 from gpustump.data.readable import counted, listed, quoted
 
@@ -63,6 +66,9 @@ class _Part(NamedTuple):
     n_marked: int
 
 
+_Parts = dict[int, list[_Part]]
+
+
 class MalformedError(Exception):
     """polars cannot make rows of a block, because of its quotes."""
 
@@ -88,14 +94,12 @@ def _read(file: TextFile, request: Request) -> InputTable:
 
 def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTable:
     """Read the file from blocks of its text; they may depend on the separator."""
-    import narwhals.stable.v2 as nw
-
     form = _format(file, request.text)
     path, names = file.path, form.names
     header = InputTable(path, tuple(map(UnreadColumn, names)), 0)
     wanted = request.choose(header)
     positions = [j for j in range(len(names)) if j not in wanted.skipped]
-    parts: dict[int, list[_Part]] = {j: [] for j in positions}
+    parts: _Parts = {j: [] for j in positions}
     n_rows = 0
     for frame in _frames(file, form, blocks_of):
         n_rows += len(frame)
@@ -108,19 +112,17 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
         for frame in _frames(file, form, blocks_of):
             for j in again:
                 parts[j].append(_Part(frame[:, j], "text", 0))
-    columns: list[Any] = list(header.columns)
-    commas = []
-    for j in positions:
-        if any(part.style == "commas" for part in parts[j]):
-            commas.append(names[j])
-        series = _joined(parts.pop(j), form.rules, wanted, j)
-        columns[j] = FrameColumn(names[j], nw.from_native(series, series_only=True))
-    return InputTable(path, tuple(columns), n_rows, notes=_notes(path, form, commas))
+    notes = _notes(path, form, parts)
+    found = _columns(parts, n_rows, form, wanted)
+    columns = tuple(found.get(j, column) for j, column in enumerate(header.columns))
+    return InputTable(path, columns, n_rows, notes=notes)
 
 
-def _notes(path: str, form: _Format, commas: Sequence[str]) -> tuple[str, ...]:
+def _notes(path: str, form: _Format, parts: _Parts) -> tuple[str, ...]:
     """What was found out about the file and a user may want to know."""
     notes = []
+    with_commas = (j for j, own in parts.items() if any(part.style == "commas" for part in own))
+    commas = [form.names[j] for j in with_commas]
     if form.separator != _usual_separator(path):
         notes.append(f"separated by {SEPARATORS[form.separator]}")
     if commas:
@@ -146,23 +148,57 @@ def _fit_together(parts: Sequence[_Part]) -> bool:
     return styles <= {"text", "nothing"} and not any(part.n_marked for part in parts)
 
 
-def _joined(parts: list[_Part], rules: Rules, wanted: Wanted, position: int) -> Any:
-    """A whole column from its blocks."""
+def _columns(parts: _Parts, n_rows: int, form: _Format, wanted: Wanted) -> dict[int, Column]:
+    """Whole columns from their blocks, which are discarded one after the other.
+
+    All columns of numbers become one array, so that the features need not be copied again.
+    """
+    import narwhals.stable.v2 as nw
+
+    together = [j for j, own in parts.items() if _are_floats(own)]
+    matrix = np.empty((n_rows, len(together)), order="F")
+    found: dict[int, Column] = {}
+    for k, j in enumerate(together):
+        _fill(matrix[:, k], parts.pop(j))
+        found[j] = ArrayColumn(form.names[j], matrix[:, k])
+    for j in list(parts):
+        series = _joined(parts.pop(j), form.rules, wanted.kinds.get(j))
+        found[j] = FrameColumn(form.names[j], nw.from_native(series, series_only=True))
+    return found
+
+
+def _are_floats(parts: Sequence[_Part]) -> bool:
+    """Whether a column is of numbers that float64 holds exactly."""
+    import polars as pl
+
+    styles = {part.style for part in parts}
+    if "text" in styles or styles <= {"nothing"}:
+        return False
+    whole = [part.values for part in parts if part.values.dtype != pl.Float64]
+    return all((values.abs().max() or 0) <= LARGEST_WHOLE for values in whole)
+
+
+def _fill(column: np.ndarray, parts: list[_Part]) -> None:
+    import polars as pl
+
+    start = 0
+    for part in parts:
+        values = part.values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        column[start : start + len(values)] = values
+        start += len(values)
+
+
+def _joined(parts: list[_Part], rules: Rules, kind: str | None) -> Any:
+    """A column of text, of wide integers, or without any value."""
     import polars as pl
 
     if not parts:
         return pl.Series([], dtype=pl.Float64)
     if any(part.style == "text" for part in parts):
-        text = pl.concat([part.values.cast(pl.String) for part in parts])
-        return typed(text, rules, wanted.kinds.get(position))
-    types = [part.values.dtype for part in parts]
+        return typed(pl.concat([part.values.cast(pl.String) for part in parts]), rules, kind)
+    types = {part.values.dtype for part in parts if part.style != "nothing"} or {pl.Float64}
     common = next((t for t in (pl.Float64, pl.Int128) if t in types), pl.Int64)
-    styled = {part.values.dtype for part in parts if part.style != "nothing"}
-    if styled and pl.Float64 not in styled:  # what has no value is no reason for floats
-        common = pl.Int128 if pl.Int128 in styled else pl.Int64
-    values = [part.values for part in parts]
-    parts.clear()
-    return pl.concat([one if one.dtype == common else one.cast(common) for one in values])
+    return pl.concat([part.values.cast(common) for part in parts])
 
 
 def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any]:

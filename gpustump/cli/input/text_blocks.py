@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from gpustump.cli.errors import InputError, MissingLibraryError
 
-BLOCK_BYTES = 2**25
+BLOCK_BYTES = 2**24
 """About this much text is read at a time."""
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
