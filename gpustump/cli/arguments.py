@@ -27,7 +27,7 @@ Without DATA, scikit-learn's breast-cancer data is used, so this command works a
 
 TABLES_TEXT = """\
 tables:
-  .csv .tsv           text, separated by the commonest of comma, tab and semicolon in the first
+  .csv .tsv           text, separated by the commonest of comma, tab, semicolon and | in the first
                       line; in .tsv by tabs. Also packed: .csv.gz, .bz2, .xz, .zst.
   .jsonl .ndjson      a JSON object in each line, packed or not
   .parquet .pq
@@ -46,7 +46,7 @@ text files:
   missing values      empty fields, NA, N/A, NaN, null and None; in columns whose other values are
                       numbers, booleans, dates or times also ? - . n/a #N/A <NA> unknown and the
                       like, in small or large letters. --missing names others.
-  numbers             With semicolons or tabs between fields, 1,5 is a number where no number of
+  numbers             If commas do not separate the fields, 1,5 is a number where no number of
                       the column has a point; --decimal , says so of any file. Whole numbers of one
                       width, {width} digits or more, some beginning with 0, are codes and stay text:
                       01234; --numeric makes them numbers.

@@ -141,3 +141,12 @@ def test_names_that_are_blank_are_shown_in_quotes(command):
     assert outcome.row("encoded").startswith("'': text, 2 features: blue, red")
     assert "''=blue" in outcome.out[outcome.out.index("most votes") :]
     assert "'' is not blue" in command.succeeds("inspect", "model.json").out
+
+
+def test_a_column_without_name_and_values_is_left_out(command):
+    table = frame()
+    lines = table.to_csv(index=False).splitlines()
+    Path("table.csv").write_text("".join(f"{line},\n" for line in lines))
+    outcome = train(command)
+    assert outcome.err == "gpustump: column '' is left out: it has neither a name nor values\n"
+    assert outcome.row("features") == "2"

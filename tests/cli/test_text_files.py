@@ -221,7 +221,7 @@ def test_a_quote_that_is_never_closed_is_named_by_its_line():
 
 
 def test_a_title_above_the_names_is_pointed_out():
-    with pytest.raises(InputError, match=r"'My report', names one column, but line 3 has 3 fields"):
+    with pytest.raises(InputError, match=r"'My report', names one column, but the next line has 3"):
         read("My report\n\na,b,c\n1,2,3\n")
     with pytest.raises(InputError, match=r"3 columns without a name.*title"):
         read("My report,,,\na,b,c,d\n1,2,3,4\n")
@@ -280,3 +280,8 @@ def test_reading_takes_a_fraction_of_what_inference_over_all_rows_takes():
     middle = time.process_time()
     read_table("table.csv")
     assert time.process_time() - middle < (middle - started) / 3
+
+
+def test_lines_that_end_with_a_separator_are_pointed_out():
+    with pytest.raises(InputError, match="line 2 ends with a separator, but the line of names"):
+        read("a,b\n1,2,\n3,4,\n")

@@ -26,7 +26,7 @@ from gpustump.cli.input.text_blocks import (
     TextFile,
     blocks,
     end_of_first_line,
-    first_line,
+    first_lines,
     rewritten_blocks,
     without_blank_lines,
     without_compression,
@@ -39,7 +39,7 @@ from gpustump.data.readable import counted, listed, quoted
 
 _BlocksOf = Callable[[str], Iterator[bytes]]
 
-SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 
 
 class _Format(NamedTuple):
@@ -231,12 +231,14 @@ def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any
 
 def _format(file: TextFile, options: TextOptions) -> _Format:
     """The names of the columns, and how the file is written."""
-    line = first_line(file)
+    line, rest = first_lines(file)
     separator = _separator(file.path, line)
     names = next(csv.reader(io.StringIO(line, newline=""), delimiter=separator), [])
     names = [name.strip() for name in names]
     if not names:
         raise InputError(f"{file.path} has no columns.")
+    if len(names) == 1:
+        _refuse_title(file.path, names[0], rest)
     check_column_names(file.path, names)
     decimals = options.decimals or ("." if separator == "," else ".,")
     return _Format(tuple(names), separator, Rules(decimals, options.missing))
@@ -253,7 +255,7 @@ def _usual_separator(path: str) -> str:
 
 
 def _separator(path: str, header: str) -> str:
-    """Tab in a .tsv; otherwise the commonest of comma, tab and semicolon in the header.
+    """Tab in a .tsv; otherwise the commonest of comma, tab, semicolon and bar in the header.
 
     polars does not detect separators. `csv.Sniffer` fails on a file with one column, and its answer
     depends on the rows; this rule is one sentence, and depends on the header alone.
@@ -262,6 +264,23 @@ def _separator(path: str, header: str) -> str:
         return "\t"
     bare = re.sub(r'"[^"]*"', "", header)
     return max(SEPARATORS, key=bare.count)  # the first one if there is none
+
+
+def _refuse_title(path: str, name: str, rest: str) -> None:
+    """Refuse a first line with one name if the next line has several fields.
+
+    Raises
+    ------
+    InputError
+    """
+    line = next((line for line in rest.splitlines() if line.strip()), "")
+    fields = next(csv.reader([line], delimiter=_separator(path, line)), [])
+    if len(fields) > 1:
+        raise InputError(
+            f"{path}: the first line, {quoted(shortened(name, 40))}, names one column, but the "
+            f"next line has {counted(len(fields), 'field')}. If there is a title or a comment "
+            "above the names of the columns, remove it."
+        )
 
 
 def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
@@ -276,11 +295,10 @@ def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
             break
     else:
         return f"{path} has lines with more fields than names."
-    if n_columns == 1:
+    if n_fields == n_columns + 1 and not row[-1].strip():
         return (
-            f"{path}: the first line, {quoted(shortened(form.names[0], 40))}, names one column, "
-            f"but line {number} has {counted(n_fields, 'field')}. If there is a title above the "
-            "names of the columns, remove it."
+            f"{path}: line {number} ends with a separator, but the line of names does not; remove "
+            "it there, or add it here."
         )
     return (
         f"{path} has {n_fields} fields in line {number}, but {n_columns} names; put quotes around "

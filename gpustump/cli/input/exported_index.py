@@ -22,20 +22,35 @@ class Finding(NamedTuple):
 
     Attributes
     ----------
-    left_out : int or None
-        The position of a column that is left out, as it numbers the rows.
+    left_out : frozenset of int
+        The positions of columns that are left out: one that numbers the rows, and those that have
+        neither a name nor values.
     warnings : tuple of str
         What users are told of it, or of a column that may be an index, too.
     """
 
-    left_out: int | None
+    left_out: frozenset[int]
     warnings: tuple[str, ...]
 
 
 def find_index(table: InputTable) -> Finding:
     """Look at the first column, and where pandas keeps an index in Parquet files."""
+    nameless = frozenset(
+        position
+        for position, column in enumerate(table.columns)
+        if table.named and not column.name.strip() and column.kind == "empty"
+    )
+    index = _index(table)
+    warnings = [
+        f"column {quoted(table.names[j])} is left out: it has neither a name nor values"
+        for j in sorted(nameless)
+    ]
+    return Finding(nameless | index.left_out, (*warnings, *index.warnings))
+
+
+def _index(table: InputTable) -> Finding:
     if not table.named:
-        return Finding(None, ())
+        return Finding(frozenset(), ())
     for position, column in enumerate(table.columns):
         name = column.name.strip().lower()
         is_place = position == 0 or name == "__index_level_0__"
@@ -45,20 +60,20 @@ def find_index(table: InputTable) -> Finding:
         first = _first_row_number(column.numbers()) if column.kind == "number" else None
         if first is not None:
             return Finding(
-                position,
+                frozenset({position}),
                 (f"{shown} is left out: it numbers the rows from {first}, as an index does",),
             )
         if column.kind == "number" and len(np.unique(column.numbers())) == table.n_rows:
             return Finding(
-                None,
+                frozenset(),
                 (
                     f"{shown} is used as a feature, but looks like an index: its values are all "
                     f"different; --drop {quoted(column.name)} leaves it out",
                 ),
             )
-        if not name:
-            return Finding(None, (f"{shown} is used as a feature, but has no name",))
-    return Finding(None, ())
+        if not name and column.kind != "empty":
+            return Finding(frozenset(), (f"{shown} is used as a feature, but has no name",))
+    return Finding(frozenset(), ())
 
 
 def _first_row_number(numbers: np.ndarray) -> int | None:

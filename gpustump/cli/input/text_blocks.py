@@ -142,17 +142,20 @@ def without_blank_lines(block: bytes) -> bytes:
     )
 
 
-def first_line(file: TextFile) -> str:
-    """The first line that is not blank; line breaks in quotes do not end it."""
-    held = b""
+def first_lines(file: TextFile) -> tuple[str, str]:
+    """The first line that is not blank, and some of the text after it.
+
+    Line breaks in quotes do not end the line.
+    """
+    held, end = b"", 0
     for piece in _utf8(file, 2**16):
         held = (held + piece).lstrip(b"\r\n")
         end = end_of_first_line(held)
         if end < len(held):
-            return held[:end].decode()
-    if held.count(b'"') % 2:  # no quote may be trusted
-        held = held.partition(b"\n")[0]
-    return held.decode()
+            break
+    if end == len(held) and held.count(b'"') % 2:  # no quote may be trusted
+        end = held.find(b"\n") + 1 or len(held)
+    return held[:end].decode(errors="replace"), held[end:].decode(errors="replace")
 
 
 def end_of_first_line(block: bytes, start: int = 0) -> int:

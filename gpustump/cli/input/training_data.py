@@ -114,7 +114,7 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     if arguments.weight is not None:
         weight, _ = table.column_or_vector(arguments.weight, "--weight")
         weights = _checked_weights(weight, table.source)
-    excluded = {choice.target_at, choice.weight_at, index.left_out, *choice.dropped}
+    excluded = {choice.target_at, choice.weight_at, *index.left_out, *choice.dropped}
     positions = [j for j in range(len(table.columns)) if j not in excluded]
     if not positions:
         raise InputError(f"{table.source}: no column is left to learn from.")
@@ -220,9 +220,11 @@ def _with_target(
     if n_missing == len(missing):
         raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
     if n_missing and not arguments.drop_missing_target:
+        first = thousands(int(np.argmax(missing)) + 1)
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
-            f"{thousands(table.n_rows)}; leave them out with --drop-missing-target."
+            f"{thousands(table.n_rows)}, first in row {first}; leave them out with "
+            "--drop-missing-target."
         )
     return table.with_rows(~missing) if n_missing else table, n_missing
 
