@@ -103,6 +103,7 @@ def test_quiet_says_nothing_of_an_index(command):
         lambda y: np.where(y == 0, "no", np.where(y == 1, "yes", "so")),
         lambda y: np.where(y == 0, np.nan, np.where(y == 1, 3.0, 9.0)),
         lambda y: -y,
+        lambda y: np.where((y == 0) & (np.arange(len(y)) % 3 == 0), np.nan, y),
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 3])

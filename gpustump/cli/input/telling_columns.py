@@ -1,7 +1,7 @@
 """Find columns that alone tell the target: most often they hold the answer, and are no features.
 
 Such a column has the labels one after the other as its values grow, with one threshold between two
-of them, or is text that has one value for each label. Missing values count as the largest.
+of them, or is text that has one value for each label. Its missing values have one label.
 """
 
 from __future__ import annotations
@@ -52,28 +52,32 @@ def _in_order(codes: np.ndarray) -> _Labels:
 
 def _tells(features: np.ndarray, labels: _Labels) -> bool:
     """Whether the features of a column, (n_rows, n_features), tell the label of each row."""
-    if features.shape[1] == 1:
-        values = np.asarray(features[:, 0], dtype=np.float64)
-        return _are_apart(np.where(np.isnan(values), np.inf, values), labels)
     if not features.shape[1]:
         return False
-    place = np.asarray(features == 1).argmax(axis=1)
-    values = np.where(np.isnan(features[:, 0]), features.shape[1], place)
-    return _have_own_values(values, labels)
+    missing = np.isnan(features[:, 0])[labels.order]
+    if np.count_nonzero(np.logical_or.reduceat(missing, labels.starts)) > 1:
+        return False
+    if features.shape[1] > 1:
+        values = np.asarray(features == 1).argmax(axis=1)[labels.order]
+        parts = np.split(values, labels.starts[1:])
+        gone = np.split(missing, labels.starts[1:])
+        return _have_own_values([p[~g] for p, g in zip(parts, gone, strict=True)])
+    return _are_apart(np.asarray(features[:, 0])[labels.order], labels)
 
 
 def _are_apart(values: np.ndarray, labels: _Labels) -> bool:
     """Whether no label has a value between two values of another."""
-    values = values[labels.order]
-    lowest = np.minimum.reduceat(values, labels.starts)
-    highest = np.maximum.reduceat(values, labels.starts)
+    lowest = np.fmin.reduceat(values, labels.starts)
+    highest = np.fmax.reduceat(values, labels.starts)
+    has_values = ~np.isnan(lowest)
+    lowest, highest = lowest[has_values], highest[has_values]
     order = np.argsort(lowest, kind="stable")
     return bool((highest[order][:-1] < lowest[order][1:]).all())
 
 
-def _have_own_values(values: np.ndarray, labels: _Labels) -> bool:
+def _have_own_values(parts: list[np.ndarray]) -> bool:
     """Whether labels share no value, and all but one of them have a single value."""
-    parts = [set(np.unique(part)) for part in np.split(values[labels.order], labels.starts[1:])]
-    n_values = [len(part) for part in parts]
-    is_shared = len(set().union(*parts)) < sum(n_values)
+    values = [set(np.unique(part).tolist()) for part in parts]
+    n_values = [len(own) for own in values]
+    is_shared = len(set().union(*values)) < sum(n_values)
     return not is_shared and sum(n > 1 for n in n_values) <= 1
