@@ -75,8 +75,9 @@ the target:
 
 PREDICT_TEXT = """\
 Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name, or
-by position if there are no names; other columns, such as the target, are ignored. The columns of
-OUT are `prediction` and, for each class, `P(label)`.
+by position if there are no names; other columns, such as the target, are ignored. Text is read as
+in training: the same columns are text, the same words missing values. The columns of OUT are
+`prediction` and, for each class, `P(label)`.
 """
 
 EXPLAIN_TEXT = """\

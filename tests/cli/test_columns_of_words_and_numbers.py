@@ -124,9 +124,11 @@ def test_codes_stay_text_and_can_be_made_numbers(command):
     many = [f"{k:05},{k % 2}" for k in range(99)]
     Path("many.csv").write_text("\n".join(["zip,label", *many]) + "\n")
     message = command.refuses("train", "many.csv", "--target", "label")
-    assert "as codes are. Leave it out with --drop zip, or read it as numbers with --numeric" in (
-        message
-    )
+    assert "such as '00000', '00001': numbers that were read as text, as codes are" in message
+    assert message.endswith("if the table is a text file, read it as numbers with --numeric zip.")
+    polars.read_csv("many.csv", infer_schema=False).write_parquet("many.parquet")
+    options = ("--target", "label", "--numeric", "zip")
+    assert "fields of text files" in command.refuses("train", "many.parquet", *options)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])

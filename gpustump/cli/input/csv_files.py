@@ -8,8 +8,6 @@ are numbers is read again, as text.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -27,7 +25,9 @@ from gpustump.cli.input.text_blocks import (
     blocks,
     end_of_first_line,
     first_lines,
+    lines_of,
     rewritten_blocks,
+    rows_of,
     without_blank_lines,
     without_compression,
 )
@@ -233,8 +233,7 @@ def _format(file: TextFile, options: TextOptions) -> _Format:
     """The names of the columns, and how the file is written."""
     line, rest = first_lines(file)
     separator = _separator(file.path, line)
-    names = next(csv.reader(io.StringIO(line, newline=""), delimiter=separator), [])
-    names = [name.strip() for name in names]
+    names = [name.strip() for name in _fields(file.path, line, separator)]
     if not names:
         raise InputError(f"{file.path} has no columns.")
     if len(names) == 1:
@@ -248,6 +247,11 @@ def _end_of_header(text: bytes) -> int:
     """Where the first line ends that is not blank."""
     start = re.compile(rb"[^\r\n]|$").search(text)
     return end_of_first_line(text, start.start() if start else 0)
+
+
+def _fields(path: str, line: str, separator: str) -> list[str]:
+    """The fields of one line."""
+    return next(rows_of(path, [line], separator), ([], 0))[0]
 
 
 def _usual_separator(path: str) -> str:
@@ -273,8 +277,8 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
     ------
     InputError
     """
-    line = next((line for line in rest.splitlines() if line.strip()), "")
-    fields = next(csv.reader([line], delimiter=_separator(path, line)), [])
+    line = next((line for line in rest.split("\n") if line.strip()), "")
+    fields = _fields(path, line, _separator(path, line))
     if len(fields) > 1:
         raise InputError(
             f"{path}: the first line, {quoted(shortened(name, 40))}, names one column, but the "
@@ -286,21 +290,17 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
 def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
     """A message about the first line that has more fields than the header."""
     n_columns = len(form.names)
-    texts = (block.decode() for block in blocks_of(form.separator))
-    lines = (line for text in texts for line in text.splitlines(keepends=True))
-    reader = csv.reader(lines, delimiter=form.separator)
-    for row in reader:
-        if len(row) > n_columns:
-            n_fields, number = len(row), reader.line_num
-            break
-    else:
+    lines = (line for block in blocks_of(form.separator) for line in lines_of(block))
+    rows = rows_of(path, lines, form.separator)
+    row, number = next(((row, n) for row, n in rows if len(row) > n_columns), ([], 0))
+    if not row:
         return f"{path} has lines with more fields than names."
-    if n_fields == n_columns + 1 and not row[-1].strip():
+    if len(row) == n_columns + 1 and not row[-1].strip():
         return (
             f"{path}: line {number} ends with a separator, but the line of names does not; remove "
             "it there, or add it here."
         )
     return (
-        f"{path} has {n_fields} fields in line {number}, but {n_columns} names; put quotes around "
+        f"{path} has {len(row)} fields in line {number}, but {n_columns} names; put quotes around "
         "fields that hold the separator."
     )

@@ -68,9 +68,10 @@ def _problem(
         return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
     others = [value for value in values if not is_number(value)]
     if position in forced.numbers and column.kind == "text":
-        return _Refused(
-            column, f"--numeric names it, but it holds {listed(others, 3)}", _name_missing(others)
-        )
+        reason = "--numeric names it, but numbers are read only from fields of text files"
+        if others:
+            reason = f"--numeric names it, but it holds {listed(others, 3)}"
+        return _Refused(column, reason, _name_missing(others) if others else _convert)
     is_forced = position in forced.text
     n_numbers = len(values) - len(others)
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
@@ -81,7 +82,7 @@ def _problem(
         return None
     reason = f"it is text with {len(values)} distinct values, more than {CATEGORY_LIMIT}"
     if not others and not is_forced:
-        reason += f", such as {listed(values[:2])}: whole numbers of one width, as codes are"
+        reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
         return _Refused(column, reason, _read_as_numbers)
     return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
 
@@ -91,7 +92,14 @@ def _leave_out_or_convert(names: str) -> str:
 
 
 def _read_as_numbers(names: str) -> str:
-    return f"Leave {{them}} out with --drop {names}, or read {{them}} as numbers with --numeric."
+    return (
+        f"Leave {{them}} out with --drop {names}, or, if the table is a text file, read {{them}} "
+        f"as numbers with --numeric {names}."
+    )
+
+
+def _convert(names: str) -> str:
+    return "Turn {them} into numbers first."
 
 
 def _name_missing(words: Sequence[str]) -> Callable[[str], str]:

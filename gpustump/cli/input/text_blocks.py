@@ -14,7 +14,7 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gpustump.cli.errors import InputError, MissingLibraryError
@@ -107,13 +107,11 @@ def rewritten_blocks(file: TextFile, separator: str) -> Iterator[bytes]:
     InputError
         If a quote at the beginning of a field is never closed.
     """
-    csv.field_size_limit(_LONGEST_FIELD)
     end = "\0end of file"
     text = io.StringIO()
     writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    reader = csv.reader(_lines(file, end), delimiter=separator)
     before = 0
-    for row in reader:
+    for row, number in rows_of(file.path, _lines(file, end), separator):
         if row == [end]:
             break
         if row and row[-1].endswith(end):
@@ -121,7 +119,7 @@ def rewritten_blocks(file: TextFile, separator: str) -> Iterator[bytes]:
                 f"{file.path}: a quote that begins a field in line {before + 1} is never closed; "
                 "remove it, or close it."
             )
-        before = reader.line_num
+        before = number
         writer.writerow(row)
         if text.tell() > BLOCK_BYTES:
             yield text.getvalue().encode()
@@ -129,6 +127,26 @@ def rewritten_blocks(file: TextFile, separator: str) -> Iterator[bytes]:
             text.truncate()
     if text.tell():
         yield text.getvalue().encode()
+
+
+def rows_of(path: str, lines: Iterable[str], separator: str) -> Iterator[tuple[list[str], int]]:
+    """The fields of each row, as Python's reader finds them, and the number of its last line.
+
+    Raises
+    ------
+    InputError
+        If it finds none.
+    """
+    csv.field_size_limit(_LONGEST_FIELD)
+    reader = csv.reader(lines, delimiter=separator)
+    try:
+        for row in reader:
+            yield row, reader.line_num
+    except csv.Error as error:  # its only reason here
+        raise InputError(
+            f"{path}: a field in line {reader.line_num} holds a carriage return; remove it, or put "
+            "quotes around the field."
+        ) from error
 
 
 def without_blank_lines(block: bytes) -> bytes:
@@ -176,11 +194,16 @@ def _lines(file: TextFile, end: str) -> Iterator[str]:
     for piece in _utf8(file, BLOCK_BYTES):
         held += piece
         whole = held.rfind(b"\n") + 1
-        yield from held[:whole].decode().splitlines(keepends=True) if whole else ()
+        yield from lines_of(held[:whole])
         held = held[whole:]
     if held.strip(b"\r\n"):
         yield held.decode().rstrip("\r\n") + "\n"
     yield end
+
+
+def lines_of(block: bytes) -> Iterator[str]:
+    """The lines of a block; only "\\n" ends a line."""
+    return iter(io.StringIO(block.decode(), newline="\n"))
 
 
 def _end_of_lines(text: bytes) -> int:
@@ -258,10 +281,10 @@ def _opened(path: str, compression: str | None) -> Any:
     if compression != "Zstandard":
         return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[compression].open(path)
     try:
-        from compression import zstd  # type: ignore[import-not-found]
+        from compression import zstd
     except ImportError:  # before Python 3.14
         try:
-            from backports import zstd  # type: ignore[import-not-found]
+            from backports import zstd
         except ImportError as error:
             raise MissingLibraryError(f"reading {path}", "backports.zstd") from error
     return zstd.open(path)
