@@ -159,3 +159,30 @@ def test_numeric_names_the_words_that_it_finds(command):
     write({7: "abc", 8: "def"}, 300)
     message = command.refuses("train", "table.csv", "--target", "label", "--numeric", "x")
     assert "--numeric names it, but it holds 'abc', 'def'" in message
+
+
+def test_known_markers_do_not_hide_the_word_that_is_in_the_way(command):
+    write({1: "?", 2: "-", 3: "n/a", 4: "unknown", 7: "x"}, 20)
+    message = command.refuses("train", "table.csv", "--target", "label")
+    assert "all its values are numbers but 'x'. Give --missing x if" in message
+    train(command, "--missing", "x", "--quiet")
+    write({1: "?", 2: "tall"}, 20)
+    message = command.refuses("predict", "model.json", "table.csv", "-o", "out.csv")
+    assert message.endswith("here it holds text, for example 'tall'.")
+
+
+def test_columns_that_are_left_out_need_no_words_for_missing_values(command):
+    rows = [f"{k},{k % 7},{k % 2}" for k in range(40)]
+    Path("table.csv").write_text("\n".join(["id,x,label", *rows]) + "\n")
+    outcome = train(command, "--drop", "id", "--missing", "3")
+    assert outcome.err == ""
+    assert outcome.row("features") == "1"
+
+
+def test_dates_of_parquet_files_are_no_categories(command):
+    days = polars.Series(["2020-01-05", "2020-01-06"] * 20).str.to_date()
+    polars.DataFrame({"day": days, "label": [0, 1] * 20}).write_parquet("table.parquet")
+    options = ("train", "table.parquet", "--target", "label", "--categorical", "day")
+    assert "'day' cannot be used: --categorical names it, but it is a date. Turn it into" in (
+        command.refuses(*options)
+    )

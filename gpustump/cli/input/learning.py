@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gpustump.cli.arguments import CATEGORY_LIMIT
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.input_table import InputTable
+from gpustump.cli.input.text_columns import MARKERS
 from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
 from gpustump.data.readable import listed, quoted
 from gpustump.model.encoding import Encoding, InputColumn
@@ -66,14 +67,17 @@ def _problem(
     """Why a column cannot be a feature, if so."""
     if column.kind not in USABLE:
         return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
-    others = [value for value in values if not is_number(value)]
+    words = [value for value in values if not is_number(value)]
+    others = [word for word in words if word.lower() not in MARKERS]
+    is_forced = position in forced.text
+    if is_forced and column.kind not in ("text", "empty"):
+        return _Refused(column, f"--categorical names it, but it is a {column.kind}", _make_text)
     if position in forced.numbers and column.kind == "text":
         reason = "--numeric names it, but numbers are read only from fields of text files"
         if others:
             reason = f"--numeric names it, but it holds {listed(others, 3)}"
         return _Refused(column, reason, _name_missing(others) if others else _convert)
-    is_forced = position in forced.text
-    n_numbers = len(values) - len(others)
+    n_numbers = len(values) - len(words)
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
     if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
         reason = f"all its values are numbers but {listed(others)}"
@@ -81,7 +85,7 @@ def _problem(
     if len(values) <= CATEGORY_LIMIT:
         return None
     reason = f"it is text with {len(values)} distinct values, more than {CATEGORY_LIMIT}"
-    if not others and not is_forced:
+    if not words and not is_forced:
         reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
         return _Refused(column, reason, _read_as_numbers)
     return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
@@ -100,6 +104,10 @@ def _read_as_numbers(names: str) -> str:
 
 def _convert(names: str) -> str:
     return "Turn {them} into numbers first."
+
+
+def _make_text(names: str) -> str:
+    return "Turn {them} into text first."
 
 
 def _name_missing(words: Sequence[str]) -> Callable[[str], str]:

@@ -103,7 +103,10 @@ def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
     words = _words(text, rules)
     if numbers is not None:
         return words
-    return next((s for s in (_booleans(words), _times(words)) if s is not None), words)
+    found = next((s for s in (_booleans(words), _times(words)) if s is not None), None)
+    if found is not None:
+        return found
+    return _null_where(words, _is_marker(words)) if kind == "number" else words
 
 
 def _words(text: Any, rules: Rules) -> Any:

@@ -172,8 +172,12 @@ def _choice(table: InputTable, target: str, arguments: argparse.Namespace) -> _C
     for position in sorted(text & numbers):
         name = quoted(table.names[position])
         raise InputError(f"--categorical and --numeric both name {name}.")
-    missing = tuple(sorted({word.strip() for word in arguments.missing}))
+    missing = _missing_words(arguments)
     return _Choice(target, target_at, weight_at, dropped, Forced(text, numbers), missing)
+
+
+def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(sorted({word.strip() for word in arguments.missing} - {""}))
 
 
 def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
@@ -195,12 +199,16 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
         kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
         return Wanted(choice.dropped - {choice.weight_at}, kinds)
 
-    words = tuple(word.strip() for word in arguments.missing)
+    words = _missing_words(arguments)
     text = TextOptions(arguments.encoding, None, arguments.decimal, words)
     table = read_table(arguments.data, Request(choose, text))
     without = without_words(table, words)
     assert isinstance(without, InputTable)
-    return without, arguments.target
+    columns = tuple(
+        old if isinstance(old, UnreadColumn) else new
+        for old, new in zip(table.columns, without.columns, strict=True)
+    )
+    return replace(without, columns=columns), arguments.target
 
 
 def _target(table: InputTable, choice: _Choice) -> Column:
