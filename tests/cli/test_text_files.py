@@ -299,3 +299,9 @@ def test_very_long_names_and_fields_are_read():
     table = read(f'{name},b\n{field},5" x\n1,2\n')
     assert table.names == [name, "b"]
     assert table.columns[0].distinct() == ["1", field]
+
+
+def test_zero_bytes_are_refused_wherever_they_are():
+    text = b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\0\n"
+    with pytest.raises(InputError, match="is not text: it holds zero bytes"):
+        read(text)

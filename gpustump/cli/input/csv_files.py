@@ -31,13 +31,17 @@ from gpustump.cli.input.text_blocks import (
     without_blank_lines,
     without_compression,
 )
-from gpustump.cli.input.text_columns import MISSING_WORDS, Rules, numbers_in, typed
+from gpustump.cli.input.text_columns import (
+    MISSING_WORDS,
+    Rules,
+    other_numbers,
+    plain_numbers,
+    typed,
+)
 from gpustump.cli.wording import shortened
 from gpustump.data.columns import LARGEST_WHOLE, ArrayColumn, Column
 from gpustump.data.frames import FrameColumn
 from gpustump.data.readable import counted, listed, quoted
-
-_BlocksOf = Callable[[str], Iterator[bytes]]
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 
@@ -56,6 +60,9 @@ class _Format(NamedTuple):
     names: tuple[str, ...]
     separator: str
     rules: Rules
+
+
+_BlocksOf = Callable[[_Format], Iterator[bytes]]
 
 
 class _Part(NamedTuple):
@@ -87,13 +94,13 @@ def read_csv(path: str, request: Request) -> InputTable:
 
 def _read(file: TextFile, request: Request) -> InputTable:
     try:
-        return _read_as(file, request, lambda separator: blocks(file))
+        return _read_as(file, request, lambda form: blocks(file, n_columns=len(form.names)))
     except (OpenQuoteError, MalformedError):
-        return _read_as(file, request, lambda separator: rewritten_blocks(file, separator))
+        return _read_as(file, request, lambda form: rewritten_blocks(file, form.separator))
 
 
 def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTable:
-    """Read the file from blocks of its text; they may depend on the separator."""
+    """Read the file from blocks of its text; they may depend on the format."""
     form = _format(file, request.text)
     path, names = file.path, form.names
     header = InputTable(path, tuple(map(UnreadColumn, names)), 0)
@@ -103,8 +110,8 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
     n_rows = 0
     for frame in _frames(file, form, blocks_of):
         n_rows += len(frame)
-        for j in positions:
-            parts[j].append(_part(frame[:, j], form.rules, wanted.kinds.get(j)))
+        for j, part in _parts_of(frame, form.rules, wanted).items():
+            parts[j].append(part)
     again = [j for j in positions if not _fit_together(parts[j])]
     for j in again:
         parts[j] = []
@@ -130,14 +137,20 @@ def _notes(path: str, form: _Format, parts: _Parts) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _part(text: Any, rules: Rules, kind: str | None) -> _Part:
-    """A column of one block."""
-    found = None if kind == TEXT else numbers_in(text, rules, is_known=kind == NUMBER)
-    if found is None:
-        return _Part(text, "text", 0)
-    if found.style == "codes" and kind != NUMBER:
-        return _Part(text, "text", 0)
-    return _Part(*found)
+def _parts_of(frame: Any, rules: Rules, wanted: Wanted) -> dict[int, _Part]:
+    """The columns of one block that are wanted."""
+    texts = {j: text for j, text in enumerate(frame.get_columns()) if j not in wanted.skipped}
+    others = [text.name for j, text in texts.items() if wanted.kinds.get(j) != TEXT]
+    plain = plain_numbers(frame.select(others), rules)
+    parts = {}
+    for j, text in texts.items():
+        kind = wanted.kinds.get(j)
+        found = plain.get(text.name)
+        if found is None and kind != TEXT:
+            found = other_numbers(text, rules, is_known=kind == NUMBER)
+        is_text = found is None or (found.style == "codes" and kind != NUMBER)
+        parts[j] = _Part(text, "text", 0) if found is None or is_text else _Part(*found)
+    return parts
 
 
 def _fit_together(parts: Sequence[_Part]) -> bool:
@@ -183,7 +196,7 @@ def _fill(column: np.ndarray, parts: list[_Part]) -> None:
 
     start = 0
     for part in parts:
-        values = part.values.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        values = part.values.cast(pl.Float64).to_numpy()  # NaN where there is no value
         column[start : start + len(values)] = values
         start += len(values)
 
@@ -207,7 +220,7 @@ def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any
 
     names = [str(j) for j in range(len(form.names))]
     header = form.separator.join(names).encode() + b"\n"
-    for number, text in enumerate(blocks_of(form.separator)):
+    for number, text in enumerate(blocks_of(form)):
         start = _end_of_header(text) if number == 0 else 0
         rows = b"".join([header, memoryview(text)[start:]])
         if len(names) > 1:
@@ -290,7 +303,7 @@ def _refuse_title(path: str, name: str, rest: str) -> None:
 def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
     """A message about the first line that has more fields than the header."""
     n_columns = len(form.names)
-    lines = (line for block in blocks_of(form.separator) for line in lines_of(block))
+    lines = (line for block in blocks_of(form) for line in lines_of(block))
     rows = rows_of(path, lines, form.separator)
     row, number = next(((row, n) for row, n in rows if len(row) > n_columns), ([], 0))
     if not row:

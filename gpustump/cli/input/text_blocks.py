@@ -67,10 +67,11 @@ def without_compression(path: str) -> str:
     return name
 
 
-def blocks(file: TextFile, *, has_quotes: bool = True) -> Iterator[bytes]:
+def blocks(file: TextFile, *, n_columns: int = 1, has_quotes: bool = True) -> Iterator[bytes]:
     """The file's text in blocks of whole lines, without blank lines at its end.
 
-    `has_quotes` says that there may be line breaks in quotes, which belong to a line.
+    The blocks of a file with thousands of columns are larger, as each column of a block takes some
+    time. `has_quotes` says that there may be line breaks in quotes, which belong to a line.
 
     Raises
     ------
@@ -79,15 +80,16 @@ def blocks(file: TextFile, *, has_quotes: bool = True) -> Iterator[bytes]:
     OpenQuoteError
         If a quote is never closed; the blocks before were then cut at the wrong places.
     """
-    held, wanted = b"", BLOCK_BYTES
-    for piece in _utf8(file, BLOCK_BYTES):
+    size = BLOCK_BYTES * max(1, n_columns // 1_000)
+    held, wanted = b"", size
+    for piece in _utf8(file, size):
         held += piece
         if len(held) < wanted:
             continue
         end = _end_of_lines(held) if has_quotes else held.rfind(b"\n") + 1
         if end:
             yield held[:end]
-            held, wanted = held[end:], BLOCK_BYTES
+            held, wanted = held[end:], size
         else:
             wanted = 2 * len(held)
     held = held.rstrip(b"\r\n")
@@ -226,11 +228,11 @@ def _utf8(file: TextFile, size: int) -> Iterator[bytes]:
     pieces = _bytes(file.path, size)
     head = next(pieces, b"")
     encoding = file.encoding or _encoding_by_mark(head)
-    if encoding is None and b"\0" in head[: 2**16]:
-        raise InputError(f"{file.path} is not text: it holds zero bytes, as binary files do.")
     decoder = codecs.getincrementaldecoder(encoding or "utf-8")()
     only_returns = False
     for number, piece in enumerate(_with_end(head, pieces)):
+        if encoding is None and piece and b"\0" in piece:
+            raise InputError(f"{file.path} is not text: it holds zero bytes, as binary files do.")
         try:
             text = decoder.decode(piece or b"", final=piece is None)
         except UnicodeError as error:

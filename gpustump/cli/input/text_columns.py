@@ -63,25 +63,66 @@ class Numbers(NamedTuple):
     n_marked: int = 0
 
 
+def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
+    """The columns of a frame of text that hold numbers or nothing, without blanks and markers.
+
+    All columns are tried together, which polars does in parallel.
+    """
+    import polars as pl
+
+    n_null = _null_counts(frame)
+    found = {
+        name: Numbers(frame[name].cast(pl.Float64), "nothing")
+        for name, count in n_null.items()
+        if count == len(frame)
+    }
+    if "." not in rules.decimals:
+        return found
+    others = [name for name in n_null if name not in found]
+    head = frame.select(others).head(_LOOKED_AT)
+    n_null_in_head = _null_counts(head)
+    whole = _null_counts(head.cast(pl.Int64, strict=False))
+    likely = [name for name in others if whole[name] == n_null_in_head[name]]
+    integers = _cast(frame.select(likely), pl.Int64)
+    widths = pl.all().str.len_bytes()
+    texts = frame.select(list(integers))
+    narrow, wide = texts.select(widths.min()), texts.select(widths.max())
+    for name, values in integers.items():
+        width = wide[name][0]
+        may_be_codes = width == narrow[name][0] and width >= CODE_WIDTH
+        style = "codes" if may_be_codes and _are_codes(frame[name]) else "integers"
+        found[name] = Numbers(values, style)
+    floats = _cast(frame.select([name for name in others if name not in integers]), pl.Float64)
+    largest = pl.DataFrame(floats).select(pl.all().drop_nans().abs().max())
+    for name, values in floats.items():
+        has_wide = (largest[name][0] or 0) >= 2**63
+        integers_of_it = _wide_integers(frame[name]) if has_wide else None
+        found[name] = integers_of_it or Numbers(values, "floats")
+    return found
+
+
+def _null_counts(frame: Any) -> dict[str, int]:
+    return dict(zip(frame.columns, frame.null_count().row(0), strict=True)) if frame.width else {}
+
+
+def _cast(frame: Any, dtype: Any) -> dict[str, Any]:
+    """The columns that are of this type without any exception."""
+    cast = frame.cast(dtype, strict=False)
+    before, after = _null_counts(frame), _null_counts(cast)
+    return {one.name: one for one in cast.get_columns() if before[one.name] == after[one.name]}
+
+
 def numbers_in(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
     """A series of text as numbers; None if it holds anything else.
 
     `is_known` says that the column is one of numbers, even if no field here is.
     """
-    import polars as pl
+    plain = plain_numbers(text.to_frame(), rules)
+    return plain.get(text.name) or other_numbers(text, rules, is_known=is_known)
 
-    n_null = text.null_count()
-    if n_null == len(text):
-        return Numbers(text.cast(pl.Float64), "nothing")
-    if "." in rules.decimals:
-        head = text.drop_nulls().head(_LOOKED_AT)
-        if not head.cast(pl.Int64, strict=False).null_count():
-            found = text.cast(pl.Int64, strict=False)
-            if found.null_count() == n_null:
-                return Numbers(found, "codes" if _are_codes(text) else "integers")
-        found = text.cast(pl.Float64, strict=False)
-        if found.null_count() == n_null:
-            return _wide_integers(text, found) or Numbers(found, "floats")
+
+def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """The same for a series that is none of `plain_numbers`."""
     return _with_others(_words(text, rules), rules, is_known=is_known)
 
 
@@ -175,13 +216,10 @@ def _are_codes(text: Any) -> bool:
     return bool(text.drop_nulls().str.contains(r"^\d+$").all())
 
 
-def _wide_integers(text: Any, found: Any) -> Numbers | None:
+def _wide_integers(text: Any) -> Numbers | None:
     """Integers that 64 bits do not hold, as labels must be told apart exactly."""
     import polars as pl
 
-    largest = found.drop_nans().abs().max()
-    if largest is None or largest < 2**63:
-        return None
     wide = text.cast(pl.Int128, strict=False)
     return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
 
