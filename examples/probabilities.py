@@ -2,8 +2,8 @@
 
     python examples/probabilities.py
 
-prints a table, for scikit-learn's own data and made-up tables: 300 rounds as they are, stopped early,
-with small votes, and calibrated, each judged by five folds.
+prints a table, for scikit-learn's own data and made-up tables: 300 rounds as they are, stopped
+early, with small votes, and calibrated, each judged by five folds.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ def remedies() -> dict[str, Callable[[], BaseEstimator]]:
         "`n_iter_no_change=10`": lambda: AdaBoostClassifier(
             n_estimators=N_ROUNDS, n_iter_no_change=10, random_state=0
         ),
-        "`learning_rate=0.1`": lambda: AdaBoostClassifier(
-            n_estimators=N_ROUNDS, learning_rate=0.1
-        ),
+        "`learning_rate=0.1`": lambda: AdaBoostClassifier(n_estimators=N_ROUNDS, learning_rate=0.1),
         "`CalibratedClassifierCV(cv=5)`": lambda: CalibratedClassifierCV(
             AdaBoostClassifier(n_estimators=N_ROUNDS), cv=5
         ),

@@ -7,6 +7,7 @@ so that no error about --test-size comes after an hour of training.
 from __future__ import annotations
 
 import argparse
+import codecs
 import math
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -15,7 +16,7 @@ from gpustump import __version__
 from gpustump.cli.errors import InputError
 from gpustump.data.readable import quoted, suggestion
 
-DATA_HELP = "a table: .csv, .tsv (also with .gz), .parquet, .npy or .npz; - for standard input"
+DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz; - for standard input"
 MODEL_HELP = "a model file; - for standard input"
 
 TRAIN_TEXT = """\
@@ -27,8 +28,12 @@ Without DATA, scikit-learn's breast-cancer data is used, so this command works a
 
 TABLES_TEXT = """\
 tables:
-  .csv .tsv .parquet  read with polars (pip install 'gpustump[cli]'). In text files, the words
-                      NA, N/A, NaN, null and None and empty fields are missing values.
+  .csv .tsv           text, separated by the commonest of comma, tab, semicolon and | in the first
+                      line; in .tsv by tabs. Also packed: .csv.gz, .bz2, .xz, .zst.
+  .jsonl .ndjson      a JSON object in each line, packed or not
+  .parquet .pq
+  .feather .arrow .ipc
+                      All of these are read with polars (pip install 'gpustump[cli]').
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
                       from 0; --target -1 is the last one (several: --drop=-1,-2).
   .npz                --target is the array that holds the labels. The table is the array X, or
@@ -41,6 +46,18 @@ tables:
   the file gets shorter, the operating system ends the process.
 """
 
+TEXT_TEXT = """\
+text files:
+  missing values      empty fields, NA, N/A, NaN, null and None; in columns whose other values are
+                      numbers, booleans, dates or times also ? - . n/a #N/A <NA> unknown and the
+                      like, in small or large letters. --missing names others.
+  numbers             If commas do not separate the fields, 1,5 is a number where no number of
+                      the column has a point; --decimal , says so of any file. Whole numbers of one
+                      width, {width} digits or more, some beginning with 0, are codes and stay text:
+                      01234; --numeric makes them numbers.
+  dates, times        2024-12-31, 31/12/2024, 31.12.2024, with or without a time; 23:59:59
+"""
+
 COLUMNS_TEXT = """\
 columns that are not numbers:
   boolean             0 and 1
@@ -48,8 +65,13 @@ columns that are not numbers:
   time, duration      seconds
   text, categories    up to {limit} distinct values: one feature for each value, named
                       column=value, 1 in rows with this value, 0 in others. A column with more
-                      values, or of another type, is refused; leave it out with --drop.
+                      values, or of another type, is refused; leave it out with --drop. So are
+                      numbers among which are a few unknown words, unless --missing or
+                      --categorical says what these are.
   missing values      NaN. A stump has a vote of its own for them.
+
+  an exported index   is left out: a first column without a name, or called index, id, row or the
+                      like, that numbers the rows 0, 1, 2, ... or 1, 2, 3, ... Rename it to use it.
 
 the target:
   text, booleans, integers, or floats with whole values. Rows without a target are refused, unless
@@ -58,8 +80,9 @@ the target:
 
 PREDICT_TEXT = """\
 Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name, or
-by position if there are no names; other columns, such as the target, are ignored. The columns of
-OUT are `prediction` and, for each class, `P(label)`.
+by position if there are no names; other columns, such as the target, are ignored. Text is read as
+in training: the same columns are text, the same words missing values. The columns of OUT are
+`prediction` and, for each class, `P(label)`.
 """
 
 EXPLAIN_TEXT = """\
@@ -76,6 +99,9 @@ With --plot, draw the model on one page: what each feature adds to the score, an
 
 CATEGORY_LIMIT = 64
 """A text column with more distinct values is refused."""
+
+CODE_WIDTH = 3
+"""Whole numbers of one width, at least so wide, are codes if some begin with 0: 01234, 98765."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -119,7 +145,11 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     parser.add_argument("--version", action="version", version=f"gpustump {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     texts = {
-        "train": ("train a model on a table", TRAIN_TEXT, TABLES_TEXT + "\n" + COLUMNS_TEXT),
+        "train": (
+            "train a model on a table",
+            TRAIN_TEXT,
+            "\n".join([TABLES_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
+        ),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
         "explain": (
             "write each feature's contribution to each row's score",
@@ -134,7 +164,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             name,
             help=short,
             description=text or short[0].upper() + short[1:] + ".",
-            epilog=more and more.format(limit=CATEGORY_LIMIT),
+            epilog=more and more.format(limit=CATEGORY_LIMIT, width=CODE_WIDTH),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -159,6 +189,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="columns to leave out; may be given several times",
     )
+    _add_reading(parser)
     add("--drop-missing-target", action="store_true", help="leave out rows without a target")
     add(
         "--rounds",
@@ -220,6 +251,37 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "--report",
         metavar="FILE.html",
         help="also write a page with the summary, and pictures of the model",
+    )
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    """Options that say how to read the columns and the text of DATA."""
+    for option, what in (("--categorical", "text"), ("--numeric", "numbers, such as 01234")):
+        parser.add_argument(
+            option,
+            metavar="COL[,COL]",
+            action="append",
+            default=[],
+            help=f"columns to read as {what}; may be given several times",
+        )
+    parser.add_argument(
+        "--missing",
+        metavar="WORD",
+        action="append",
+        default=[],
+        help="a word or number that stands for a missing value; may be given several times",
+    )
+    parser.add_argument(
+        "--decimal",
+        metavar="MARK",
+        type=_decimal,
+        help="the mark before a number's fraction, . or , (default: see below)",
+    )
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        type=_encoding,
+        help="of a text file, such as latin-1, cp1252 or utf-16 (default: UTF-8)",
     )
 
 
@@ -331,6 +393,22 @@ def _share(text: str) -> float:
             f"must be a share of the rows, at least 0 and below 1; got {quoted(text)}"
         )
     return value
+
+
+def _decimal(text: str) -> str:
+    if text not in (".", ","):
+        raise argparse.ArgumentTypeError(f"must be . or ,; got {quoted(text)}")
+    return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        "a".encode(text)
+        return codecs.lookup(text).name
+    except (LookupError, UnicodeError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"must be an encoding that Python knows, such as latin-1; got {quoted(text)}"
+        ) from None
 
 
 def _weak_learner(text: str) -> str:

@@ -5,7 +5,7 @@ Everything that comes from a file is shown with its control characters escaped.
 
 from __future__ import annotations
 
-from gpustump.data.readable import printable, quoted, shortened
+from gpustump.data.readable import printable, shortened
 
 LONGEST_LABEL = 24
 """The same limit for labels and categories."""
@@ -27,6 +27,5 @@ def number_text(value: float) -> str:
 
 
 def label_text(value: object) -> str:
-    """A label or category, shortened; in quotes if it is blank."""
-    text = shortened(str(value), LONGEST_LABEL)
-    return text if text.strip() else quoted(text)
+    """A label or category, shortened."""
+    return shortened(str(value), LONGEST_LABEL)

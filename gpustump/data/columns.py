@@ -6,8 +6,8 @@ that is possible. `model.encoding` makes features of columns; here nothing is kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,9 @@ from gpustump.arrays.order_keys import working_dtype
 NUMERIC = ("number", "boolean")
 TEMPORAL = ("date", "datetime", "time", "duration")
 USABLE = (*NUMERIC, *TEMPORAL, "text", "empty")
+
+LARGEST_WHOLE = 2**53
+"""Beyond it, not every whole number is a float, so a float may not be the number written."""
 
 UNITS = {
     "date": "days since 1970-01-01",
@@ -132,6 +135,166 @@ class ColumnTable:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
+
+
+@dataclass(frozen=True)
+class WithoutWords:
+    """A column in which some words, or the numbers that they are, stand for missing values."""
+
+    column: Column
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def kind(self) -> str:
+        return "empty" if self.missing().all() else self.column.kind
+
+    @property
+    def dtype(self) -> str:
+        return self.column.dtype
+
+    def numbers(self) -> np.ndarray:
+        if self.column.kind != "number":
+            return self.column.numbers()
+        return without_numbers(self.column.numbers(), numbers_of(self.words))
+
+    def missing(self) -> np.ndarray:
+        missing = self.column.missing()
+        if self.column.kind == "text":
+            for word in self.words:
+                missing = missing | self.column.equals(word)
+        elif self.column.kind == "number":
+            missing = missing | np.isin(self.column.numbers(), numbers_of(self.words))
+        return missing
+
+    def equals(self, value: str) -> np.ndarray:
+        return self.column.equals(value) & (value not in self.words)
+
+    def distinct(self) -> list[Any]:
+        if self.column.kind == "text":
+            return [value for value in self.column.distinct() if value not in self.words]
+        gone = numbers_of(self.words)
+        return [value for value in self.column.distinct() if value not in gone]
+
+    def labels(self) -> np.ndarray:
+        return self.column.labels()
+
+    def with_rows(self, mask: np.ndarray) -> Column:
+        return WithoutWords(self.column.with_rows(mask), self.words)
+
+
+@dataclass(frozen=True)
+class AsText:
+    """A column of numbers or booleans as text: 5 and 5.0 are "5", true is "true"."""
+
+    column: Column
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def kind(self) -> str:
+        return "text"
+
+    @property
+    def dtype(self) -> str:
+        return ""
+
+    def numbers(self) -> np.ndarray:
+        raise TypeError(f"the column {self.name!r} is text")
+
+    def missing(self) -> np.ndarray:
+        return self.column.missing()
+
+    def equals(self, value: str) -> np.ndarray:
+        if self.column.kind == "boolean":
+            number = {"true": 1.0, "false": 0.0}.get(value.lower(), np.nan)
+        else:
+            number = float(value) if is_plain_number(value) else np.nan
+        return np.asarray(self.column.numbers() == number)
+
+    def distinct(self) -> list[Any]:
+        present = [value for value in self.column.distinct() if value == value]  # no NaN
+        return sorted(map(self._text, present))
+
+    def labels(self) -> np.ndarray:
+        return np.asarray([self._text(value) for value in self.column.labels().tolist()])
+
+    def with_rows(self, mask: np.ndarray) -> Column:
+        return AsText(self.column.with_rows(mask))
+
+    def _text(self, value: object) -> str:
+        return str(value).lower() if self.column.kind == "boolean" else _number_text(value)
+
+
+def _number_text(value: Any) -> str:
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def is_number(text: str) -> bool:
+    """Whether text is a number, as Python reads it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_plain_number(text: str) -> bool:
+    """Whether text is a number as `AsText` writes it: 5, but not 05 or 5.0."""
+    return is_number(text) and _number_text(text) == text
+
+
+def numbers_of(words: Iterable[str]) -> tuple[float, ...]:
+    """Those words that are numbers, as numbers."""
+    return tuple(float(word) for word in words if is_number(word))
+
+
+def without_numbers(values: np.ndarray, gone: Sequence[float]) -> np.ndarray:
+    """The numbers with NaN in place of some of them; the array itself if it holds none of them."""
+    hits = np.isin(values, gone) if gone else np.zeros(1, dtype=bool)
+    if not hits.any():
+        return values
+    values = np.array(values, dtype=np.result_type(values, np.float32), order="K")
+    values[hits] = np.nan
+    return values
+
+
+def without_words(table: ColumnTable, words: tuple[str, ...]) -> ColumnTable:
+    """The table with missing values where its columns hold some words, or the numbers they are."""
+    if not words:
+        return table
+    columns = tuple(WithoutWords(column, words) for column in table.columns)
+    matrix = table.matrix
+    if matrix is not None:
+        matrix = without_numbers(matrix, numbers_of(words))
+    return replace(table, columns=columns, matrix=matrix)
+
+
+def side_by_side(columns: Sequence[Column]) -> np.ndarray | None:
+    """The array (n_rows, n_columns) whose neighbouring columns these are, or None."""
+    if not all(isinstance(column, ArrayColumn) for column in columns):
+        return None
+    arrays = [column.values for column in columns if isinstance(column, ArrayColumn)]
+    base = arrays[0].base if arrays else None
+    if base is None or base.ndim != 2 or not base.flags.f_contiguous or not len(base):
+        return None
+    starts = [array.__array_interface__["data"][0] for array in arrays]
+    first = (starts[0] - base.__array_interface__["data"][0]) // base.strides[1]
+    found = base[:, first : first + len(arrays)]
+    are_its_columns = all(
+        array.base is base
+        and array.dtype == base.dtype
+        and array.shape == base.shape[:1]
+        and start == starts[0] + k * base.strides[1]
+        for k, (array, start) in enumerate(zip(arrays, starts, strict=True))
+    )
+    return found if are_its_columns else None
 
 
 def common_dtype(columns: Sequence[Column]) -> np.dtype[Any]:

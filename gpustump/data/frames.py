@@ -153,13 +153,6 @@ def _column(series: Any, name: str) -> Column:
         floats = [np.nan if is_missing(value) else float(value) for value in values]
         return ArrayColumn(name, np.asarray(floats))
     return column
-    values = series.to_list()
-    kinds = {type(value) for value in values if not is_missing(value)}
-    if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
-        return ArrayColumn(
-            name, np.asarray([np.nan if is_missing(v) else float(v) for v in values])
-        )
-    return column
 
 
 @dataclass(frozen=True)
@@ -182,10 +175,10 @@ class FrameColumn:
 
     @cached_property
     def kind(self) -> str:
-        if self.series.dtype.is_numeric():
-            return "number"
         if self._is_empty:
             return "empty"
+        if self.series.dtype.is_numeric():
+            return "number"
         if self._type == "Unknown":
             return str(getattr(self.series.to_native(), "dtype", "unknown"))
         if self._type in ("String", "Categorical", "Enum"):
@@ -198,7 +191,9 @@ class FrameColumn:
 
     @cached_property
     def _is_empty(self) -> bool:
-        return bool(self.series.null_count() == len(self.series))
+        first = self.series.head(1)  # which tells at once, mostly
+        is_lacking = bool(first.null_count() == len(first))
+        return is_lacking and bool(self.series.null_count() == len(self.series))
 
     def numbers(self) -> np.ndarray:
         import narwhals.stable.v2 as nw

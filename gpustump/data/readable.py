@@ -59,8 +59,8 @@ def thousands(count: int) -> str:
 
 
 def shortened(text: str, limit: int = LONGEST) -> str:
-    """The text, or only its two ends if it is long."""
-    text = printable(text)
+    """The text, or only its two ends if it is long; in quotes if it is blank."""
+    text = printable(text) if text.strip() else quoted(text)
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
 

@@ -18,14 +18,23 @@ from gpustump.data.columns import (
     NUMERIC,
     TEMPORAL,
     UNITS,
+    ArrayColumn,
+    AsText,
     Column,
     ColumnTable,
     common_dtype,
+    is_number,
+    is_plain_number,
+    side_by_side,
     values_of_kind,
+    without_words,
 )
 from gpustump.data.readable import counted, listed, quoted, shown, suggestion
 
 _KINDS = (*NUMERIC, *TEMPORAL, "category")
+
+_OPTIONS = ("missing", "text_encoding", "decimals")
+"""Parts of an encoding that are stored only if the user asked for them."""
 
 _SECONDS_A_DAY = 86_400
 
@@ -69,7 +78,8 @@ class InputColumn:
     def features(self) -> tuple[str, ...]:
         """The names of the features that the column becomes."""
         if self.kind == "category":
-            return tuple(f"{self.name}={value}" for value in self.values)
+            name = self.name if self.name.strip() else quoted(self.name)
+            return tuple(f"{name}={value}" for value in self.values)
         return (self.name,)
 
 
@@ -91,11 +101,32 @@ class Encoding:
         Number of columns of the training table, with the target and dropped ones.
     named : bool
         Whether they had names.
+    missing : tuple of str
+        Words that stand for missing values, or the numbers that they are, in every column.
+    text_encoding, decimals : str or None
+        What the user said of the training table's text: the encoding of its characters, and the
+        mark before the fraction of a number, "." or ",".
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not as described.
     """
 
     columns: tuple[InputColumn, ...]
     n_columns: int
     named: bool
+    missing: tuple[str, ...] = ()
+    text_encoding: str | None = None
+    decimals: str | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.n_columns) is not int or type(self.named) is not bool:
+            raise TypeError("an encoding says how many columns there are, and whether with names.")
+        if not all(isinstance(word, str) for word in (*self.missing, self.text_encoding or "")):
+            raise TypeError("words for missing values, and the name of an encoding, are text.")
+        if self.decimals not in (None, ".", ","):
+            raise ValueError(f"the mark of decimals is {self.decimals!r}.")
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -140,7 +171,9 @@ class Encoding:
             {key: value for key, value in asdict(column).items() if value != ()}
             for column in self.columns
         ]
-        return {"n_columns": self.n_columns, "named": self.named, "columns": columns}
+        details = {"n_columns": self.n_columns, "named": self.named, "columns": columns}
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return details | {name: value for name, value in options.items() if value}
 
 
 def plain_encoding(n_features: int, feature_names: Sequence[str] | None) -> Encoding:
@@ -166,29 +199,19 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
             InputColumn(**{**column, "values": tuple(column.get("values", ()))})
             for column in stored["columns"]
         )
-        n_columns, named = stored["n_columns"], stored["named"]
+        options = {name: stored[name] for name in _OPTIONS if name in stored}
+        options["missing"] = tuple(options.get("missing", ()))
+        encoding = Encoding(columns, stored["n_columns"], stored["named"], **options)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
             f"the model's details hold no encoding of this gpustump: {shown(error)}"
         ) from error
-    if type(n_columns) is not int or type(named) is not bool:
-        raise ValueError("the encoding in the model's details lacks its number of columns.")
-    encoding = Encoding(columns, n_columns, named)
     if len(encoding.shown_names) != n_features:
         raise ValueError(
             f"the encoding in the model's details makes {len(encoding.shown_names)} features, but "
             f"the model has {n_features}."
         )
     return encoding
-
-
-def is_number(text: str) -> bool:
-    """Whether text is a number, as Python reads it."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str, int]]:
@@ -215,12 +238,19 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
     ValueError
         If columns are missing from the table, or hold another kind of value than in training.
     """
-    positions = _positions(encoding, table)
-    columns = [table.columns[position] for position in positions]
+    positions = needed_positions(encoding, table)
+    table = without_words(table, encoding.missing)
+    columns = [
+        _as_needed(needed, table.columns[position], encoding)
+        for needed, position in zip(encoding.columns, positions, strict=True)
+    ]
     for needed, column in zip(encoding.columns, columns, strict=True):
         _check_kind(needed, column, table.source)
-    if table.matrix is not None:
+    if table.matrix is not None and not encoding.text_columns:
         return _columns_of(table.matrix, positions), {}
+    together = side_by_side(columns)
+    if together is not None and not encoding.text_columns:
+        return together, {}
     width = len(encoding.shown_names)
     X = np.empty((table.n_rows, width), dtype=common_dtype(columns), order="F")
     unseen, at = {}, 0
@@ -285,6 +315,20 @@ def _columns_of(matrix: np.ndarray, positions: list[int]) -> np.ndarray:
     return matrix[:, positions]
 
 
+def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:
+    """Numbers as the text, or text as the numbers, that the model needs, where that is certain."""
+    if needed.kind == "category" and column.kind in NUMERIC:
+        certain = all(is_plain_number(value) or not is_number(value) for value in needed.values)
+        return AsText(column) if certain else column
+    may_be_numbers = needed.kind in NUMERIC and column.kind == "text" and encoding.missing
+    if may_be_numbers and all(map(is_number, column.distinct())):  # a word made all of them text
+        present = ~column.missing()
+        numbers = np.full(len(present), np.nan)
+        numbers[present] = [float(text) for text in column.with_rows(present).labels()]
+        return ArrayColumn(column.name, numbers)
+    return column
+
+
 def _numbers(needed: InputColumn, column: Column) -> np.ndarray:
     """A column's numbers in the unit of training: pandas holds dates as times at midnight."""
     numbers = column.numbers()
@@ -323,8 +367,14 @@ def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
     )
 
 
-def _positions(encoding: Encoding, table: ColumnTable) -> list[int]:
-    """The indices of the needed columns: by name if both sides have names, else by position."""
+def needed_positions(encoding: Encoding, table: ColumnTable) -> list[int]:
+    """The indices of the needed columns: by name if both sides have names, else by position.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing from the table.
+    """
     if encoding.named and table.named:
         places = {name: position for position, name in enumerate(table.names)}
         absent = [needed.name for needed in encoding.columns if needed.name not in places]

@@ -77,7 +77,7 @@ TEXTS = {
     "header.csv": b"x,label\n",
     "binary.csv": bytes(range(256)) * 20,
     "high.csv": bytes(range(128, 256)) * 20,
-    "utf16.csv": "x,label\n1,2\n".encode("utf-16"),
+    "utf16.csv": b"\xff\xfe" + "x,label\n1,2\n".encode("utf-16-le") + b"\x00\xd8",
     "latin.csv": "x,label\n1,ä\n2,b\n".encode("latin-1"),
     "ragged.csv": b"x,label\n1,a\n2,b,c\n",
     "twice.csv": b"x,label,label\n1,0,0\n2,1,1\n",
@@ -86,7 +86,7 @@ TEXTS = {
     "plain.csv.gz": b"x,label\n1,0\n",
     "table.csv": b"x,label,same,part\n" + b"".join(b"%d,%d,k,\n" % (i, i % 2) for i in range(20)),
     "words.csv": b"x,w,label\n" + b"".join(b"%d,w%d,%d\n" % (i, i, i % 2) for i in range(99)),
-    "mostly.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(99)) + b"?,1\n",
+    "mostly.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(99)) + b"x,1\n",
     "rare.csv": b"x,label\n" + b"".join(b"%d,%d\n" % (i, i > 0) for i in range(9)),
     "gaps.csv": b"x,label\n"
     + b"".join(b"%d,%s\n" % (i, b"ab\n"[i % 3 : i % 3 + 1].strip()) for i in range(30)),
@@ -96,7 +96,7 @@ TEXT_REFUSALS = {
     ("header.csv", "label"): "header.csv has columns but no rows.",
     ("binary.csv", "label"): "binary.csv is not text: it holds zero bytes",
     ("high.csv", "label"): "high.csv is not UTF-8 text",
-    ("utf16.csv", "label"): "utf16.csv is UTF-16 text; save it as UTF-8.",
+    ("utf16.csv", "label"): "utf16.csv is not utf-16 text: ",
     ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
     ("twice.csv", "label"): "two columns named 'label'; rename one of them",
@@ -111,7 +111,11 @@ TEXT_REFUSALS = {
     ("table.csv", "part"): "the target 'part' is empty",
     ("words.csv", "label"): "column 'w' cannot be used: it is text with 99 distinct values, more "
     "than 64, such as 'w0', 'w1'. Leave it out with --drop w, or turn it into numbers",
-    ("mostly.csv", "label"): "all are numbers but '?'",
+    (
+        "mostly.csv",
+        "label",
+    ): "all its values are numbers but 'x'. Give --missing x if it "
+    "stands for a missing value, --categorical x for text, or leave it out with --drop x.",
     ("rare.csv", "label"): "0 occurs only once",
     ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
 }

@@ -177,10 +177,17 @@ def test_a_category_that_was_not_in_training_is_warned_of_and_counts_as_none_of_
     assert (found == known).sum() >= len(known) - 1
 
 
-def test_numbers_where_training_had_text_are_refused_with_a_way_out(mixed):
+def test_numbers_are_taken_as_text_only_where_their_text_is_certain(mixed):
     frame = pl.DataFrame(raw_table(1)).with_columns(colour=pl.lit(3))
-    with pytest.raises(ValueError, match=r"'colour' held text .* holds numbers\. Read it as text"):
+    with pytest.warns(UserWarning, match="'colour' has values that were not in training"):
         mixed.predict(frame)
+    codes = dataclasses.replace(ENCODING.columns[0], values=("01", "02", "3"))
+    encoding = dataclasses.replace(ENCODING, columns=(codes, *ENCODING.columns[1:]))
+    coded = dataclasses.replace(
+        mixed, feature_names=encoding.feature_names, details={"encoding": encoding.as_details()}
+    )
+    with pytest.raises(ValueError, match=r"'colour' held text .* holds numbers\. Read it as text"):
+        coded.predict(frame)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The table in a data file as named columns, whatever the file's format.
 
-Each family of formats has a file of its own: `polars_files` (CSV, Parquet) and `numpy_files` (NPY,
-NPZ). All later stages see an `InputTable`: columns in order, each of some kind. Where the file
-holds one array, the table keeps it, so that a memory-mapped array is not copied without need.
+Each family of formats has a file of its own: `csv_files`, `polars_files` (Parquet, Feather, JSON
+lines) and `numpy_files` (NPY, NPZ). All later stages see an `InputTable`: columns in order, each of
+some kind. Where the file holds one array, the table keeps it, so that a memory-mapped array is not
+copied without need.
 """
 
 from __future__ import annotations
@@ -22,6 +23,19 @@ from gpustump.data.readable import counted, listed, quoted, suggestion
 
 
 @dataclass(frozen=True)
+class UnreadColumn(ArrayColumn):
+    """A column that a file has but nobody needs: a name without values."""
+
+    values: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.float32))
+
+    def missing(self) -> np.ndarray:
+        raise AssertionError(f"the column {quoted(self.name)} was not read")
+
+    def with_rows(self, mask: np.ndarray) -> UnreadColumn:
+        return self
+
+
+@dataclass(frozen=True)
 class InputTable(ColumnTable):
     """What a data file holds.
 
@@ -31,9 +45,12 @@ class InputTable(ColumnTable):
         As `ColumnTable` has them; the source is the file's name.
     vectors : mapping of str to ArrayColumn
         Vectors that the file holds beside the table (.npz), such as labels.
+    notes : tuple of str
+        What its reader found out and a user may want to know.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def position(self, name: str, option: str) -> int:
         """The index of the column that an option names, by its name or, in arrays, its index.
@@ -105,6 +122,11 @@ def check_column_names(source: str, names: Collection[str]) -> None:
     InputError
     """
     repeated = [name for name, count in Counter(names).items() if count > 1]
+    if "" in repeated:
+        raise InputError(
+            f"{source} has {list(names).count('')} columns without a name; name them. If there is "
+            "a title above the names of the columns, remove it."
+        )
     if repeated:
         raise InputError(
             f"{source} has two columns named {quoted(repeated[0])}; rename one of them."

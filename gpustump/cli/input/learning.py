@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from gpustump.cli.arguments import CATEGORY_LIMIT
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.input_table import InputTable
-from gpustump.data.columns import USABLE, Column
+from gpustump.cli.input.text_columns import MARKERS
+from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
 from gpustump.data.readable import listed, quoted
-from gpustump.model.encoding import Encoding, InputColumn, is_number
+from gpustump.model.encoding import Encoding, InputColumn
+
+LEAST_NUMBERS, MOST_WORDS = 3, 3
+"""So few words, among so many numbers and twice as many as words, may be missing values."""
 
 
-def learn_encoding(table: InputTable, positions: Sequence[int]) -> Encoding:
+class Forced(NamedTuple):
+    """Columns whose kind the user decides: positions of those that are text, and numbers."""
+
+    text: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
+
+
+class _Refused(NamedTuple):
+    """A column that cannot be a feature, why, and what to do about columns of these names."""
+
+    column: Column
+    reason: str
+    advice: Callable[[str], str]
+
+
+def learn_encoding(
+    table: InputTable, positions: Sequence[int], forced: Forced | None = None
+) -> Encoding:
     """Decide how these columns of a training table become features.
 
     Raises
@@ -21,37 +43,95 @@ def learn_encoding(table: InputTable, positions: Sequence[int]) -> Encoding:
     InputError
         That names the columns that cannot be features, if there are any.
     """
+    forced = forced or Forced()
     columns, refused = [], []
     for position in positions:
         column = table.columns[position]
+        if position in forced.text and column.kind in NUMERIC:
+            column = AsText(column)
         kind = {"text": "category", "empty": "number"}.get(column.kind, column.kind)
         values = tuple(column.distinct()) if kind == "category" else ()
-        if column.kind not in USABLE:
-            refused.append((column, f"its type is {column.kind}"))
-        elif len(values) > CATEGORY_LIMIT:
-            refused.append((column, _too_many(values)))
-        columns.append(InputColumn(column.name, position, kind, values))
+        problem = _problem(column, values, position, forced)
+        if problem is None:
+            columns.append(InputColumn(column.name, position, kind, values))
+        else:
+            refused.append(problem)
     if refused:
         raise InputError(_refusal(table.source, refused))
     return Encoding(tuple(columns), len(table.columns), table.named)
 
 
-def _refusal(source: str, refused: Sequence[tuple[Column, str]]) -> str:
-    """A message about all columns that cannot be used, with the reason for the first."""
-    column, reason = refused[0]
-    names = [column.name for column, _ in refused]
-    also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
-    them = "them" if names[1:] else "it"
+def _problem(
+    column: Column, values: Sequence[str], position: int, forced: Forced
+) -> _Refused | None:
+    """Why a column cannot be a feature, if so."""
+    if column.kind not in USABLE:
+        return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
+    words = [value for value in values if not is_number(value)]
+    others = [word for word in words if word.lower() not in MARKERS]
+    is_forced = position in forced.text
+    if is_forced and column.kind not in ("text", "empty"):
+        return _Refused(column, f"--categorical names it, but it is a {column.kind}", _make_text)
+    if position in forced.numbers and column.kind == "text":
+        reason = "--numeric names it, but numbers are read only from fields of text files"
+        if others:
+            reason = f"--numeric names it, but it holds {listed(others, 3)}"
+        return _Refused(column, reason, _name_missing(others) if others else _convert)
+    n_numbers = len(values) - len(words)
+    are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
+    if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
+        reason = f"all its values are numbers but {listed(others)}"
+        return _Refused(column, reason, _name_missing(others))
+    if len(values) <= CATEGORY_LIMIT:
+        return None
+    reason = f"it is text with {len(values)} distinct values, more than {CATEGORY_LIMIT}"
+    if not words and not is_forced:
+        reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
+        return _Refused(column, reason, _read_as_numbers)
+    return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
+
+
+def _leave_out_or_convert(names: str) -> str:
+    return f"Leave {{them}} out with --drop {names}, or turn {{them}} into numbers."
+
+
+def _read_as_numbers(names: str) -> str:
     return (
-        f"{source}: column {quoted(column.name)} cannot be used: {reason}.{also} Leave {them} out "
-        f"with --drop {shlex.quote(','.join(names))}, or turn {them} into numbers."
+        f"Leave {{them}} out with --drop {names}, or, if the table is a text file, read {{them}} "
+        f"as numbers with --numeric {names}."
     )
 
 
-def _too_many(values: Sequence[str]) -> str:
-    """Why text is refused; if most values are numbers, the message names the others."""
-    others = [value for value in values if not is_number(value)]
-    what = f"it is text with {len(values)} distinct values, more than {CATEGORY_LIMIT}"
-    if len(others) < len(values) / 2:
-        return f"{what}; all are numbers but {listed(others, 3)}"
-    return f"{what}, such as {listed(values[:2])}"
+def _convert(names: str) -> str:
+    return "Turn {them} into numbers first."
+
+
+def _make_text(names: str) -> str:
+    return "Turn {them} into text first."
+
+
+def _name_missing(words: Sequence[str]) -> Callable[[str], str]:
+    options = " ".join(f"--missing {shlex.quote(word)}" for word in words)
+    it_stands = "it stands for a missing value" if len(words) == 1 else "they are missing values"
+
+    def advice(names: str) -> str:
+        return (
+            f"Give {options} if {it_stands}, --categorical {names} for text, or leave {{them}} out "
+            f"with --drop {names}."
+        )
+
+    return advice
+
+
+def _refusal(source: str, refused: Sequence[_Refused]) -> str:
+    """A message about the first column that cannot be used, and others of the same kind."""
+    column, reason, advice = refused[0]
+    kind = advice.__qualname__
+    names = [one.column.name for one in refused if one.advice.__qualname__ == kind]
+    also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
+    them = "them" if names[1:] else "it"
+    what_to_do = advice(shlex.quote(",".join(names)).replace("{", "{{").replace("}", "}}"))
+    return (
+        f"{source}: column {quoted(column.name)} cannot be used: {reason}.{also} "
+        f"{what_to_do.format(them=them)}"
+    )

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.cli.errors import as_input_error
+from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.reading import read_table
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.standard_input import model_file
-from gpustump.model.encoding import Encoding, encode, unseen_text
+from gpustump.model.encoding import Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -47,9 +49,26 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
     InputError, OSError
         If the file is not a table with the columns that the model needs.
     """
-    table = read_table(path, text_columns=encoding.text_columns, may_be_empty=may_be_empty)
+    table = read_table(path, _request(encoding), may_be_empty=may_be_empty)
     with as_input_error():
         X, unseen = encode(encoding, table)
     for name, n_rows in unseen.items():
         print(f"gpustump: {unseen_text(name, n_rows)}", file=sys.stderr)
     return X
+
+
+def _request(encoding: Encoding) -> Request:
+    """The columns that a model needs, read as in training."""
+
+    def choose(header: InputTable) -> Wanted:
+        with as_input_error():
+            positions = needed_positions(encoding, header)
+        kinds = {
+            position: TEXT if needed.kind == "category" else NUMBER
+            for needed, position in zip(encoding.columns, positions, strict=True)
+        }
+        return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds)
+
+    decimals = ".," if encoding.decimals == "," else encoding.decimals
+    text = TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)
+    return Request(choose, text)

@@ -6,17 +6,19 @@ Standard input and pipes are copied to a file first; see `standard_input`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.file_state import FileState, check_unchanged
 from gpustump.cli.input.input_table import InputTable
+from gpustump.cli.input.requests import Request
 from gpustump.cli.input.standard_input import table_file
+from gpustump.cli.input.text_blocks import without_compression
 
 
 def read_table(
-    path: str, *, text_columns: Collection[str] = (), may_be_empty: bool = False
+    path: str, request: Request | None = None, *, may_be_empty: bool = False
 ) -> InputTable:
     """Read a data file.
 
@@ -24,33 +26,35 @@ def read_table(
     ----------
     path : str
         Or - for standard input.
-    text_columns : collection of str
-        Columns of a text file to read as text even if they look like numbers or dates.
+    request : Request, optional
+        Which columns, and how text is written; everything by default. Columns that are not wanted
+        keep their place in the table, but have no values.
     may_be_empty : bool
         Whether a table without rows is accepted.
 
     Raises
     ------
     InputError
-        If the file is not what its name says, holds no table, or is written to meanwhile.
+        If the file is not what its name says, holds no table or not the one that is wanted, or is
+        written to meanwhile.
     OSError
         If it cannot be read.
     """
     before = FileState.of(path)
     with table_file(path) as file:
-        table = _checked(_read(file.path, text_columns), may_be_empty)
+        table = _checked(_read(file.path, request or Request()), may_be_empty)
     check_unchanged(before)
     return replace(table, source=file.name)
 
 
-def _read(path: str, text_columns: Collection[str]) -> InputTable:
+def _read(path: str, request: Request) -> InputTable:
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder; give the name of a file.")
     read = _reader(path)
     with open(path, "rb") as file:  # first, for the operating system's own reason if this fails
         if not file.read(1):
             raise InputError(f"{path} is empty.")
-    return read(path, text_columns)
+    return read(path, request)
 
 
 def _checked(table: InputTable, may_be_empty: bool) -> InputTable:
@@ -61,20 +65,35 @@ def _checked(table: InputTable, may_be_empty: bool) -> InputTable:
     return table
 
 
-def _reader(path: str) -> Callable[[str, Collection[str]], InputTable]:
+def _reader(path: str) -> Callable[[str, Request], InputTable]:
     name = path.lower()
     if name.endswith((".npy", ".npz")):
-        from gpustump.cli.input import numpy_files
+        return _read_arrays
+    if without_compression(name).endswith((".csv", ".tsv")):
+        from gpustump.cli.input import csv_files
 
-        return numpy_files.read_npy if name.endswith(".npy") else numpy_files.read_npz
-    if name.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")):
-        from gpustump.cli.input import polars_files
+        return csv_files.read_csv
+    from gpustump.cli.input import polars_files
 
-        is_parquet = name.endswith((".parquet", ".pq"))
-        return polars_files.read_parquet if is_parquet else polars_files.read_csv
+    if name.endswith((".parquet", ".pq")):
+        return polars_files.read_parquet
+    if name.endswith((".feather", ".arrow", ".ipc")):
+        return polars_files.read_ipc
+    if without_compression(name).endswith((".jsonl", ".ndjson")):
+        return polars_files.read_json_lines
     if os.path.exists(path):
         raise InputError(
-            f"{path}: the ending of a name tells the format, one of .csv, .tsv, .parquet, .npy and "
-            ".npz; rename the file, or convert it."
+            f"{path}: the ending of a name tells the format, one of .csv, .tsv, .parquet, "
+            ".feather, .jsonl, .npy and .npz; rename the file, or convert it."
         )
     raise InputError(f"{path}: no such file.")
+
+
+def _read_arrays(path: str, request: Request) -> InputTable:
+    from gpustump.cli.input import numpy_files
+
+    read = numpy_files.read_npy if path.lower().endswith(".npy") else numpy_files.read_npz
+    table = read(path)
+    if table.columns:
+        request.choose(table)
+    return table

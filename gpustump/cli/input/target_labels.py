@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.data.columns import Column
+from gpustump.data.columns import LARGEST_WHOLE, Column
 from gpustump.data.readable import quoted
-
-LARGEST_WHOLE = 2**53
-"""Beyond it, not every whole number is a float, so a float may not be the number written."""
 
 
 def target_labels(column: Column, source: str) -> np.ndarray:

@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.input.input_table import InputTable, table_of
-from gpustump.cli.input.learning import learn_encoding
+from gpustump.cli.input.exported_index import find_index
+from gpustump.cli.input.input_table import InputTable, UnreadColumn, table_of
+from gpustump.cli.input.learning import Forced, learn_encoding
 from gpustump.cli.input.reading import read_table
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.target_labels import target_labels
-from gpustump.data.columns import ArrayColumn, Column
+from gpustump.data.columns import (
+    NUMERIC,
+    ArrayColumn,
+    AsText,
+    Column,
+    WithoutWords,
+    without_words,
+)
 from gpustump.data.readable import counted, listed, quoted, thousands
 from gpustump.model.encoding import Encoding, encode
 
@@ -41,6 +51,8 @@ class TrainingData:
     encoding : Encoding
     n_without_target : int
         Number of rows left out because their target is missing.
+    notes : tuple of str
+        What was found out about the file and a user may want to know.
     """
 
     source: str
@@ -50,6 +62,7 @@ class TrainingData:
     weights: np.ndarray | None
     encoding: Encoding
     n_without_target: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,27 +101,87 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     InputError
         If a model cannot be trained on it as the options say.
     """
-    table, target, n_without_target = _table_with_target(arguments)
-    column, at = table.column_or_vector(target, "--target")
+    table, target = _table_and_target(arguments)
+    choice = _choice(table, target, arguments)
+    index = find_index(_without(table, {choice.target_at, choice.weight_at}))
+    if not arguments.quiet:
+        for warning in index.warnings:
+            print(f"gpustump: {warning}", file=sys.stderr)
+    table, n_without_target = _with_target(table, choice, arguments)
+    column = _target(table, choice)
     labels = target_labels(column, table.source)
-    excluded = {at} | _dropped(table, arguments.drop)
     weights = None
     if arguments.weight is not None:
-        weight, weight_at = table.column_or_vector(arguments.weight, "--weight")
-        if weight is column or (at is not None and weight_at == at):
-            raise InputError(f"--weight and --target both name {quoted(column.name)}.")
+        weight, _ = table.column_or_vector(arguments.weight, "--weight")
         weights = _checked_weights(weight, table.source)
-        excluded.add(weight_at)
+    excluded = {choice.target_at, choice.weight_at, *index.left_out, *choice.dropped}
     positions = [j for j in range(len(table.columns)) if j not in excluded]
     if not positions:
         raise InputError(f"{table.source}: no column is left to learn from.")
-    encoding = learn_encoding(table, positions)
-    X, _ = encode(encoding, table)
-    return TrainingData(table.source, column.name, X, labels, weights, encoding, n_without_target)
+    encoding = replace(
+        learn_encoding(table, positions, choice.forced),
+        missing=choice.missing,
+        text_encoding=arguments.encoding,
+        decimals=arguments.decimal,
+    )
+    with as_input_error():
+        X, _ = encode(encoding, table)
+    return TrainingData(
+        *(table.source, column.name, X, labels, weights, encoding, n_without_target, table.notes)
+    )
 
 
-def _table_with_target(arguments: argparse.Namespace) -> tuple[InputTable, str, int]:
-    """The table, its target's name, and how many rows without a target were left out."""
+@dataclass(frozen=True)
+class _Choice:
+    """What the options say of a table's columns.
+
+    Attributes
+    ----------
+    target : str
+    target_at, weight_at : int or None
+        Positions; None for a vector beside the table, or if there are no weights.
+    dropped : frozenset of int
+    forced : Forced
+    missing : tuple of str
+        Words for missing values.
+    """
+
+    target: str
+    target_at: int | None
+    weight_at: int | None
+    dropped: frozenset[int]
+    forced: Forced
+    missing: tuple[str, ...]
+
+
+def _choice(table: InputTable, target: str, arguments: argparse.Namespace) -> _Choice:
+    """What the options say; refuses columns that do not exist, and options that disagree."""
+    column, target_at = table.column_or_vector(target, "--target")
+    weight_at = None
+    if arguments.weight is not None:
+        weight, weight_at = table.column_or_vector(arguments.weight, "--weight")
+        if weight is column or (target_at is not None and weight_at == target_at):
+            raise InputError(f"--weight and --target both name {quoted(column.name)}.")
+    dropped = _positions(table, arguments.drop, "--drop")
+    if target_at in dropped:
+        raise InputError(
+            f"--drop and --target both name {quoted(column.name)}; the target is never a feature."
+        )
+    text = _positions(table, arguments.categorical, "--categorical")
+    numbers = _positions(table, arguments.numeric, "--numeric")
+    for position in sorted(text & numbers):
+        name = quoted(table.names[position])
+        raise InputError(f"--categorical and --numeric both name {name}.")
+    missing = _missing_words(arguments)
+    return _Choice(target, target_at, weight_at, dropped, Forced(text, numbers), missing)
+
+
+def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(sorted({word.strip() for word in arguments.missing} - {""}))
+
+
+def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
+    """The table, in which the user's words for missing values are missing, and its target."""
     if arguments.data is None:
         for option in ("target", "weight"):
             if getattr(arguments, option) is not None:
@@ -116,21 +189,61 @@ def _table_with_target(arguments: argparse.Namespace) -> tuple[InputTable, str, 
                     f"--{option} needs DATA, the name of a file. (Without DATA the breast-cancer "
                     "data is used, whose target is known.)"
                 )
-        table, target = _breast_cancer()
-        return table, target, 0
-    table = read_table(arguments.data)
-    if arguments.target is None:
-        raise InputError(_question_about_target(table))
-    missing = table.column_or_vector(arguments.target, "--target")[0].missing()
+        return _breast_cancer()
+
+    def choose(header: InputTable) -> Wanted:
+        if arguments.target is None:
+            raise InputError(_question_about_target(header))
+        choice = _choice(header, arguments.target, arguments)
+        kinds = dict.fromkeys(choice.forced.text, TEXT)
+        kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
+        return Wanted(choice.dropped - {choice.weight_at}, kinds)
+
+    words = _missing_words(arguments)
+    text = TextOptions(arguments.encoding, None, arguments.decimal, words)
+    table = read_table(arguments.data, Request(choose, text))
+    without = without_words(table, words)
+    assert isinstance(without, InputTable)
+    columns = tuple(
+        old if isinstance(old, UnreadColumn) else new
+        for old, new in zip(table.columns, without.columns, strict=True)
+    )
+    return replace(without, columns=columns), arguments.target
+
+
+def _target(table: InputTable, choice: _Choice) -> Column:
+    column, at = table.column_or_vector(choice.target, "--target")
+    if at is None and choice.missing:
+        return WithoutWords(column, choice.missing)
+    is_number = column.kind in NUMERIC and at in choice.forced.text
+    return AsText(column) if is_number else column
+
+
+def _with_target(
+    table: InputTable, choice: _Choice, arguments: argparse.Namespace
+) -> tuple[InputTable, int]:
+    """The rows whose target is known, and the number of those left out, which must be allowed."""
+    missing = _target(table, choice).missing()
     n_missing = int(np.count_nonzero(missing))
     if n_missing == len(missing):
-        raise InputError(f"{table.source}: the target {quoted(arguments.target)} is empty.")
+        raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
     if n_missing and not arguments.drop_missing_target:
+        first = thousands(int(np.argmax(missing)) + 1)
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
-            f"{thousands(table.n_rows)}; leave them out with --drop-missing-target."
+            f"{thousands(table.n_rows)}, first in row {first}; leave them out with "
+            "--drop-missing-target."
         )
-    return table.with_rows(~missing) if n_missing else table, arguments.target, n_missing
+    return table.with_rows(~missing) if n_missing else table, n_missing
+
+
+def _without(table: InputTable, positions: set[int | None]) -> InputTable:
+    """The table with the columns at some positions as if they had not been read."""
+    columns = tuple(
+        UnreadColumn(column.name) if j in positions else column
+        for j, column in enumerate(table.columns)
+    )
+    return replace(table, columns=columns)
 
 
 def _question_about_target(table: InputTable) -> str:
@@ -167,15 +280,15 @@ def _checked_weights(column: Column, source: str) -> np.ndarray:
     return weights
 
 
-def _dropped(table: InputTable, options: list[str]) -> set[int | None]:
-    """The positions of all columns that --drop names."""
-    dropped: set[int | None] = set()
-    for option in options:
-        is_one_name = table.named and option in table.names  # a name may hold a comma itself
-        for name in [option] if is_one_name else option.split(","):
-            if name.strip():
-                dropped.add(table.position(name.strip(), "--drop"))
-    return dropped
+def _positions(table: InputTable, options: list[str], option: str) -> frozenset[int]:
+    """The positions of all columns that an option names."""
+    found = set()
+    for text in options:
+        is_one_name = table.named and text in table.names  # a name may hold a comma itself
+        for name in [text] if is_one_name else text.split(","):
+            if is_one_name or name.strip():
+                found.add(table.position(name if is_one_name else name.strip(), option))
+    return frozenset(found)
 
 
 def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | None]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.labels import class_numbers
-from gpustump.data.readable import counted, shortened, thousands
+from gpustump.data.readable import counted, listed, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.theory.proportions import effective_size, wilson_interval
@@ -87,10 +88,27 @@ def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
     lines = [line for line in encoded if line is not None]
     return [
         ("data", shortened(data.source)),
+        *(("", note) for note in data.notes),
         ("rows", f"{thousands(n_rows)}{_split_of_rows(training)}"),
         ("features", f"{thousands(n_features)}{_number_of_columns(data.encoding)}"),
         ("classes", f"{len(classes)}: {shares}{more}"),
         *(("" if k else "encoded", line) for k, line in enumerate(lines)),
+        *_about_telling_columns(data),
+    ]
+
+
+def _about_telling_columns(data: TrainingData) -> list[tuple[str, str]]:
+    """A warning of columns that may hold the answer."""
+    found = telling_columns(data)
+    if not found:
+        return []
+    prefix = "" if data.encoding.named else "column "
+    names = listed([prefix + column.name for column in found], 3)
+    them = "them" if len(found) > 1 else "it"
+    tell, hold = ("each tell", "do they hold") if len(found) > 1 else ("tells", "does it hold")
+    return [
+        ("warning", f"{names} alone {tell} the target without error: {hold} the answer?"),
+        ("", f"If so, leave {them} out with --drop."),
     ]
 
 

@@ -1,0 +1,318 @@
+"""Read CSV and TSV files with polars, block by block, so that the text is never held as a whole.
+
+A block is read as text. Each column of it becomes numbers if it can, which takes the time that
+reading takes, and a third of the memory of its text. The others stay text until all of it is there,
+when it is decided whether they are booleans, dates or times. A column of which only some blocks
+are numbers is read again, as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump.cli.errors import InputError
+from gpustump.cli.input.input_table import InputTable, UnreadColumn, check_column_names
+from gpustump.cli.input.polars_files import explained, import_polars
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.cli.input.text_blocks import (
+    NotUtf8Error,
+    OpenQuoteError,
+    TextFile,
+    blocks,
+    end_of_first_line,
+    first_lines,
+    lines_of,
+    rewritten_blocks,
+    rows_of,
+    without_blank_lines,
+    without_compression,
+)
+from gpustump.cli.input.text_columns import (
+    MISSING_WORDS,
+    Rules,
+    other_numbers,
+    plain_numbers,
+    typed,
+)
+from gpustump.data.columns import LARGEST_WHOLE, ArrayColumn, Column
+from gpustump.data.frames import FrameColumn
+from gpustump.data.readable import counted, listed, quoted, shortened
+
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+
+
+class _Format(NamedTuple):
+    """How the file is written.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    separator : str
+    rules : Rules
+    """
+
+    names: tuple[str, ...]
+    separator: str
+    rules: Rules
+
+
+_BlocksOf = Callable[[_Format], Iterator[bytes]]
+
+
+class _Part(NamedTuple):
+    """A column in one block: numbers, or text with the style "text"."""
+
+    values: Any
+    style: str
+    n_marked: int
+
+
+_Parts = dict[int, list[_Part]]
+
+
+class MalformedError(Exception):
+    """polars cannot make rows of a block, because of its quotes."""
+
+
+def read_csv(path: str, request: Request) -> InputTable:
+    """Read a CSV file, separated by commas, semicolons or tabs; see `reading.read_table`."""
+    import_polars(path)
+    text = request.text
+    try:
+        return _read(TextFile(path, text.encoding), request)
+    except NotUtf8Error:
+        if text.encoding is not None or text.fallback is None:
+            raise
+        return _read(TextFile(path, text.fallback), request)
+
+
+def _read(file: TextFile, request: Request) -> InputTable:
+    try:
+        return _read_as(file, request, lambda form: blocks(file, n_columns=len(form.names)))
+    except (OpenQuoteError, MalformedError):
+        return _read_as(file, request, lambda form: rewritten_blocks(file, form.separator))
+
+
+def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTable:
+    """Read the file from blocks of its text; they may depend on the format."""
+    form = _format(file, request.text)
+    path, names = file.path, form.names
+    header = InputTable(path, tuple(map(UnreadColumn, names)), 0)
+    wanted = request.choose(header)
+    positions = [j for j in range(len(names)) if j not in wanted.skipped]
+    parts: _Parts = {j: [] for j in positions}
+    n_rows = 0
+    for frame in _frames(file, form, blocks_of):
+        n_rows += len(frame)
+        for j, part in _parts_of(frame, form.rules, wanted).items():
+            parts[j].append(part)
+    again = [j for j in positions if not _fit_together(parts[j])]
+    for j in again:
+        parts[j] = []
+    if again:
+        for frame in _frames(file, form, blocks_of):
+            for j in again:
+                parts[j].append(_Part(frame[:, j], "text", 0))
+    notes = _notes(path, form, parts)
+    found = _columns(parts, n_rows, form, wanted)
+    columns = tuple(found.get(j, column) for j, column in enumerate(header.columns))
+    return InputTable(path, columns, n_rows, notes=notes)
+
+
+def _notes(path: str, form: _Format, parts: _Parts) -> tuple[str, ...]:
+    """What was found out about the file and a user may want to know."""
+    notes = []
+    with_commas = (j for j, own in parts.items() if any(part.style == "commas" for part in own))
+    commas = [form.names[j] for j in with_commas]
+    if form.separator != _usual_separator(path):
+        notes.append(f"separated by {SEPARATORS[form.separator]}")
+    if commas:
+        notes.append(f"decimal commas in {listed(commas, 3)}")
+    return tuple(notes)
+
+
+def _parts_of(frame: Any, rules: Rules, wanted: Wanted) -> dict[int, _Part]:
+    """The columns of one block that are wanted."""
+    texts = {j: text for j, text in enumerate(frame.get_columns()) if j not in wanted.skipped}
+    others = [text.name for j, text in texts.items() if wanted.kinds.get(j) != TEXT]
+    plain = plain_numbers(frame.select(others), rules)
+    parts = {}
+    for j, text in texts.items():
+        kind = wanted.kinds.get(j)
+        found = plain.get(text.name)
+        if found is None and kind != TEXT:
+            found = other_numbers(text, rules, is_known=kind == NUMBER)
+        is_text = found is None or (found.style == "codes" and kind != NUMBER)
+        parts[j] = _Part(text, "text", 0) if found is None or is_text else _Part(*found)
+    return parts
+
+
+def _fit_together(parts: Sequence[_Part]) -> bool:
+    """Whether the blocks of a column are all text, or all numbers of one style."""
+    styles = {part.style for part in parts}
+    if "text" not in styles:
+        return not {"floats", "commas"} <= styles
+    return styles <= {"text", "nothing"} and not any(part.n_marked for part in parts)
+
+
+def _columns(parts: _Parts, n_rows: int, form: _Format, wanted: Wanted) -> dict[int, Column]:
+    """Whole columns from their blocks, which are discarded one after the other.
+
+    All columns of numbers become one array, so that the features need not be copied again.
+    """
+    import narwhals.stable.v2 as nw
+
+    together = [j for j, own in parts.items() if _are_floats(own)]
+    matrix = np.empty((n_rows, len(together)), order="F")
+    found: dict[int, Column] = {}
+    for k, j in enumerate(together):
+        _fill(matrix[:, k], parts.pop(j))
+        found[j] = ArrayColumn(form.names[j], matrix[:, k])
+    for j in list(parts):
+        series = _joined(parts.pop(j), form.rules, wanted.kinds.get(j))
+        found[j] = FrameColumn(form.names[j], nw.from_native(series, series_only=True))
+    return found
+
+
+def _are_floats(parts: Sequence[_Part]) -> bool:
+    """Whether a column is of numbers that float64 holds exactly."""
+    import polars as pl
+
+    styles = {part.style for part in parts}
+    if "text" in styles or styles <= {"nothing"}:
+        return False
+    whole = [part.values for part in parts if part.values.dtype != pl.Float64]
+    return all((values.abs().max() or 0) <= LARGEST_WHOLE for values in whole)
+
+
+def _fill(column: np.ndarray, parts: list[_Part]) -> None:
+    import polars as pl
+
+    start = 0
+    for part in parts:
+        values = part.values.cast(pl.Float64).to_numpy()  # NaN where there is no value
+        column[start : start + len(values)] = values
+        start += len(values)
+
+
+def _joined(parts: list[_Part], rules: Rules, kind: str | None) -> Any:
+    """A column of text, of wide integers, or without any value."""
+    import polars as pl
+
+    if not parts:
+        return pl.Series([], dtype=pl.Float64)
+    if any(part.style == "text" for part in parts):
+        return typed(pl.concat([part.values.cast(pl.String) for part in parts]), rules, kind)
+    types = {part.values.dtype for part in parts if part.style != "nothing"} or {pl.Float64}
+    common = next((t for t in (pl.Float64, pl.Int128) if t in types), pl.Int64)
+    return pl.concat([part.values.cast(common) for part in parts])
+
+
+def _frames(file: TextFile, form: _Format, blocks_of: _BlocksOf) -> Iterator[Any]:
+    """The blocks as frames of text."""
+    import polars as pl
+
+    names = [str(j) for j in range(len(form.names))]
+    header = form.separator.join(names).encode() + b"\n"
+    for number, text in enumerate(blocks_of(form)):
+        start = _end_of_header(text) if number == 0 else 0
+        rows = b"".join([header, memoryview(text)[start:]])
+        if len(names) > 1:
+            rows = without_blank_lines(rows)
+        if len(rows) == len(header):
+            continue
+        with explained(file.path, "CSV"):
+            try:
+                frame = pl.read_csv(
+                    rows,
+                    separator=form.separator,
+                    infer_schema=False,
+                    null_values=[*MISSING_WORDS, *form.rules.missing],
+                )
+            except pl.exceptions.ComputeError as error:
+                if "found more fields" in str(error):
+                    raise InputError(_about_long_line(file.path, form, blocks_of)) from error
+                raise MalformedError from error
+        yield frame
+
+
+def _format(file: TextFile, options: TextOptions) -> _Format:
+    """The names of the columns, and how the file is written."""
+    line, rest = first_lines(file)
+    separator = _separator(file.path, line)
+    names = [name.strip() for name in _fields(file.path, line, separator)]
+    if not names:
+        raise InputError(f"{file.path} has no columns.")
+    if len(names) == 1:
+        _refuse_title(file.path, names[0], rest)
+    check_column_names(file.path, names)
+    decimals = options.decimals or ("." if separator == "," else ".,")
+    return _Format(tuple(names), separator, Rules(decimals, options.missing))
+
+
+def _end_of_header(text: bytes) -> int:
+    """Where the first line ends that is not blank."""
+    start = re.compile(rb"[^\r\n]|$").search(text)
+    return end_of_first_line(text, start.start() if start else 0)
+
+
+def _fields(path: str, line: str, separator: str) -> list[str]:
+    """The fields of one line."""
+    return next(rows_of(path, [line], separator), ([], 0))[0]
+
+
+def _usual_separator(path: str) -> str:
+    return "\t" if without_compression(path).endswith(".tsv") else ","
+
+
+def _separator(path: str, header: str) -> str:
+    """Tab in a .tsv; otherwise the commonest of comma, tab, semicolon and bar in the header.
+
+    polars does not detect separators. `csv.Sniffer` fails on a file with one column, and its answer
+    depends on the rows; this rule is one sentence, and depends on the header alone.
+    """
+    if _usual_separator(path) == "\t":
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(SEPARATORS, key=bare.count)  # the first one if there is none
+
+
+def _refuse_title(path: str, name: str, rest: str) -> None:
+    """Refuse a first line with one name if the next line has several fields.
+
+    Raises
+    ------
+    InputError
+    """
+    line = next((line for line in rest.split("\n") if line.strip()), "")
+    fields = _fields(path, line, _separator(path, line))
+    if len(fields) > 1:
+        raise InputError(
+            f"{path}: the first line, {quoted(shortened(name, 40))}, names one column, but the "
+            f"next line has {counted(len(fields), 'field')}. If there is a title or a comment "
+            "above the names of the columns, remove it."
+        )
+
+
+def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
+    """A message about the first line that has more fields than the header."""
+    n_columns = len(form.names)
+    lines = (line for block in blocks_of(form) for line in lines_of(block))
+    rows = rows_of(path, lines, form.separator)
+    row, number = next(((row, n) for row, n in rows if len(row) > n_columns), ([], 0))
+    if not row:
+        return f"{path} has lines with more fields than names."
+    if len(row) == n_columns + 1 and not row[-1].strip():
+        return (
+            f"{path}: line {number} ends with a separator, but the line of names does not; remove "
+            "it there, or add it here."
+        )
+    return (
+        f"{path} has {len(row)} fields in line {number}, but {n_columns} names; put quotes around "
+        "fields that hold the separator."
+    )

@@ -1,0 +1,76 @@
+"""What a command asks of a data file: which of its columns, as what, and how its text is written.
+
+A reader looks at the names of the columns first and asks which of them to read. So a wrong option
+is refused before a large file is read, and columns that nobody needs are not parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from gpustump.cli.input.input_table import InputTable
+
+TEXT = "text"
+NUMBER = "number"
+"""What is said of a column that is to be text, and of one known to hold numbers or times."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns to read.
+
+    Attributes
+    ----------
+    skipped : frozenset of int
+        Positions of columns that are not needed.
+    kinds : mapping of int to str
+        Columns that are known to be `TEXT` or `NUMBER`. The reader finds out what the others are.
+    """
+
+    skipped: frozenset[int] = frozenset()
+    kinds: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    encoding : str or None
+        Of its characters; None for UTF-8.
+    fallback : str or None
+        The encoding of a file that turns out not to be UTF-8; None to refuse it.
+    decimals : str or None
+        What may separate a number's whole part from its fraction: ".", "," or ".,". None for a
+        point, and a comma, too, in files that are not separated by commas.
+    missing : tuple of str
+        Words that stand for missing values, beside the known ones.
+    """
+
+    encoding: str | None = None
+    fallback: str | None = None
+    decimals: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def everything(header: InputTable) -> Wanted:
+    """All columns, of whatever kind."""
+    return Wanted()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to read.
+
+    Attributes
+    ----------
+    choose : callable
+        Says which columns are wanted, given a table that has their names but no rows. It raises
+        an InputError if the file lacks what is needed.
+    text : TextOptions
+    """
+
+    choose: Callable[[InputTable], Wanted] = everything
+    text: TextOptions = TextOptions()

@@ -1,0 +1,83 @@
+"""Find columns that alone tell the target: most often they hold the answer, and are no features.
+
+Such a column has the labels one after the other as its values grow, with one threshold between two
+of them, or is text that has one value for each label. Its missing values have one label.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.cli.input.training_data import TrainingData
+from gpustump.model.encoding import InputColumn
+
+_LOOKED_AT = 500
+"""So many rows tell of almost all columns that they are innocent."""
+
+
+class _Labels(NamedTuple):
+    """Rows in the order of their labels.
+
+    Attributes
+    ----------
+    order : ndarray (n_rows,) of int64
+    starts : ndarray (n_classes,) of int64
+        Where each label begins.
+    """
+
+    order: np.ndarray
+    starts: np.ndarray
+
+
+def telling_columns(data: TrainingData) -> list[InputColumn]:
+    """The columns that tell the target without error."""
+    _, codes = np.unique(data.y, return_inverse=True)
+    some = np.unique(np.linspace(0, len(codes) - 1, _LOOKED_AT).astype(np.int64))
+    labels, labels_of_some = _in_order(codes), _in_order(codes[some])
+    found, end = [], 0
+    for column in data.encoding.columns:
+        start, end = end, end + len(column.features)
+        features = slice(start, end)
+        if _tells(data.X[some, features], labels_of_some) and _tells(data.X[:, features], labels):
+            found.append(column)
+    return found
+
+
+def _in_order(codes: np.ndarray) -> _Labels:
+    order = np.argsort(codes, kind="stable")
+    return _Labels(order, np.unique(codes[order], return_index=True)[1])
+
+
+def _tells(features: np.ndarray, labels: _Labels) -> bool:
+    """Whether the features of a column, (n_rows, n_features), tell the label of each row."""
+    if not features.shape[1]:
+        return False
+    missing = np.isnan(features[:, 0])[labels.order]
+    if np.count_nonzero(np.logical_or.reduceat(missing, labels.starts)) > 1:
+        return False
+    if features.shape[1] > 1:
+        values = np.asarray(features == 1).argmax(axis=1)[labels.order]
+        parts = np.split(values, labels.starts[1:])
+        gone = np.split(missing, labels.starts[1:])
+        return _have_own_values([p[~g] for p, g in zip(parts, gone, strict=True)])
+    return _are_apart(np.asarray(features[:, 0])[labels.order], labels)
+
+
+def _are_apart(values: np.ndarray, labels: _Labels) -> bool:
+    """Whether no label has a value between two values of another."""
+    lowest = np.fmin.reduceat(values, labels.starts)
+    highest = np.fmax.reduceat(values, labels.starts)
+    has_values = ~np.isnan(lowest)
+    lowest, highest = lowest[has_values], highest[has_values]
+    order = np.argsort(lowest, kind="stable")
+    return bool((highest[order][:-1] < lowest[order][1:]).all())
+
+
+def _have_own_values(parts: list[np.ndarray]) -> bool:
+    """Whether labels share no value, and all but one of them have a single value."""
+    values = [set(np.unique(part).tolist()) for part in parts]
+    n_values = [len(own) for own in values]
+    is_shared = len(set().union(*values)) < sum(n_values)
+    return not is_shared and sum(n > 1 for n in n_values) <= 1

@@ -1,0 +1,262 @@
+"""What the fields of a column of text are: numbers, booleans, dates, times, or words.
+
+Fields are stripped of blanks. A column is of numbers if all its fields are, but for those that
+stand for missing values. The same is done for booleans, dates and times.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpustump.cli.arguments import CODE_WIDTH
+
+MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+"""Missing values in every column, beside empty fields."""
+
+_MARKERS = (
+    "? - -- --- . .. ... * na n/a n.a. nan -nan <na> #n/a #na #null! #div/0! #value! #ref! #num! "
+    "1.#ind -1.#ind 1.#qnan -1.#qnan none null nil missing unknown undefined"
+)
+MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
+"""Missing values in columns whose other fields are numbers, dates, ...; in small letters."""
+
+_DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
+_DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
+_LOOKED_AT = 100
+
+
+class Rules(NamedTuple):
+    """How fields are read.
+
+    Attributes
+    ----------
+    decimals : str
+        What may separate whole and fraction: ".", "," or both, but not in one column.
+    missing : tuple of str
+        The user's words for missing values.
+    """
+
+    decimals: str = "."
+    missing: tuple[str, ...] = ()
+
+    @property
+    def missing_words(self) -> list[str]:
+        """What is missing in every column."""
+        return ["", *MISSING_WORDS, *self.missing]
+
+
+class Numbers(NamedTuple):
+    """A column, or a part of it, as numbers.
+
+    Attributes
+    ----------
+    values : polars.Series
+        Integers if all are, else float64.
+    style : str
+        "integers", "floats", "commas", "codes", or "nothing" if none has a value.
+    n_marked : int
+        Number of fields that were taken as missing since the others are numbers.
+    """
+
+    values: Any
+    style: str
+    n_marked: int = 0
+
+
+def plain_numbers(frame: Any, rules: Rules) -> dict[str, Numbers]:
+    """The columns of a frame of text that hold numbers or nothing, without blanks and markers.
+
+    All columns are tried together, which polars does in parallel.
+    """
+    import polars as pl
+
+    n_null = _null_counts(frame)
+    found = {
+        name: Numbers(frame[name].cast(pl.Float64), "nothing")
+        for name, count in n_null.items()
+        if count == len(frame)
+    }
+    if "." not in rules.decimals:
+        return found
+    others = [name for name in n_null if name not in found]
+    head = frame.select(others).head(_LOOKED_AT)
+    n_null_in_head = _null_counts(head)
+    whole = _null_counts(head.cast(pl.Int64, strict=False))
+    likely = [name for name in others if whole[name] == n_null_in_head[name]]
+    integers = _cast(frame.select(likely), pl.Int64)
+    widths = pl.all().str.len_bytes()
+    texts = frame.select(list(integers))
+    narrow, wide = texts.select(widths.min()), texts.select(widths.max())
+    for name, values in integers.items():
+        width = wide[name][0]
+        may_be_codes = width == narrow[name][0] and width >= CODE_WIDTH
+        style = "codes" if may_be_codes and _are_codes(frame[name]) else "integers"
+        found[name] = Numbers(values, style)
+    floats = _cast(frame.select([name for name in others if name not in integers]), pl.Float64)
+    largest = pl.DataFrame(floats).select(pl.all().drop_nans().abs().max())
+    for name, values in floats.items():
+        has_wide = (largest[name][0] or 0) >= 2**63
+        integers_of_it = _wide_integers(frame[name]) if has_wide else None
+        found[name] = integers_of_it or Numbers(values, "floats")
+    return found
+
+
+def _null_counts(frame: Any) -> dict[str, int]:
+    return dict(zip(frame.columns, frame.null_count().row(0), strict=True)) if frame.width else {}
+
+
+def _cast(frame: Any, dtype: Any) -> dict[str, Any]:
+    """The columns that are of this type without any exception."""
+    cast = frame.cast(dtype, strict=False)
+    before, after = _null_counts(frame), _null_counts(cast)
+    return {one.name: one for one in cast.get_columns() if before[one.name] == after[one.name]}
+
+
+def numbers_in(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """A series of text as numbers; None if it holds anything else.
+
+    `is_known` says that the column is one of numbers, even if no field here is.
+    """
+    plain = plain_numbers(text.to_frame(), rules)
+    return plain.get(text.name) or other_numbers(text, rules, is_known=is_known)
+
+
+def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
+    """The same for a series that is none of `plain_numbers`."""
+    return _with_others(_words(text, rules), rules, is_known=is_known)
+
+
+def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
+    """A whole column of text as the series of what it holds.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+    rules : Rules
+    kind : str or None
+        "text" to leave it as text, "number" if the column is known to be one of numbers.
+    """
+    if kind == "text":
+        return _words(text, rules)
+    numbers = numbers_in(text, rules, is_known=kind == "number")
+    if numbers is not None and (numbers.style != "codes" or kind == "number"):
+        return numbers.values
+    words = _words(text, rules)
+    if numbers is not None:
+        return words
+    found = next((s for s in (_booleans(words), _times(words)) if s is not None), None)
+    if found is not None:
+        return found
+    return _null_where(words, _is_marker(words)) if kind == "number" else words
+
+
+def _words(text: Any, rules: Rules) -> Any:
+    """The fields without blanks around them, null where missing in any column."""
+    text = text.str.strip_chars()
+    return _null_where(text, text.is_in(rules.missing_words))
+
+
+def _null_where(series: Any, hits: Any) -> Any:
+    """The series with nulls where `hits` is true."""
+    import polars as pl
+
+    hits = hits.fill_null(False)
+    if not hits.any():
+        return series
+    return pl.select(pl.when(~hits).then(series).otherwise(None)).to_series()
+
+
+def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
+    """Numbers among which are decimal commas, or markers of missing values."""
+    import polars as pl
+
+    if words.null_count() == len(words):
+        return Numbers(words.cast(pl.Float64), "nothing")
+    with_points = words.cast(pl.Float64, strict=False)
+    if "." not in rules.decimals:  # a point would be one between thousands
+        with_points = words.cast(pl.Int64, strict=False).cast(pl.Float64)
+    others = words.filter(with_points.is_null() & words.is_not_null())
+    markers = _is_marker(others)
+    n_marked = int(markers.sum())
+    has_numbers = len(others) < len(words) - words.null_count()
+    others = others.filter(~markers)
+    if not len(others):
+        if not (has_numbers or is_known):
+            return None
+        marked = _null_where(words, _is_marker(words))
+        integers = marked.cast(pl.Int64, strict=False)
+        if integers.null_count() == marked.null_count():
+            style = "codes" if _are_codes(marked) else "integers"
+            return Numbers(integers, style if has_numbers else "nothing", n_marked)
+        return Numbers(with_points, "floats" if has_numbers else "nothing", n_marked)
+    if "," not in rules.decimals or not others.str.contains(_DECIMAL_COMMA).all():
+        return None
+    marked = _null_where(words, _is_marker(words))
+    if marked.str.contains(".", literal=True).any():
+        return None
+    values = marked.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    return Numbers(values, "commas", n_marked)
+
+
+def _is_marker(words: Any) -> Any:
+    return words.str.to_lowercase().is_in(list(MARKERS))
+
+
+def _are_codes(text: Any) -> bool:
+    """Whether whole numbers are codes of one width, some of which begin with 0."""
+    widths = text.str.len_bytes()
+    width = widths.max()
+    if (
+        width is None
+        or width < CODE_WIDTH
+        or widths.min() != width
+        or not text.str.starts_with("0").any()
+    ):
+        return False
+    return bool(text.drop_nulls().str.contains(r"^\d+$").all())
+
+
+def _wide_integers(text: Any) -> Numbers | None:
+    """Integers that 64 bits do not hold, as labels must be told apart exactly."""
+    import polars as pl
+
+    wide = text.cast(pl.Int128, strict=False)
+    return Numbers(wide, "integers") if wide.null_count() == text.null_count() else None
+
+
+def with_times(words: Any) -> Any:
+    """A series of text, as the dates or times of day that it holds, if it holds nothing else."""
+    found = _times(words)
+    return words if found is None else found.alias(words.name)
+
+
+def _booleans(words: Any) -> Any | None:
+    small = words.str.to_lowercase()
+    is_boolean = small.is_in(["true", "false"])
+    if not is_boolean.any():
+        return None
+    if (is_boolean | _is_marker(words)).all():
+        return _null_where(small == "true", ~is_boolean)
+    return None
+
+
+def _times(words: Any) -> Any | None:
+    """Dates, times of day, or both, if the first values look so.
+
+    polars finds the format by the first value, and reads the others in it.
+    """
+    import polars as pl
+
+    values = words.drop_nulls()
+    first = values.filter(~_is_marker(values)).head(_LOOKED_AT)
+    if not len(first) or not first.str.contains(_DATE_OR_TIME).all():
+        return None
+    words = _null_where(words, _is_marker(words))
+    for method in ("to_date", "to_time", "to_datetime"):
+        try:
+            found = getattr(words.str, method)(strict=False)
+        except pl.exceptions.ComputeError:  # no format fits the first value
+            continue
+        if found.null_count() == words.null_count():
+            return found
+    return None

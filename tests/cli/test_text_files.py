@@ -1,0 +1,307 @@
+"""What the fields of a CSV file are taken for, whatever the quotes, blanks, encoding and blocks."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+
+from gpustump.cli.errors import InputError
+from gpustump.cli.input import text_blocks
+from gpustump.cli.input.reading import read_table
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+
+pytest.importorskip("polars")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def read(text: str | bytes, name: str = "table.csv", request: Request | None = None):
+    Path(name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_table(name, request)
+
+
+def column(fields: list[str], **options):
+    """The column that holds these fields, beside another one."""
+    rows = [f"{field}\t{k}" for k, field in enumerate(fields)]
+    kinds = {0: options.pop("kind")} if "kind" in options else {}
+    request = Request(lambda header: Wanted(kinds=kinds), TextOptions(**options))
+    return read("\n".join(["x\tk", *rows]) + "\n", "table.tsv", request).columns[0]
+
+
+def number_texts(n: int) -> list[str]:
+    r = random.Random(0)
+    return [
+        r.choice(
+            [
+                lambda: repr(r.gauss(0, 1)),
+                lambda: f"{r.uniform(-1, 1):.30f}",
+                lambda: f"{r.gauss(0, 1) * 10.0 ** r.randint(-300, 300):.17E}",
+                lambda: str(r.randint(-(2**63), 2**63 - 1)),
+                lambda: str(r.randint(2**64, 2**70)),
+                lambda: repr(5e-324 * r.randint(1, 2**52)),
+                lambda: f"{r.randint(0, 2**53) * 2 + 1}e{r.randint(-20, 20)}",
+                lambda: r.choice(["inf", "-inf", "Infinity", "1.", ".5", "+3", "-0", "1e400"]),
+            ]
+        )()
+        for _ in range(n)
+    ]
+
+
+def test_numbers_are_the_floats_that_python_reads():
+    fields = number_texts(20_000)
+    found = column(fields)
+    assert found.kind == "number"
+    assert np.array_equal(found.numbers(), np.asarray(list(map(float, fields))))
+
+
+START = datetime.datetime(2020, 2, 28, 22, 0)
+DAYS = [START + datetime.timedelta(hours=7 * k, seconds=k) for k in range(30)]
+DAY, SECOND = datetime.timedelta(days=1), datetime.timedelta(seconds=1)
+EPOCH = datetime.datetime(1970, 1, 1)
+MIDNIGHT = datetime.time()
+
+
+def seconds_of_day(moment: datetime.datetime) -> float:
+    return (moment - datetime.datetime.combine(moment.date(), MIDNIGHT)) / SECOND
+
+
+@pytest.mark.parametrize("mark", ["", "NA", "?", " - ", "unknown", '""'])
+@pytest.mark.parametrize(
+    ("kind", "write", "value"),
+    [
+        ("date", "%Y-%m-%d", lambda d: (d.date() - EPOCH.date()).days),
+        ("date", "%d/%m/%Y", lambda d: (d.date() - EPOCH.date()).days),
+        ("date", "%d.%m.%Y", lambda d: (d.date() - EPOCH.date()).days),
+        ("datetime", "%Y-%m-%d %H:%M:%S", lambda d: (d - EPOCH) / SECOND),
+        ("datetime", "%Y-%m-%dT%H:%M:%S.250", lambda d: (d - EPOCH) / SECOND + 0.25),
+        ("datetime", "%Y-%m-%dT%H:%M:%SZ", lambda d: (d - EPOCH) / SECOND),
+        ("datetime", "%Y-%m-%dT%H:%M:%S+02:00", lambda d: (d - EPOCH) / SECOND - 7200),
+        ("time", "%H:%M:%S", seconds_of_day),
+    ],
+)
+def test_dates_and_times_are_known_among_missing_values(kind, write, value, mark):
+    fields = [day.strftime(write) for day in DAYS]
+    fields[3] = mark
+    fields[5] = f'"{fields[5]}"'
+    fields[6] = f" {fields[6]} "
+    found = column(fields)
+    expected = [np.nan if k == 3 else value(day) for k, day in enumerate(DAYS)]
+    assert found.kind == kind
+    assert np.array_equal(found.numbers(), np.asarray(expected, dtype=float), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        (["true", "FALSE", "True", "", "?"], "boolean"),
+        (['"1"', " 2 ", "NaN", "-3"], "number"),
+        (["", "", ""], "empty"),
+        (["?", "?", "-"], "text"),
+        (["yes", "no", "unknown"], "text"),
+        (["2020-01-05", "2020-13-45"], "text"),
+        (["10.0.0.1", "10.0.0.2"], "text"),
+        (["01234", "98765", "00501"], "text"),
+        (["1234", "98765", "00501"], "number"),
+        (["01", "02", "12"], "number"),
+        (["00.5", "01.5"], "number"),
+        (["1_000", "2_000"], "text"),
+    ],
+)
+def test_a_column_is_of_the_kind_that_all_of_its_fields_are(fields, kind):
+    assert column(fields).kind == kind
+
+
+MARKS = "? - . -- * n/a N/A #N/A <NA> NA nan NULL none None Unknown missing -1.#IND #DIV/0!"
+
+
+@pytest.mark.parametrize("mark", MARKS.split())
+def test_the_usual_marks_of_missing_values_do_not_make_numbers_text(mark):
+    found = column(["1.5", mark, "3", f" {mark} "])
+    assert found.kind == "number"
+    assert np.array_equal(found.numbers(), [1.5, np.nan, 3, np.nan], equal_nan=True)
+
+
+def test_words_are_no_missing_values_among_words():
+    found = column(["red", "unknown", "-", "none", "None", "NA", ""])
+    assert found.distinct() == ["-", "none", "red", "unknown"]
+    assert found.missing().tolist() == [False] * 4 + [True] * 3
+
+
+def test_a_column_known_to_hold_numbers_may_hold_marks_alone_or_leading_zeros():
+    assert column(["?", "-"], kind=NUMBER).kind == "empty"
+    assert column(["01234", "98765"], kind=NUMBER).numbers().tolist() == [1234, 98765]
+    assert column(["1", "2"], kind=TEXT).distinct() == ["1", "2"]
+
+
+def test_decimal_commas_are_known_between_tabs_where_no_number_has_a_point():
+    assert column(["1,5", "-2", ",25", "?", "3,"]).numbers()[:3].tolist() == [1.5, -2.0, 0.25]
+    assert column(["1,5", "2.5"]).kind == "text"
+    assert column(["1,5,6", "2"]).kind == "text"
+    assert column(["1,5", "2"], decimals=".").kind == "text"
+    assert column(["1.234", "5.678"], decimals=",").kind == "text"
+    assert column(["1234", "5,5e3"], decimals=",").numbers().tolist() == [1234, 5500]
+
+
+def test_the_reader_says_what_it_found_out():
+    assert read("a;b\n1,5;2\n2;3\n").notes == (
+        "separated by semicolons",
+        "decimal commas in 'a'",
+    )
+    assert read("a,b\n1,2\n").notes == ()
+    assert read("a\tb\n1\t2\n").notes == ("separated by tabs",)
+    assert read("a\tb\n1\t2\n", "table.tsv").notes == ()
+
+
+def messy_text() -> str:
+    """Columns of every kind; some change their kind late."""
+    r = random.Random(3)
+    rows = [
+        [
+            repr(r.gauss(0, 1)),
+            str(k),
+            "x" if k == 150 else str(k % 7),
+            "2.5" if k == 180 else str(k),
+            "?" if k < 50 else str(k),
+            "-" if k < 50 else r.choice(["a", "b", "-"]),
+            "" if k < 60 else "2020-01-05",
+            r.choice(["true", "false", ""]),
+            f'"a ""{k}"", b\nnext\n\nlast"',
+            f"{r.randint(0, 99_999):05}" if k > 20 else "12345",
+            f"{k},5" if k % 2 else str(k),
+            "1.5" if k == 190 else f"{k},5",
+        ]
+        for k in range(200)
+    ]
+    names = [f"c{j}" for j in range(len(rows[0]))]
+    return "\r\n".join(";".join(row) for row in [names, *rows]) + "\r\n\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", [30, 333, 4_000])
+def test_the_size_of_blocks_changes_nothing(monkeypatch, size):
+    whole = read(messy_text())
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", size)
+    parts = read_table("table.csv")
+    names = "number number text number number text date boolean text text number text"
+    kinds = names.split()
+    assert [column.kind for column in whole.columns] == kinds
+    assert [column.kind for column in parts.columns] == kinds
+    assert whole.n_rows == parts.n_rows == 200
+    for one, other in zip(whole.columns, parts.columns, strict=True):
+        assert np.array_equal(one.missing(), other.missing())
+        assert one.distinct() == other.distinct()
+        if one.kind != "text":
+            assert np.array_equal(one.numbers(), other.numbers(), equal_nan=True)
+
+
+def test_blank_lines_are_no_rows_unless_there_is_one_column():
+    assert read("a,b\n\n1,2\n\n\n3,4\n\n\n").n_rows == 2
+    assert read('a,b\n\n"x\n\ny",2\n\r\n3,4').columns[0].distinct() == ["3", "x\n\ny"]
+    assert read("a\n1\n\n2\n").columns[0].missing().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,5" pipe\n2,x\n', 'a,b\n1,5" pipe\n2,6" x\n'])
+def test_a_lone_quote_within_a_field_is_a_part_of_it(text):
+    values = read(text).columns[1].distinct()
+    assert values[0] == '5" pipe'
+    assert len(values) == 2
+
+
+def test_a_quote_that_is_never_closed_is_named_by_its_line():
+    with pytest.raises(InputError, match=r"a quote that begins a field in line 3 is never closed"):
+        read('a,b\n1,2\n3,"x\n5,6\n')
+
+
+def test_a_title_above_the_names_is_pointed_out():
+    with pytest.raises(InputError, match=r"'My report', names one column, but the next line has 3"):
+        read("My report\n\na,b,c\n1,2,3\n")
+    with pytest.raises(InputError, match=r"3 columns without a name.*title"):
+        read("My report,,,\na,b,c,d\n1,2,3,4\n")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_ends_of_lines_and_a_byte_order_mark_change_nothing(end, mark):
+    table = read(mark + end.join(["a,b", "1,x", "2,y"]) + end)
+    assert table.names == ["a", "b"]
+    assert table.columns[0].numbers().tolist() == [1, 2]
+    assert table.columns[1].distinct() == ["x", "y"]
+
+
+def test_names_are_known_and_columns_refused_before_the_rows_are_read(monkeypatch):
+    asked = []
+
+    def choose(header):
+        asked.append(header.names)
+        raise InputError("no such column")
+
+    monkeypatch.setattr("polars.read_csv", None)
+    with pytest.raises(InputError, match="no such column"):
+        read('a,"b\nc"\n1,2\n', request=Request(choose))
+    assert asked == [["a", "b\nc"]]
+
+
+def test_the_commonest_mark_in_the_first_line_separates():
+    assert read('"a, b";c;d,e\n1;2;3\n').names == ["a, b", "c", "d,e"]
+    assert read("a\n1\n").names == ["a"]
+
+
+def test_columns_that_are_skipped_keep_their_place():
+    table = read("a,b,c\n1,2,3\n", request=Request(lambda header: Wanted(frozenset({1}))))
+    assert table.names == ["a", "b", "c"]
+    assert [len(one.values) if hasattr(one, "values") else 1 for one in table.columns] == [1, 0, 1]
+
+
+@pytest.mark.slow
+def test_reading_takes_a_fraction_of_what_inference_over_all_rows_takes():
+    import polars
+
+    r = np.random.default_rng(0)
+    day = np.datetime64("2013-01-01T00:00:00", "ms")
+    frame = polars.DataFrame(
+        {
+            **{f"x{j}": r.integers(0, 2_000, 50_000) for j in range(10)},
+            **{f"word{j}": r.choice(["UA", "AA", "B6-1"], 50_000) for j in range(4)},
+            "time": day
+            + r.integers(0, 10**7, 50_000).astype("timedelta64[s]").astype("timedelta64[ms]"),
+        }
+    )
+    frame.write_csv("table.csv")
+    started = time.process_time()
+    polars.read_csv("table.csv", infer_schema_length=None, try_parse_dates=True)
+    middle = time.process_time()
+    read_table("table.csv")
+    assert time.process_time() - middle < (middle - started) / 3
+
+
+def test_lines_that_end_with_a_separator_are_pointed_out():
+    with pytest.raises(InputError, match="line 2 ends with a separator, but the line of names"):
+        read("a,b\n1,2,\n3,4,\n")
+
+
+def test_only_line_feeds_end_lines_in_files_with_lone_quotes():
+    table = read('a,b\n1,5" x\u2028y\x0cz\n2,w\n')
+    assert table.columns[1].distinct() == ['5" x\u2028y\x0cz', "w"]
+    with pytest.raises(InputError, match="a field in line 3 holds a carriage return"):
+        read('a,b\n1,5" x\n2,u\rv\n')
+
+
+def test_very_long_names_and_fields_are_read():
+    name, field = "n" * 200_000, "f" * 300_000
+    table = read(f'{name},b\n{field},5" x\n1,2\n')
+    assert table.names == [name, "b"]
+    assert table.columns[0].distinct() == ["1", field]
+
+
+def test_zero_bytes_are_refused_wherever_they_are():
+    text = b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\0\n"
+    with pytest.raises(InputError, match="is not text: it holds zero bytes"):
+        read(text)

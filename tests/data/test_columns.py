@@ -1,0 +1,86 @@
+"""Columns with words for missing values, numbers as text, and columns that are neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import pytest
+
+from gpustump.data.columns import (
+    ArrayColumn,
+    AsText,
+    WithoutWords,
+    side_by_side,
+    without_words,
+)
+from gpustump.data.frames import columns_of
+
+
+def column_of(values, **options):
+    table = columns_of(pandas.DataFrame({"x": pandas.Series(values, **options)}))
+    return table.columns[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "distinct"),
+    [
+        (ArrayColumn("x", np.asarray([1, -9, 3])), [1, 3]),
+        (ArrayColumn("x", np.asarray([1.5, -9, np.nan])), [1.5]),
+        (column_of([1, -9, 3]), [1, 3]),
+        (column_of([1.5, -9, np.nan]), [1.5]),
+        (column_of(["a", "-9", "b"]), ["a", "b"]),
+    ],
+)
+def test_words_are_missing_and_so_are_the_numbers_that_they_are(column, distinct):
+    found = WithoutWords(column, ("-9", "none"))
+    missing = [False, True, len(distinct) == 1]
+    assert found.missing().tolist() == missing
+    assert found.distinct() == distinct
+    if found.kind == "number":
+        assert np.isnan(found.numbers()).tolist() == missing
+    assert found.with_rows(~np.asarray(missing)).distinct() == distinct
+    assert WithoutWords(column, (*map(str, distinct), "-9")).kind == "empty"
+
+
+def test_words_are_missing_in_a_tables_array_too():
+    X = np.asarray([[1, -9], [3, 4]])
+    table = columns_of(pandas.DataFrame(X, columns=["a", "b"]))
+    assert without_words(table, ()) is table
+    from gpustump.cli.input.input_table import table_of
+
+    found = without_words(table_of("X", X, None), ("-9",)).matrix
+    assert np.array_equal(found, [[1, np.nan], [3, 4]], equal_nan=True)
+    assert without_words(table_of("X", X, None), ("7",)).matrix is X
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([3, 1, 3], ["3", "1", "3"]),
+        ([3.0, 0.1, 3.0], ["3", "0.1", "3"]),
+        ([True, False, True], ["true", "false", "true"]),
+        ([-0.0, 1e300, -0.0], ["0", str(int(1e300)), "0"]),
+    ],
+)
+def test_numbers_as_text_have_no_needless_digits(values, texts):
+    found = AsText(column_of(values))
+    assert found.labels().tolist() == texts
+    assert found.distinct() == sorted(set(texts))
+    for text in set(texts):
+        assert found.equals(text).tolist() == [own == text for own in texts]
+    assert not found.equals("03").any()
+
+
+def test_neighbouring_columns_of_an_array_are_found_without_a_copy():
+    matrix = np.asfortranarray(np.arange(12.0).reshape(3, 4))
+    columns = [ArrayColumn(str(j), matrix[:, j]) for j in range(4)]
+    found = side_by_side(columns[1:3])
+    assert np.array_equal(found, matrix[:, 1:3])
+    assert np.shares_memory(found, matrix)
+    assert side_by_side([columns[0], columns[2]]) is None
+    assert side_by_side(columns[::-1]) is None
+    assert side_by_side([ArrayColumn("x", np.arange(3.0))]) is None
+    assert side_by_side([columns[0], ArrayColumn("x", np.arange(3.0))]) is None
+    assert side_by_side([ArrayColumn("x", matrix[::2, 0])]) is None
+    rows = np.ascontiguousarray(matrix)
+    assert side_by_side([ArrayColumn(str(j), rows[:, j]) for j in range(4)]) is None
