@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from command import command_fixture  # noqa: F401
 
+from gpustump.cli.arguments import parse
 from gpustump.cli.errors import InputError
 from gpustump.cli.input import text_blocks
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
+from gpustump.cli.input.training_data import read_training_data
 
 pytest.importorskip("polars")
 
@@ -305,3 +307,12 @@ def test_zero_bytes_are_refused_wherever_they_are():
     text = b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\0\n"
     with pytest.raises(InputError, match="is not text: it holds zero bytes"):
         read(text)
+
+
+def test_the_features_are_a_part_of_the_array_that_was_read():
+    rows = "".join(f"{k / 4},{k},{k % 2}\n" for k in range(20))
+    Path("table.csv").write_text("a,b,label\n" + rows)
+    data = read_training_data(parse(["train", "table.csv", "--target", "label"]))
+    assert data.X.base is not None
+    assert data.X.base.shape == (20, 3)
+    assert np.array_equal(data.X, [[k / 4, k] for k in range(20)])

@@ -170,27 +170,34 @@ def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
     """Numbers among which are decimal commas, or markers of missing values."""
     import polars as pl
 
-    if words.null_count() == len(words):
+    n_words = len(words) - words.null_count()
+    if not n_words:
         return Numbers(words.cast(pl.Float64), "nothing")
-    with_points = words.cast(pl.Float64, strict=False)
+    floats = words.cast(pl.Float64, strict=False)
     if "." not in rules.decimals:  # a point would be one between thousands
-        with_points = words.cast(pl.Int64, strict=False).cast(pl.Float64)
-    others = words.filter(with_points.is_null() & words.is_not_null())
-    markers = _is_marker(others)
-    n_marked = int(markers.sum())
-    has_numbers = len(others) < len(words) - words.null_count()
-    others = others.filter(~markers)
-    if not len(others):
-        if not (has_numbers or is_known):
-            return None
-        marked = _null_where(words, _is_marker(words))
-        integers = marked.cast(pl.Int64, strict=False)
-        if integers.null_count() == marked.null_count():
-            style = "codes" if _are_codes(marked) else "integers"
-            return Numbers(integers, style if has_numbers else "nothing", n_marked)
-        return Numbers(with_points, "floats" if has_numbers else "nothing", n_marked)
-    if "," not in rules.decimals or not others.str.contains(_DECIMAL_COMMA).all():
-        return None
+        floats = words.cast(pl.Int64, strict=False).cast(pl.Float64)
+    others = words.filter(floats.is_null() & words.is_not_null())
+    unknown = others.filter(~_is_marker(others))
+    n_marked = len(others) - len(unknown)
+    if len(unknown):
+        return _with_commas(words, n_marked) if _may_have_commas(unknown, rules) else None
+    if len(others) == n_words:
+        return Numbers(floats, "nothing", n_marked) if is_known else None
+    marked = _null_where(words, _is_marker(words))
+    integers = marked.cast(pl.Int64, strict=False)
+    if integers.null_count() > marked.null_count():
+        return Numbers(floats, "floats", n_marked)
+    return Numbers(integers, "codes" if _are_codes(marked) else "integers", n_marked)
+
+
+def _may_have_commas(unknown: Any, rules: Rules) -> bool:
+    return "," in rules.decimals and bool(unknown.str.contains(_DECIMAL_COMMA).all())
+
+
+def _with_commas(words: Any, n_marked: int) -> Numbers | None:
+    """Numbers with decimal commas, unless others have points."""
+    import polars as pl
+
     marked = _null_where(words, _is_marker(words))
     if marked.str.contains(".", literal=True).any():
         return None
@@ -206,14 +213,10 @@ def _are_codes(text: Any) -> bool:
     """Whether whole numbers are codes of one width, some of which begin with 0."""
     widths = text.str.len_bytes()
     width = widths.max()
-    if (
-        width is None
-        or width < CODE_WIDTH
-        or widths.min() != width
-        or not text.str.starts_with("0").any()
-    ):
+    if width is None or width < CODE_WIDTH or widths.min() != width:
         return False
-    return bool(text.drop_nulls().str.contains(r"^\d+$").all())
+    begins_with_0 = bool(text.str.starts_with("0").any())
+    return begins_with_0 and bool(text.drop_nulls().str.contains(r"^\d+$").all())
 
 
 def _wide_integers(text: Any) -> Numbers | None:
