@@ -449,7 +449,7 @@ def test_the_error_curve_of_a_class_is_that_against_the_rest(three, wine):
 def test_the_error_curve_shows_what_early_stopping_held_out(cancer):
     X, y = cancer
     clf = AdaBoostClassifier(
-        n_estimators=40, n_iter_no_change=5, random_state=0, device="cpu", learning_rate=0.3
+        n_estimators=40, n_iter_no_change=5, scoring="accuracy", random_state=0, device="cpu"
     ).fit(X, y)
     ax = plots.error_curve(clf)
     held_out = line_called(ax, "held-out").get_ydata()
