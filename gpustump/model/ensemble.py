@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -21,7 +21,6 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data import readable
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
@@ -29,11 +28,10 @@ from gpustump.data.labels import listed
 from gpustump.data.parameters import check_count
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
-from gpustump.engines.prediction import quick_to_compute_in
 from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model import document, explanation, summary
+from gpustump.model import class_scores, document, explanation, summary
 from gpustump.model.additive import AdditiveModel, one_against_rest
 from gpustump.model.class_labels import Label as Label
 from gpustump.model.class_labels import label_array
@@ -262,15 +260,11 @@ class StumpEnsemble:
         predicted.
         """
         index = self.class_indices(scores)
-        return labels_at(self.class_array, index)
+        return class_scores.labels_at(self.class_array, index)
 
     def class_indices(self, scores: Array) -> Array:
         """The indices into `classes`, int64 (n_samples,), that belong to decision values."""
-        xp = arrays.namespace_of(scores)
-        with arrays.computing_on(scores):
-            if self.is_binary:
-                return xp.astype(scores > 0, xp.int64)
-            return xp.astype(xp.argmax(scores, axis=1), xp.int64)
+        return class_scores.class_indices(scores)
 
     def probabilities_of(self, scores: Array) -> Array:
         """The class probabilities that belong to decision values, (n_samples, n_classes).
@@ -278,24 +272,11 @@ class StumpEnsemble:
         P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1].
         With more classes, this is computed for each member and divided by the sum.
         """
-        return _computed(self._probabilities_of, scores)
+        return class_scores.probabilities(scores)
 
     def log_probabilities_of(self, scores: Array) -> Array:
         """Logarithms of `probabilities_of`, also finite where a probability underflows to 0."""
-        return _computed(self._log_probabilities_of, scores)
-
-    def _probabilities_of(self, scores: Array) -> Array:
-        with arrays.computing_on(scores):
-            return arrays.namespace_of(scores).exp(self._log_probabilities_of(scores))
-
-    def _log_probabilities_of(self, scores: Array) -> Array:
-        xp = arrays.namespace_of(scores)
-        with arrays.computing_on(scores):
-            if self.is_binary:
-                return _log_sigmoid(xp.stack([-scores, scores], axis=1))
-            logs = _log_sigmoid(scores)
-            logs = logs - xp.max(logs, axis=1, keepdims=True)
-            return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
+        return class_scores.log_probabilities(scores)
 
     @property
     def intercepts(self) -> tuple[float, ...]:
@@ -610,28 +591,3 @@ def model_of(model: Any) -> StumpEnsemble:
             f"model must be a StumpEnsemble or a fitted classifier of gpustump; got {model!r}."
         )
     return found
-
-
-def labels_at(labels: np.ndarray, index: Array) -> Array:
-    """labels[index]; numbers are in the library and on the device of the index."""
-    if labels.dtype.kind not in "biuf":
-        return labels[arrays.to_host(index)]
-    xp, device = arrays.namespace_of(index), arrays.device_of(index)
-    with arrays.computing_on(index):
-        if labels.dtype.kind == "u":  # PyTorch cannot index wide unsigned integers
-            return xp.asarray(labels[arrays.to_host(index)], device=device)
-        return xp.take(xp.asarray(labels, device=device), index, axis=0)
-
-
-def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
-    """What is computed from scores, in their library, wherever that is quick to do."""
-    quick = quick_to_compute_in(scores)
-    found = compute(quick)
-    return found if quick is scores else moved_to_device_of(found, scores)
-
-
-def _log_sigmoid(scores: Array) -> Array:
-    """ln(1 / (1 + exp(-2 F))), without overflow for large negative F."""
-    xp = arrays.namespace_of(scores)
-    negative = xp.where(scores < 0, scores, xp.zeros_like(scores))
-    return 2.0 * negative - xp.log1p(xp.exp(-2.0 * xp.abs(scores)))

@@ -1,0 +1,324 @@
+"""What both estimators share: how a table becomes an array, how a fit ends, what a model answers.
+
+Arrays of other libraries are answered in the same library, without switching on anything in
+scikit-learn.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.devices import check_device
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.training import Samples, Settings, Trained, member_of, train
+from gpustump.data.frames import columns_of, number_categories, numbers_of
+from gpustump.data.labels import check_labels, encode, plain_labels
+from gpustump.data.readable import listed
+from gpustump.data.sample_weights import check_weights
+from gpustump.data.tables import check_table
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.engines.route import Route
+from gpustump.estimators.held_out_split import Earlier, Watching, split_samples
+from gpustump.learners.step_table import StepTable
+from gpustump.model.class_scores import labels_at
+from gpustump.model.ensemble import StumpEnsemble
+
+_LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn's validation notes of a table."""
+
+
+DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
+"""Where to train; "cuda:1" and so on are names of devices, too."""
+
+
+class Data(NamedTuple):
+    """What `fit` is given: a table, labels and weights, unchecked, and how to use them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    device: str
+    watching: Watching | None = None
+    earlier: Earlier | None = None
+
+
+class StumpClassifier(ClassifierMixin, BaseEstimator):
+    """What a fitted model answers, and how a table becomes an array."""
+
+    model_: StumpEnsemble
+    classes_: np.ndarray
+    device_: str
+    route_: Route
+    n_jobs: int | None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        # tags.array_api_support stays False. It would promise that arrays of another library than
+        # in fit are refused, and that arrays on two devices are moved together unasked. Here a
+        # model answers in any library, and nothing is moved unasked.
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def decision_function(self, X: Array) -> Array:
+        """The score of each sample, the sum of the votes; see `StumpEnsemble.decision_function`.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+
+        Returns
+        -------
+        array of float64, (n_samples,) for two classes, otherwise (n_samples, n_classes)
+            In the library and on the device of X; for frames and lists a NumPy array.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with the features seen in `fit`.
+        """
+        check_is_fitted(self)
+        return self.model_.decision_function(self._table(X), n_jobs=self.n_jobs)
+
+    def predict(self, X: Array) -> Array:
+        """The label of each sample, (n_samples,), in X's library; text labels in NumPy."""
+        return self._labels(self.decision_function(X))
+
+    def predict_proba(self, X: Array) -> Array:
+        """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`.
+
+        After many rounds they are too close to 0 and 1; the notes of `AdaBoostClassifier` say how
+        to mend that.
+        """
+        scores = self.decision_function(X)
+        return self.model_.probabilities_of(scores)
+
+    def predict_log_proba(self, X: Array) -> Array:
+        """Logarithms of `predict_proba`."""
+        scores = self.decision_function(X)
+        return self.model_.log_probabilities_of(scores)
+
+    def staged_decision_function(self, X: Array) -> Iterator[Array]:
+        """`decision_function` after 1, 2, ... rounds."""
+        check_is_fitted(self)
+        yield from self.model_.staged_decision_function(self._table(X))
+
+    def staged_predict(self, X: Array) -> Iterator[Array]:
+        """`predict` after 1, 2, ... rounds."""
+        yield from map(self._labels, self.staged_decision_function(X))
+
+    def staged_predict_proba(self, X: Array) -> Iterator[Array]:
+        """`predict_proba` after 1, 2, ... rounds."""
+        for scores in self.staged_decision_function(X):
+            yield self.model_.probabilities_of(scores)
+
+    def score(self, X: Array, y: Array, sample_weight: Array | None = None) -> float:
+        """The (weighted) share of samples that `predict` gets right."""
+        return self._accuracy(self.predict(X), y, sample_weight)
+
+    def staged_score(
+        self, X: Array, y: Array, sample_weight: Array | None = None
+    ) -> Iterator[float]:
+        """`score` after 1, 2, ... rounds."""
+        for predicted in self.staged_predict(X):
+            yield self._accuracy(predicted, y, sample_weight)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Each feature's share of the votes, (n_features,); see also `contribution_importances`."""
+        check_is_fitted(self)
+        return self.model_.feature_importances()
+
+    def explain(self, X: Array) -> Array:
+        """What each feature contributes to the score of each sample.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+
+        Returns
+        -------
+        array of float64, (n_samples, n_features + 1) or (n_samples, n_classes, n_features + 1)
+            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array. If `set_output`
+            asks for frames, those and NumPy arrays give a frame with the columns
+            `model_.contribution_names`, (n_samples, n_columns), and the index of X.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a table of numbers with the features seen in `fit`.
+        """
+        check_is_fitted(self)
+        table = self._table(X)
+        parts = self.model_.explain(table)
+        if arrays.library_name(table) != "numpy":
+            return parts
+        return self._as_set(parts.reshape(len(parts), -1), parts, getattr(X, "index", None))
+
+    def set_output(self, *, transform: str | None = None) -> StumpClassifier:
+        """Choose whether `explain` gives arrays or frames.
+
+        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this
+        choice, `sklearn.set_config(transform_output=...)` decides.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            "default" stands for arrays; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        if transform is not None:
+            self._sklearn_output_config = {
+                "transform": _checked_output(transform)
+            }  # `clone` keeps it
+        return self
+
+    def _as_set(self, flat: np.ndarray, parts: np.ndarray, index: Any) -> Any:
+        """Contributions (n_samples, n_columns) as a frame, if one is asked for; else `parts`."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        output = _checked_output(chosen or get_config()["transform_output"])
+        names = list(self.model_.contribution_names)
+        if output == "pandas":
+            pandas = importlib.import_module("pandas")
+            is_index = isinstance(index, pandas.Index)
+            return pandas.DataFrame(flat, columns=names, index=index if is_index else None)
+        if output == "polars":
+            return importlib.import_module("polars").DataFrame(flat, schema=names)
+        return parts
+
+    def shape_function(self, feature: int | str, *, label: Any = None) -> StepTable:
+        """What a feature adds to the score, as a step function of its value.
+
+        Parameters, result and errors are those of `StumpEnsemble.shape_function`.
+        """
+        check_is_fitted(self)
+        return self.model_.shape_function(feature, label=label)
+
+    def contribution_importances(self, X: Array, sample_weight: Array | None = None) -> np.ndarray:
+        """Each feature's share of the spread of the scores, (n_features,).
+
+        Parameters, result and errors are those of `StumpEnsemble.contribution_importances`; X may
+        be a frame.
+        """
+        check_is_fitted(self)
+        return self.model_.contribution_importances(self._table(X), sample_weight)
+
+    def _labels(self, scores: Array) -> Array:
+        return labels_at(self.classes_, self.model_.class_indices(scores))
+
+    def _accuracy(self, predicted: Array, y: Array, sample_weight: Array | None) -> float:
+        with arrays.computing_on(predicted):
+            y = check_labels(y, predicted)
+            if arrays.library_name(predicted) != arrays.library_name(y):  # text, or a list
+                predicted, y = arrays.to_host(predicted), arrays.to_host(y)
+                if arrays.is_array(sample_weight):
+                    sample_weight = arrays.to_host(sample_weight)
+            weights, rows = check_weights(sample_weight, y)
+            return IntegerWeights.of(weights).share(arrays.picked(predicted == y, rows))
+
+    def _table(self, X: Any, *, reset: bool = False) -> Array:
+        """X as an array; its number and names of features are learnt (`reset`) or compared."""
+        if arrays.is_array(X) and arrays.dtype_name(X) != "object":
+            X = check_table(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        frame = columns_of(X)
+        if frame is None:
+            table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+            return check_table(table)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset and (names := number_categories(frame)):
+            warnings.warn(
+                f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
+                "their order. If they only are names, encode them, for example with "
+                "sklearn.preprocessing.OneHotEncoder.",
+                stacklevel=4,
+            )
+        return check_table(numbers_of(frame))
+
+    def _fit(self, data: Data, settings: Settings) -> None:
+        """Train, and take over all that was learnt in one assignment.
+
+        An error or an interruption leaves the estimator as it was, with its earlier model whole.
+        """
+        learner = copy.copy(self)  # scikit-learn's validation writes into it
+        X = learner._table(data.X, reset=data.earlier is None)
+        samples, classes = _samples_of(X, data)
+        held_out, split = None, None
+        if data.watching is not None:
+            samples, held_out, split = split_samples(samples, classes, data.watching, data.earlier)
+        trained = train(
+            X,
+            samples,
+            len(classes),
+            settings,
+            device=check_device(data.device),
+            held_out=held_out,
+            earlier=None if data.earlier is None else data.earlier.runs,
+        )
+        table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
+        fitted = {
+            "classes_": classes,
+            "n_classes_": len(classes),
+            "device_": trained.route.place,
+            "route_": trained.route,
+            "model_": _model_of(trained, classes, table),
+            "_runs": trained.runs,
+            "_split": split,
+            "_n_rounds": settings.n_rounds,
+        }
+        kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
+        self.__dict__ = kept | table | fitted  # at once: nothing is ever half new
+
+
+def _checked_output(name: str) -> str:
+    if name not in ("default", "pandas", "polars"):
+        raise ValueError(f"transform must be 'default', 'pandas' or 'polars'; got {name!r}.")
+    return name
+
+
+def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -> StumpEnsemble:
+    """The model of a training, for what was learnt from the table."""
+    names = table.get("feature_names_in_")
+    return StumpEnsemble(
+        members=tuple(map(member_of, trained.runs)),
+        n_features=table["n_features_in_"],
+        classes=plain_labels(classes),
+        feature_names=None if names is None else tuple(map(str, names)),
+        missing_learnt=tuple((trained.n_missing > 0).tolist()),
+    )
+
+
+def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
+    """The samples of a checked table that have a weight, and the classes."""
+    with arrays.computing_on(X):
+        weights, rows = check_weights(data.sample_weight, X)
+        y = check_labels(data.y, X)
+        if rows is not None:
+            y = arrays.picked(y, moved_to_device_of(rows, y))
+        classes, index = encode(y, weights)
+    earlier = data.earlier
+    if earlier is not None and not np.array_equal(classes, earlier.classes):
+        raise ValueError(
+            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
+            f"of the earlier fit, {earlier.classes.tolist()}."
+        )
+    return Samples(rows, index, weights), classes

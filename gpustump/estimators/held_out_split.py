@@ -1,0 +1,131 @@
+"""Which samples early stopping holds out, and whether a warm start may watch them again.
+
+A warm start must not watch samples that it was trained on. So a split notes the share, the seed and
+a fingerprint of the samples that it was drawn from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+
+from gpustump import arrays
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.training import Run, Samples
+from gpustump.data.parameters import (
+    Scoring,
+)
+
+_OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
+"""Scores that are not defined for samples of one class only."""
+
+
+class Watching(NamedTuple):
+    """What early stopping asks for: the share to hold out, how to draw it, and what to watch."""
+
+    fraction: float
+    random_state: Any
+    scoring: Scoring
+
+
+class Split(NamedTuple):
+    """Which samples are held out: a share, drawn with a seed, of samples with a fingerprint; and
+    which score of them is watched."""
+
+    fraction: float
+    seed: int
+    fingerprint: str
+    scoring: Scoring
+
+
+class Earlier(NamedTuple):
+    """What a warm start goes on from."""
+
+    runs: tuple[Run, ...]
+    classes: np.ndarray
+    split: Split | None
+
+
+def split_samples(
+    samples: Samples, names: np.ndarray, watching: Watching, earlier: Earlier | None
+) -> tuple[Samples, Samples, Split]:
+    """Samples to train on and to watch, stratified, the same on every device.
+
+    Raises
+    ------
+    ValueError
+        If the samples cannot be split so, or if a warm start would watch samples that it has been
+        trained on, or another score than before.
+    """
+    fraction = watching.fraction
+    classes = arrays.to_host(samples.classes)
+    digest = hashlib.sha256(np.ascontiguousarray(classes).tobytes())
+    if samples.rows is not None:
+        digest.update(np.ascontiguousarray(arrays.to_host(samples.rows)).tobytes())
+    if earlier is None:
+        seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
+    else:
+        seed = -1 if earlier.split is None else earlier.split.seed
+    split = Split(float(fraction), seed, digest.hexdigest(), watching.scoring)
+    if earlier is not None and split != earlier.split:
+        raise ValueError(_why_not_watched(split, earlier.split))
+    try:
+        kept, watched = train_test_split(
+            np.arange(len(classes)), test_size=fraction, stratify=classes, random_state=seed
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"validation_fraction={fraction!r} of {len(classes)} samples cannot be held out: "
+            f"{error}"
+        ) from error
+    absent = np.setdiff1d(np.arange(len(names)), classes[watched])
+    if absent.size and watching.scoring in _OF_BOTH_CLASSES:
+        raise ValueError(
+            f"scoring={watching.scoring!r} needs held-out samples of every class, but "
+            f"validation_fraction={fraction!r} holds out {len(watched)} samples, and none of "
+            f"class {names[absent].tolist()[0]!r}. Hold out more, or take scoring='loss'."
+        )
+    with arrays.computing_on(samples.classes):
+        train_on, watch = (
+            samples.taken(moved_to_device_of(np.sort(part), samples.classes))
+            for part in (kept, watched)
+        )
+    return train_on, watch, split
+
+
+def _why_not_watched(split: Split, earlier: Split | None) -> str:
+    """Why a warm start cannot watch the samples that the earlier fit held out as that fit did."""
+    if earlier is None:
+        found = "the earlier fit held nothing out: n_iter_no_change was None"
+    elif split.fraction != earlier.fraction:
+        found = (
+            f"validation_fraction is {split.fraction!r}, and it was {earlier.fraction!r} in the "
+            "earlier fit"
+        )
+    else:
+        found = "the samples of positive weight, or their labels, are not those of the earlier fit"
+    if earlier is not None and split == earlier._replace(scoring=split.scoring):
+        return (
+            f"warm_start=True goes on from the best round, but scoring is {split.scoring!r}, and "
+            f"it was {earlier.scoring!r} in the earlier fit. Keep it as it was, or fit anew with "
+            "warm_start=False."
+        )
+    return (
+        f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
+        "Keep both as they were, or fit anew with warm_start=False."
+    )
+
+
+def refuse_bad_random_state(random_state: Any) -> None:
+    """Refuse what draws no samples, whether or not any are to be drawn."""
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be None, a whole number from 0 to 2**32 - 1 or a "
+            f"numpy.random.RandomState; got {random_state!r}."
+        ) from error

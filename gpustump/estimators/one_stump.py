@@ -1,0 +1,72 @@
+"""The one best decision stump as an estimator."""
+
+from __future__ import annotations
+
+from sklearn.utils.validation import check_is_fitted
+
+from gpustump.arrays import Array
+from gpustump.boosting.rounds import checked_resources
+from gpustump.boosting.training import Settings
+from gpustump.estimators.fitted import Data, DeviceName, StumpClassifier
+from gpustump.learners.stump import Stump
+
+
+class DecisionStumpClassifier(StumpClassifier):
+    """The one decision stump of least weighted error, as a classifier.
+
+    For more than two classes, one stump for each class against the rest. See `fit_stump` for the
+    stump as a plain value.
+
+    Parameters
+    ----------
+    device : str
+        As for `AdaBoostClassifier`.
+    n_jobs : int or None
+    max_memory : int, str or None
+    block_bytes : int or None
+        As for `AdaBoostClassifier`.
+
+    Attributes
+    ----------
+    stump_ : Stump
+        For two classes the stump; +1 stands for the second of `classes_`.
+    model_ : StumpEnsemble
+        One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
+        than chance.
+    classes_, n_classes_, device_, route_, feature_importances_, n_features_in_, feature_names_in_
+        As for `AdaBoostClassifier`.
+    """
+
+    def __init__(
+        self,
+        *,
+        device: DeviceName = "auto",
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        block_bytes: int | None = None,
+    ) -> None:
+        self.device = device
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.block_bytes = block_bytes
+
+    def fit(
+        self, X: Array, y: Array, sample_weight: Array | None = None
+    ) -> DecisionStumpClassifier:
+        """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
+        settings = Settings(
+            n_rounds=1,
+            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
+        )
+        self._fit(Data(X, y, sample_weight, self.device), settings)
+        return self
+
+    @property
+    def stump_(self) -> Stump:
+        """The stump of a binary model."""
+        check_is_fitted(self)
+        stumps = self.model_.members[0].stumps
+        if not self.model_.is_binary or not stumps:
+            raise AttributeError("there is no single stump: see model_.members")
+        assert isinstance(stumps[0], Stump)
+        return stumps[0]

@@ -1,0 +1,84 @@
+"""From scores to classes, labels and probabilities.
+
+The scores F of a sample are one number for two classes, positive for the second one, or one number
+for each of more. Results are in the library and on the device of the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
+from gpustump.engines.prediction import quick_to_compute_in
+
+
+def class_indices(scores: Array) -> Array:
+    """The number of the class with the largest score, int64 (n_samples,); of equal ones the first.
+
+    Parameters
+    ----------
+    scores : array (n_samples,) or (n_samples, n_classes) of float64
+    """
+    xp = arrays.namespace_of(scores)
+    with arrays.computing_on(scores):
+        if scores.ndim == 1:
+            return xp.astype(scores > 0, xp.int64)
+        return xp.astype(xp.argmax(scores, axis=1), xp.int64)
+
+
+def labels_at(labels: np.ndarray, index: Array) -> Array:
+    """labels[index]; numbers are in the library and on the device of the index, text in NumPy."""
+    if labels.dtype.kind not in "biuf":
+        return labels[arrays.to_host(index)]
+    xp, device = arrays.namespace_of(index), arrays.device_of(index)
+    with arrays.computing_on(index):
+        if labels.dtype.kind == "u":  # PyTorch cannot index wide unsigned integers
+            return xp.asarray(labels[arrays.to_host(index)], device=device)
+        return xp.take(xp.asarray(labels, device=device), index, axis=0)
+
+
+def probabilities(scores: Array) -> Array:
+    """The class probabilities, (n_samples, n_classes), for scores as `class_indices` takes them.
+
+    P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1]. With
+    more classes, this is computed for each score and divided by the sum.
+    """
+    return _computed(_probabilities, scores)
+
+
+def log_probabilities(scores: Array) -> Array:
+    """Logarithms of `probabilities`, also finite where a probability underflows to 0."""
+    return _computed(_log_probabilities, scores)
+
+
+def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
+    """What is computed from scores, in a library where that begins at once."""
+    quick = quick_to_compute_in(scores)
+    found = compute(quick)
+    return found if quick is scores else moved_to_device_of(found, scores)
+
+
+def _probabilities(scores: Array) -> Array:
+    with arrays.computing_on(scores):
+        return arrays.namespace_of(scores).exp(_log_probabilities(scores))
+
+
+def _log_probabilities(scores: Array) -> Array:
+    xp = arrays.namespace_of(scores)
+    with arrays.computing_on(scores):
+        if scores.ndim == 1:
+            return _log_sigmoid(xp.stack([-scores, scores], axis=1))
+        logs = _log_sigmoid(scores)
+        logs = logs - xp.max(logs, axis=1, keepdims=True)
+        return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
+
+
+def _log_sigmoid(scores: Array) -> Array:
+    """ln(1 / (1 + exp(-2 F))), without overflow for large negative F."""
+    xp = arrays.namespace_of(scores)
+    negative = xp.where(scores < 0, scores, xp.zeros_like(scores))
+    return 2.0 * negative - xp.log1p(xp.exp(-2.0 * xp.abs(scores)))
