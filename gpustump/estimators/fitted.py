@@ -95,7 +95,11 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.decision_function(self._table(X), n_jobs=self.n_jobs)
 
     def predict(self, X: Array) -> Array:
-        """The label of each sample, (n_samples,), in X's library; text labels in NumPy."""
+        """The label of each sample, (n_samples,), in X's library; text labels in NumPy.
+
+        A sample gets a label, and may get a confident one, even where values are missing that no
+        training sample lacked. A warning says so.
+        """
         return self._labels(self.decision_function(X))
 
     def predict_proba(self, X: Array) -> Array:

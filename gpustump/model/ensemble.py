@@ -229,7 +229,11 @@ class StumpEnsemble:
         return scores
 
     def predict(self, X: Array) -> Array:
-        """The predicted label of each sample, (n_samples,); see `labels_of`."""
+        """The predicted label of each sample, (n_samples,); see `labels_of`.
+
+        A sample gets a label, and may get a confident one, even where values are missing that no
+        training sample lacked. A warning says so; see `decision_function`, also for X and errors.
+        """
         return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: Array) -> Array:
