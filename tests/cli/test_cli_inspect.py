@@ -48,6 +48,15 @@ def test_a_stump_on_missing_values_alone_says_so(command):
     assert "b is present -> 1 " in command.succeeds("inspect", "model.json").out
 
 
+def test_a_vote_on_missing_values_that_was_not_learnt_is_a_dash(command):
+    saved(
+        [Stump(0, 0.5, 1, -1, 0.1), Stump(1, 0.5, 1, -1, 0.2)], missing_learnt=(True, False, True)
+    )
+    lines = command.succeeds("inspect", "model.json").out.splitlines()
+    missing = [line.split()[-3] for line in lines if line.startswith(("1.", "2."))]
+    assert missing == ["-1", "-"]
+
+
 def test_features_without_names_are_columns(command):
     saved([Stump(1, 0.5, 1, -1, 0.1)])
     assert "column 1 <= 0.5 -> 1, else -1" in command.succeeds("inspect", "model.json").out

@@ -14,6 +14,7 @@ from gpustump.learners.conditions import condition
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
 from gpustump.model.encoding import Encoding
+from gpustump.model.ensemble import StumpEnsemble
 
 
 class Limit(NamedTuple):
@@ -46,11 +47,18 @@ def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
     for k, (stump, vote) in enumerate(
         zip(member.stumps[: limit.n_rules], member.votes, strict=False)
     ):
-        rule, missing = _rule(stump, encoding, labels), labels[stump.missing]
+        rule, missing = _rule(stump, encoding, labels), _missing(model, stump, labels)
         rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
     n_more = len(member) - limit.n_rules
     more = [f"and {counted(n_more, 'rule')} more: {limit.option} {len(member)}"]
     return [*title, *aligned_lines(rows, right=(0, 3, 4)), *(more if n_more > 0 else [])]
+
+
+def _missing(model: StumpEnsemble, stump: Stump | Interval, labels: dict[int, str]) -> str:
+    """What a stump votes where the value is missing; a dash if no training sample lacked one."""
+    learnt = model.missing_learnt
+    is_learnt = stump.is_constant or learnt is None or learnt[stump.feature]
+    return labels[stump.missing] if is_learnt else "-"
 
 
 def _rule(stump: Stump | Interval, encoding: Encoding, labels: dict[int, str]) -> str:
