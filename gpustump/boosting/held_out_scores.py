@@ -37,7 +37,7 @@ LOSS_BITS = 32
 _NODE_BITS = 10
 _LAST_NODE = 24 << _NODE_BITS
 """The table has a node at every 2**-10 up to 24, where the loss is below 2**-34. Between nodes the
-loss is interpolated; it is at most 2**-25 too large there."""
+loss is interpolated, which adds at most 2**-25."""
 
 _UNIT_BITS = {"loss": 36, "neg_log_loss": 35}
 """How many bits behind the point a score has as log-odds. They are the score itself in the loss,
@@ -163,7 +163,8 @@ def _with_short_weights(samples: _Class) -> _Class:
 class _NegativeLoss:
     """Minus the mean of ln(1 + exp(-x)) for x = y * F, or x = 2 * y * F.
 
-    It is exact to 2**-25, and n_held_out * 2**-42 for the rounding of weighted losses.
+    The error is below 2**-24 (interpolation: 2**-25; rounding of the table: some 2**-32), and
+    n_held_out * 2**-42 for the rounding of weighted losses.
 
     Attributes
     ----------
