@@ -161,9 +161,8 @@ def _with_known_categories(series: Any) -> Any:
     if not is_pandas or not str(series.to_native().dtype).startswith("dictionary<"):
         return series
     import narwhals.stable.v2 as nw
-    import pyarrow as pa
 
-    return nw.from_native(pa.chunked_array([series.to_arrow()]), series_only=True)
+    return nw.from_native(series.to_frame().to_arrow(), eager_only=True)[:, 0]
 
 
 @dataclass(frozen=True)

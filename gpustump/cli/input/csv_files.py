@@ -3,7 +3,7 @@
 A block is read as text. Each column of it becomes numbers if it can, which takes the time that
 reading takes, and a third of the memory of its text. The others stay text until all of it is there,
 when it is decided whether they are booleans, dates or times. A column of which only some blocks
-are numbers is read again, as text.
+are numbers is read again, as text, and may turn out to be numbers as a whole.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _BlocksOf = Callable[[_Format], Iterator[bytes]]
 
 
 class _Part(NamedTuple):
-    """A column in one block: numbers, or text with the style "text"."""
+    """A column in one block, or as a whole: numbers, or text with the style "text"."""
 
     values: Any
     style: str

@@ -228,7 +228,7 @@ def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> lis
 def _about_probabilities(
     model: StumpEnsemble, scores: np.ndarray, part: Part
 ) -> list[tuple[str, str]]:
-    """Log-loss and Brier score, and those of the classes' shares as everyone's probabilities.
+    """Log-loss and Brier score, and those of predicting the classes' shares for every row.
 
     The Brier score is the mean squared error of the probability of the second of two classes. Of
     more classes the squared errors are added, so it is at most 2.
