@@ -5,10 +5,10 @@ integers, or rounded from one once:
 
 * accuracy and balanced accuracy are shares of the integer weights;
 * the area under the ROC curve counts pairs of samples, with integer weights;
-* the losses are added up as integers, too. A sample's score is a whole multiple of 2**-36. Its loss
+* the losses are added up as integers. A sample's score is a whole multiple of 2**-36. Its loss
   is looked up in a table of integers, and interpolated in integers. The table comes from the host,
-  by logarithms whose last digits cannot decide an entry, or by decimal arithmetic. So the last
-  digits of an array library's exponentials and logarithms have no say.
+  by decimal arithmetic wherever the last digits of a logarithm could decide an entry. So the
+  exponentials and logarithms of an array library are not used.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LOSS_BITS = 32
 _NODE_BITS = 10
 _LAST_NODE = 24 << _NODE_BITS
 """The table has a node at every 2**-10 up to 24, where the loss is below 2**-34. Between nodes the
-loss is interpolated; it is at most 2**-25 too large there."""
+loss is interpolated, which adds at most 2**-25."""
 
 _UNIT_BITS = {"loss": 36, "neg_log_loss": 35}
-"""How many bits behind the point a score has as log-odds. They are the score itself in the loss,
-and twice the score in the probabilities of the model."""
+"""The number of binary places of the log-odds. In the loss they are the score itself, a multiple of
+2**-36; in the model's probabilities they are twice the score."""
 
 _DOUBT = 2.0**-14
 """More than the error, in units of an entry, of an exponential and a logarithm of any C library."""
@@ -66,13 +66,16 @@ class HeldOut:
     weights: IntegerWeights
 
     def error(self, scores: Array) -> float:
-        """The share of the weight that is classified wrong."""
+        """The share of the weight that is classified wrongly."""
         with arrays.computing_on(self.y):
             return self.weights.share((scores > 0) != (self.y > 0))
 
 
 def scorer(scoring: Scoring, held_out: HeldOut) -> Scorer:
-    """What computes a score of the held-out samples; for the last two both labels must occur."""
+    """The function that computes a score of the held-out samples.
+
+    Both labels must occur for "balanced_accuracy" and "roc_auc".
+    """
     if scoring in _UNIT_BITS:
         return _NegativeLoss.of(held_out, _UNIT_BITS[scoring])
     if scoring == "accuracy":
@@ -112,7 +115,7 @@ def _class_of(held_out: HeldOut, label: float) -> _Class:
 
 
 def _balanced_accuracy(positives: _Class, negatives: _Class, scores: Array) -> float:
-    """The mean of the shares that are right of each class."""
+    """The mean, over the two classes, of the share that is classified right."""
     with arrays.computing_on(scores):
         right = positives.weights.share(arrays.picked(scores, positives.rows) > 0)
         return (right + negatives.weights.share(arrays.picked(scores, negatives.rows) <= 0)) / 2
@@ -163,7 +166,8 @@ def _with_short_weights(samples: _Class) -> _Class:
 class _NegativeLoss:
     """Minus the mean of ln(1 + exp(-x)) for x = y * F, or x = 2 * y * F.
 
-    It is exact to 2**-25, and n_held_out * 2**-42 for the rounding of weighted losses.
+    The error is below 2**-24 (interpolation: 2**-25; rounding of the table: some 2**-32), and
+    n_held_out * 2**-42 for the rounding of weighted losses.
 
     Attributes
     ----------
@@ -171,7 +175,7 @@ class _NegativeLoss:
     weights : array (n_held_out,) of float64
         Such that products with losses, in units of 2**-32, sum to less than 2**62.
     total : int
-        The sum of the weights before that.
+        The sum of the integer weights.
     unit_bits : int
         x is a whole multiple of 2**-unit_bits.
     nodes, drops : array (n_nodes,) of int64

@@ -1,4 +1,4 @@
-"""The progress bar: rounds, training error and rate, on stderr, and only where someone looks.
+"""The progress bar: rounds, training error and rate, on a terminal or in a notebook.
 
 tqdm draws it: as text on a terminal; in a notebook as a widget, or as text if there are no widgets.
 In a file or a pipe a bar would be noise, so there is none. Where tqdm is not installed, training
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 class Bar:
     """A bar over the rounds of all members, as a context manager.
 
-    It goes away at its end, but for notebooks, which keep what was shown.
+    The bar disappears when training ends, except in notebooks.
 
     Parameters
     ----------
     total : int
         Rounds to come, at most.
     shown : bool
-        Show it, if stderr is a terminal or a notebook's.
+        Whether to show it where that is possible.
     note : str, optional
-        Stands before the bar.
+        The text before the bar.
     """
 
     def __init__(self, total: int, *, shown: bool, note: str | None = None) -> None:

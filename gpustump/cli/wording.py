@@ -8,7 +8,7 @@ from __future__ import annotations
 from gpustump.data.readable import printable, shortened
 
 LONGEST_LABEL = 24
-"""The same limit for labels and categories."""
+"""Longer labels and categories are cut in the middle (characters)."""
 
 
 def one_line(text: str) -> str:

@@ -144,7 +144,7 @@ def _refuse_repeated(names: list[Any], argument: str) -> None:
 
 def _column(series: Any, name: str) -> Column:
     """A column; Python objects that are all numbers are taken as numbers."""
-    column = FrameColumn(name, series)
+    column = FrameColumn(name, _with_known_categories(series))
     if column.kind != "object":
         return column
     values = series.to_list()
@@ -153,6 +153,16 @@ def _column(series: Any, name: str) -> Column:
         floats = [np.nan if is_missing(value) else float(value) for value in values]
         return ArrayColumn(name, np.asarray(floats))
     return column
+
+
+def _with_known_categories(series: Any) -> Any:
+    """A series whose categories narwhals can name: not pandas' with pyarrow's dictionaries."""
+    is_pandas = series.implementation.is_pandas()
+    if not is_pandas or not str(series.to_native().dtype).startswith("dictionary<"):
+        return series
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(series.to_frame().to_arrow(), eager_only=True)[:, 0]
 
 
 @dataclass(frozen=True)

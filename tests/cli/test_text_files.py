@@ -204,6 +204,29 @@ def test_the_size_of_blocks_changes_nothing(monkeypatch, size):
             assert np.array_equal(one.numbers(), other.numbers(), equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (["00501", "10001"], ["7", "8"]),  # codes if there were no more
+        (["00501", "10001"], ["010002", "010003"]),
+        (["1,5", "2,5"], ["0001", "0002"]),
+        (["1,5", "2,5"], ["?", "?"]),
+    ],
+)
+def test_a_column_that_is_numbers_only_as_a_whole_is_the_same_from_any_blocks(
+    monkeypatch, first, later
+):
+    text = "".join(f"{field}\t{k}\n" for k, field in enumerate(["x", *first, *later]))
+    whole = read(text, "table.tsv")
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", 16)
+    parts = read_table("table.tsv")
+    assert parts.notes == whole.notes
+    one, other = whole.columns[0], parts.columns[0]
+    assert one.kind == other.kind == "number"
+    assert one.labels().dtype == other.labels().dtype
+    assert np.array_equal(one.numbers(), other.numbers(), equal_nan=True)
+
+
 def test_blank_lines_are_no_rows_unless_there_is_one_column():
     assert read("a,b\n\n1,2\n\n\n3,4\n\n\n").n_rows == 2
     assert read('a,b\n\n"x\n\ny",2\n\r\n3,4').columns[0].distinct() == ["3", "x\n\ny"]

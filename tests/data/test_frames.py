@@ -118,6 +118,17 @@ def test_categories_that_are_numbers_count_as_numbers_and_training_says_so():
     assert found.predict(frame).tolist() == expected.predict(plain).tolist()
 
 
+@pytest.mark.parametrize(("values", "kind"), [(["b", "a", None], "text"), ([5, 2, None], "number")])
+def test_dictionaries_of_pyarrow_in_pandas_are_categories(values, kind):
+    dictionary = pa.array(values).dictionary_encode()
+    series = pd.Series(values, dtype=pd.ArrowDtype(dictionary.type))
+    (column,) = columns_of(pd.DataFrame({"x": series})).columns
+    assert column.kind == kind
+    assert column.distinct() == sorted(values[:2])
+    assert column.missing().tolist() == [False, False, True]
+    assert kind == "text" or np.array_equal(column.numbers(), [5, 2, np.nan], equal_nan=True)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
 def test_frames_train_the_model_of_their_array(library, dtype):

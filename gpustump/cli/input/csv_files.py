@@ -3,7 +3,7 @@
 A block is read as text. Each column of it becomes numbers if it can, which takes the time that
 reading takes, and a third of the memory of its text. The others stay text until all of it is there,
 when it is decided whether they are booleans, dates or times. A column of which only some blocks
-are numbers is read again, as text.
+are numbers is read again, as text, and may turn out to be numbers as a whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from gpustump.cli.input.text_blocks import (
 )
 from gpustump.cli.input.text_columns import (
     MISSING_WORDS,
+    Numbers,
     Rules,
+    numbers_in,
     other_numbers,
     plain_numbers,
     typed,
@@ -65,7 +67,7 @@ _BlocksOf = Callable[[_Format], Iterator[bytes]]
 
 
 class _Part(NamedTuple):
-    """A column in one block: numbers, or text with the style "text"."""
+    """A column in one block, or as a whole: numbers, or text with the style "text"."""
 
     values: Any
     style: str
@@ -118,6 +120,9 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
         for frame in _frames(file, form, blocks_of):
             for j in again:
                 parts[j].append(_Part(frame[:, j], "text", 0))
+    for j in positions:
+        if any(part.style == "text" for part in parts[j]):
+            parts[j] = [_one_part(parts[j], form.rules, wanted.kinds.get(j))]
     notes = _notes(path, form, parts)
     found = _columns(parts, n_rows, form, wanted)
     columns = tuple(found.get(j, column) for j, column in enumerate(header.columns))
@@ -147,9 +152,24 @@ def _parts_of(frame: Any, rules: Rules, wanted: Wanted) -> dict[int, _Part]:
         found = plain.get(text.name)
         if found is None and kind != TEXT:
             found = other_numbers(text, rules, is_known=kind == NUMBER)
-        is_text = found is None or (found.style == "codes" and kind != NUMBER)
-        parts[j] = _Part(text, "text", 0) if found is None or is_text else _Part(*found)
+        parts[j] = _part(text, found, kind)
     return parts
+
+
+def _one_part(parts: Sequence[_Part], rules: Rules, kind: str | None) -> _Part:
+    """A whole column from blocks of text, as if there had been one block."""
+    import polars as pl
+
+    text = pl.concat([part.values.cast(pl.String) for part in parts])
+    numbers = None if kind == TEXT else numbers_in(text, rules, is_known=kind == NUMBER)
+    return _part(text, numbers, kind)
+
+
+def _part(text: Any, found: Numbers | None, kind: str | None) -> _Part:
+    """A column's numbers, if it holds any and they are not codes; otherwise its text."""
+    if found is None or (found.style == "codes" and kind != NUMBER):
+        return _Part(text, "text", 0)
+    return _Part(*found)
 
 
 def _fit_together(parts: Sequence[_Part]) -> bool:
@@ -201,13 +221,13 @@ def _fill(column: np.ndarray, parts: list[_Part]) -> None:
 
 
 def _joined(parts: list[_Part], rules: Rules, kind: str | None) -> Any:
-    """A column of text, of wide integers, or without any value."""
+    """A column of one part that is text, or one of wide integers, or without any value."""
     import polars as pl
 
     if not parts:
         return pl.Series([], dtype=pl.Float64)
-    if any(part.style == "text" for part in parts):
-        return typed(pl.concat([part.values.cast(pl.String) for part in parts]), rules, kind)
+    if parts[0].style == "text":
+        return typed(parts[0].values, rules, kind)
     types = {part.values.dtype for part in parts if part.style != "nothing"} or {pl.Float64}
     common = next((t for t in (pl.Float64, pl.Int128) if t in types), pl.Int64)
     return pl.concat([part.values.cast(common) for part in parts])

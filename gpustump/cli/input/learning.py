@@ -15,7 +15,8 @@ from gpustump.data.readable import listed, quoted
 from gpustump.model.encoding import Encoding, InputColumn
 
 LEAST_NUMBERS, MOST_WORDS = 3, 3
-"""So few words, among so many numbers and twice as many as words, may be missing values."""
+"""A column of text is refused if at most `MOST_WORDS` of its values are no numbers, while at least
+`LEAST_NUMBERS`, and twice as many, are: the words may stand for missing values."""
 
 
 class Forced(NamedTuple):

@@ -37,7 +37,7 @@ def load_model(path: str) -> LoadedModel:
 
 
 def at_least_one_row(X: np.ndarray) -> np.ndarray:
-    """A table (n_rows, n_features), or one row of zeros in place of none: models want a row."""
+    """A table (n_rows, n_features), or one row of zeros in place of none, which models refuse."""
     return X if len(X) else np.zeros((1, X.shape[1]), dtype=X.dtype)
 
 

@@ -15,7 +15,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ class ArrayHeader(NamedTuple):
     n_bytes: int
 
 
-def read_npy(path: str, text_columns: Collection[str] = ()) -> InputTable:
+def read_npy(path: str) -> InputTable:
     """Read a .npy file; see `reading.read_table`."""
     if zipfile.is_zipfile(path):
         raise InputError(f"{path} is a .npz archive; give it that ending.")
@@ -78,7 +78,7 @@ def read_npy(path: str, text_columns: Collection[str] = ()) -> InputTable:
     return table_of(path, np.asarray(matrix), None)
 
 
-def read_npz(path: str, text_columns: Collection[str] = ()) -> InputTable:
+def read_npz(path: str) -> InputTable:
     """Read a .npz file; see `reading.read_table`."""
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path} is not an intact NumPy file: it is no .npz archive.")

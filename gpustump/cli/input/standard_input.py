@@ -2,7 +2,7 @@
 
 Readers open a file by its name, some of them twice, and some map it. So a stream is first copied to
 a temporary file, which is removed when the process ends. The name of a stream may have no ending;
-then its first bytes tell the format. Devices are refused: some never end.
+then its first bytes tell the format. Devices are refused, since some never end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpustump.model.temporary_files import new_temporary_file, remove_abandoned_
 STANDARD_INPUT = "-"
 
 HEAD_BYTES = 2**16
-"""The part of a stream that tells what it is; the rest is not read if it can be nothing."""
+"""Bytes that are read to find out the format. If it is none that is known, the rest is not read."""
 
 BINARY_FORMATS = {
     b"PAR1": ".parquet",
@@ -101,7 +101,10 @@ def is_stream(path: str) -> bool:
 
 
 def _needs_copy(path: str) -> bool:
-    """Also for a name that is no UTF-8 text, which polars cannot open; NumPy's readers can."""
+    """Whether to read a copy: of a stream, or of a file whose name is no UTF-8 text.
+
+    polars cannot open such a name; NumPy's readers can.
+    """
     if is_stream(path):
         return True
     try:

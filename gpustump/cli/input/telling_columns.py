@@ -1,4 +1,4 @@
-"""Find columns that alone tell the target: most often they hold the answer, and are no features.
+"""Find columns that alone determine the target; most often they were made from it.
 
 Such a column has the labels one after the other as its values grow, with one threshold between two
 of them, or is text that has one value for each label. Its missing values have one label.
@@ -14,7 +14,7 @@ from gpustump.cli.input.training_data import TrainingData
 from gpustump.model.encoding import InputColumn
 
 _LOOKED_AT = 500
-"""So many rows tell of almost all columns that they are innocent."""
+"""Rows that are checked first; they rule out almost every column."""
 
 
 class _Labels(NamedTuple):

@@ -1,4 +1,4 @@
-"""The text of a file as UTF-8, in blocks of whole lines, whatever its compression and encoding.
+"""The text of a file as UTF-8, in blocks of whole lines, of any compression and encoding.
 
 A large file is never in memory as text. A line break in quotes does not end a block: outside of
 quotes, the number of quotes so far is even.
@@ -28,7 +28,7 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_FIELD = 2**31 - 1
 _MOST_LINE_BREAKS = 1_000
-"""So many of them are tried as the end of a block before more text is read."""
+"""The number of line breaks that are tried as the end of a block before more text is read."""
 
 
 class NotUtf8Error(InputError):
@@ -42,7 +42,7 @@ class NotUtf8Error(InputError):
 
 
 class OpenQuoteError(Exception):
-    """Up to the end of the file, the number of quotes is odd."""
+    """The number of quotes in the file is odd."""
 
 
 class TextFile(NamedTuple):
@@ -137,7 +137,7 @@ def rows_of(path: str, lines: Iterable[str], separator: str) -> Iterator[tuple[l
     Raises
     ------
     InputError
-        If it finds none.
+        If a field that is not in quotes holds a carriage return.
     """
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(lines, delimiter=separator)
@@ -191,7 +191,7 @@ def end_of_first_line(block: bytes, start: int = 0) -> int:
 
 
 def _lines(file: TextFile, end: str) -> Iterator[str]:
-    """The decoded lines, then a line of its own."""
+    """The decoded lines, then `end`."""
     held = b""
     for piece in _utf8(file, BLOCK_BYTES):
         held += piece

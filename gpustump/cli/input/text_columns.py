@@ -127,7 +127,7 @@ def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers
 
 
 def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
-    """A whole column of text as the series of what it holds.
+    """A whole column of text as booleans, dates or times if it holds them, but not as numbers.
 
     Parameters
     ----------
@@ -136,13 +136,8 @@ def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
     kind : str or None
         "text" to leave it as text, "number" if the column is known to be one of numbers.
     """
-    if kind == "text":
-        return _words(text, rules)
-    numbers = numbers_in(text, rules, is_known=kind == "number")
-    if numbers is not None and (numbers.style != "codes" or kind == "number"):
-        return numbers.values
     words = _words(text, rules)
-    if numbers is not None:
+    if kind == "text":
         return words
     found = next((s for s in (_booleans(words), _times(words)) if s is not None), None)
     if found is not None:

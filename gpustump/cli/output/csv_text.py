@@ -1,4 +1,4 @@
-"""Columns of arrays as the lines of a CSV file: what the standard library writes, but sooner.
+"""Columns of arrays as the lines of a CSV file: the standard library's bytes, but faster.
 
 A number is written with the fewest digits that read back as the same float64. Finding those digits
 is most of the work. Contributions and labels have few distinct values, so each column remembers

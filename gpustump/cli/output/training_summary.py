@@ -228,7 +228,7 @@ def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> lis
 def _about_probabilities(
     model: StumpEnsemble, scores: np.ndarray, part: Part
 ) -> list[tuple[str, str]]:
-    """Log-loss and Brier score, and those of the classes' shares as everyone's probabilities.
+    """Log-loss and Brier score, and those of predicting the classes' shares for every row.
 
     The Brier score is the mean squared error of the probability of the second of two classes. Of
     more classes the squared errors are added, so it is at most 2.
@@ -301,11 +301,11 @@ def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _about_time(training: FinishedTraining) -> list[tuple[str, str]]:
-    """How long the fit took, where, and how much of it will not be needed again."""
+    """How long the fit took, and where; and how long compiling, which is needed once."""
     text = f"{training.seconds:.2f} s to fit, on {training.classifier.device_}"
     if "gpustump.engines.cpu.compiling" in sys.modules:
         from gpustump.engines.cpu.compiling import seconds_compiling
 
         if seconds := seconds_compiling():
-            text += f"; {seconds:.2f} s of it to compile the kernels, once"
+            text += f"; {seconds:.1f} s to compile the kernels, once"
     return [("time", text)]

@@ -3,9 +3,9 @@
 Several processes that start on a machine without compiled kernels, such as those of a cross
 validation, would all compile the same. So a process takes a lock, a file beside the kernels, when
 it finds the first one missing, and keeps it until it has loaded all that it imports. The system
-gives the lock back when a process ends, however it ends. Who has waited for too long, or cannot
-make a lock (in a folder that cannot be written to, or without the library `filelock`), compiles
-without it.
+releases the lock when a process ends, however it ends. A process that has waited for too long, or
+cannot make a lock (in a folder that cannot be written to, or without the library `filelock`),
+compiles without it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Turns:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """A turn that is taken meanwhile ends with the last thread that leaves this context."""
+        """A context for loading kernels; when the last thread leaves it, the turn ends."""
         with self._guard:
             self._n_loading += 1
         try:
@@ -48,7 +48,7 @@ class Turns:
                     self._give_back()
 
     def take(self, folder: Path) -> bool:
-        """Wait for this process's turn; False if it is known to be its turn, or cannot be had."""
+        """Wait for this process's turn; False if it has the turn already, or cannot get one."""
         with self._guard:
             if self._n_loading == 0 or self._held is not None or not self._can_be_had:
                 return False

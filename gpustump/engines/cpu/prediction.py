@@ -165,7 +165,7 @@ def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
 
 @kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
 def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
-    """Any number of sorted thresholds: all rows halve their range before the next time."""
+    """Any number of sorted thresholds, by bisection: each step is made for all rows."""
     below = np.zeros(len(places), dtype=np.uint32)
     length = len(steps)
     while length > 0:
