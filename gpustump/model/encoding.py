@@ -355,7 +355,8 @@ def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
         return
     if has == "number" and column.missing().all():  # what pandas makes of an empty column
         return
-    example = what_to_do = ""
+    example = ""
+    what_to_do = f" Turn it into {values_of_kind(had)}, as in training."
     if has == "text":
         words = [value for value in column.distinct() if not is_number(value)]
         example = f", for example {quoted(words[0])}" if words else ""

@@ -167,7 +167,8 @@ def test_a_column_of_another_kind_is_refused(command, table):
     table.with_columns(x=polars.lit("tall")).write_csv("new.csv")
     message = command.refuses("predict", "model.json", "new.csv", "-o", "out.csv")
     assert message == (
-        "new.csv: column 'x' held numbers in training, but here it holds text, for example 'tall'."
+        "new.csv: column 'x' held numbers in training, but here it holds text, for example 'tall'. "
+        "Turn it into numbers, as in training."
     )
 
 

@@ -177,6 +177,15 @@ def test_a_category_that_was_not_in_training_is_warned_of_and_counts_as_none_of_
     assert (found == known).sum() >= len(known) - 1
 
 
+def test_a_kind_that_differs_from_training_is_refused_with_what_to_do(mixed):
+    frame = pd.DataFrame(raw_table(1))
+    frame["since"] = frame["since"].astype(str)
+    with pytest.raises(ValueError, match=r"'since' held dates .* Turn it into dates, as in train"):
+        mixed.predict(frame)
+    with pytest.raises(ValueError, match=r"'size' held numbers .* Turn it into numbers, as in"):
+        mixed.predict(pl.DataFrame(raw_table(1)).with_columns(size=pl.lit("tall")))
+
+
 def test_numbers_are_taken_as_text_only_where_their_text_is_certain(mixed):
     frame = pl.DataFrame(raw_table(1)).with_columns(colour=pl.lit(3))
     with pytest.warns(UserWarning, match="'colour' has values that were not in training"):
