@@ -185,7 +185,7 @@ def _with_known_zone(series: Any) -> Any:
 
 
 def _column_of_dates(column: FrameColumn) -> FrameColumn:
-    """Python's dates and datetimes in pandas' own type; the column itself if it cannot hold them."""
+    """Python's dates and datetimes in pandas' own type; the column itself if that fails."""
     import narwhals.stable.v2 as nw
     import pandas as pd
 

@@ -578,7 +578,7 @@ class StumpEnsemble:
             names = self.feature_names
             shown = [feature if names is None else names[feature] for feature in unknown]
             warnings.warn(
-                f"X lacks values in features where none was missing in training: "
+                f"values are missing in features where none was missing in training: "
                 f"{readable.listed(shown)}. What the model votes there was not learnt.",
                 stacklevel=3,
             )

@@ -240,6 +240,6 @@ def test_a_value_that_no_training_row_lacked_is_told_of_in_one_line(command):
         assert outcome.code == 0
         assert outcome.out.count("\n") == 201
         assert outcome.err == (
-            "gpustump: X lacks values in features where none was missing in training: 'b'. What "
-            "the model votes there was not learnt.\n"
+            "gpustump: values are missing in features where none was missing in training: 'b'. "
+            "What the model votes there was not learnt.\n"
         )

@@ -113,7 +113,7 @@ def test_names_of_which_only_some_are_text_are_refused(names):
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=pd.Index(names, dtype=object))
     for use in (model.predict, lambda X: AdaBoostClassifier().fit(X, [0, 1])):
         with pytest.raises(
-            TypeError, match="names are text, and others|input features have string"
+            TypeError, match=r"names are text, and others|input features have string"
         ):
             use(frame)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -145,18 +146,22 @@ def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
     model, wanted = training.model, training.classifier.n_estimators
     done = [len(member) for member in model.members]
-    rounds = thousands(sum(done))
-    if not model.is_binary:
-        rounds += f", over {len(done)} classes"
     reasons = [
         STOP_REASONS.get(reason, reason)
         for reason, n_rounds in zip(training.classifier.stop_reasons_, done, strict=True)
         if n_rounds < wanted
     ]
+    rounds = thousands(sum(done))
     if reasons:
-        each = "" if model.is_binary else f" for {counted(len(reasons), 'class', 'classes')}"
-        distinct = "; ".join(dict.fromkeys(reasons))
-        rounds += f" of {thousands(wanted * len(done))}{each}: {distinct}"
+        rounds += f" of {thousands(wanted * len(done))}"
+    if not model.is_binary:
+        rounds += f", over {len(done)} classes"
+    if reasons:
+        each = [
+            why if model.is_binary else f"for {n_classes} of them {why}"
+            for why, n_classes in Counter(reasons).items()
+        ]
+        rounds += f": {', '.join(each)}"
     error, bound = _training_error(training)
     at_most = f", at most {bound:.4f} by AdaBoost's bound" if bound < 1.0 else ""
     return [("rounds", rounds), ("training error", f"{error:.4f}{at_most}")]
@@ -199,7 +204,9 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
     rows += _about_probabilities(model, scores, part)
     area, n_classes = _mean_area(model, scores, part)
     if n_classes:
-        over = "" if model.is_binary else f", one class against the rest, mean over {n_classes}"
+        among = "" if n_classes == len(model.classes) else f" of {len(model.classes)}"
+        mean = f", one class against the rest, mean over {n_classes}{among}"
+        over = "" if model.is_binary else mean
         rows.append(("held-out ROC AUC", f"{area:.4f}{over}{weighted}"))
     return rows
 
