@@ -561,8 +561,8 @@ class StumpEnsemble:
         """The features of a frame; a warning tells of values that were not in training."""
         is_stored = "encoding" in self.details
         X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
-        for name, n_rows in unseen.items():
-            warnings.warn(f"{frame.source}: {unseen_text(name, n_rows)}", stacklevel=4)
+        for name, values in unseen.items():
+            warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=4)
         return X
 
     def _warn_of_missing(self, lacking: np.ndarray) -> None:

@@ -139,8 +139,8 @@ def test_values_never_seen_count_as_none_of_the_known_and_are_reported(command, 
     outcome = command("predict", "model.json", "new.csv", "-o", "out.csv")
     assert outcome.code == 0
     assert outcome.err == (
-        f"gpustump: 'colour' has values that were not in training in {n_new} rows; none of its "
-        "features is 1 there\n"
+        f"gpustump: 'colour' has values that were not in training in {n_new} rows, such as "
+        "'pink'; none of its features is 1 there\n"
     )
     _, rows = read_csv((command.folder / "out.csv").read_text())
     assert [row[0] for row in rows] == (
