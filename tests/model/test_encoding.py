@@ -82,6 +82,16 @@ def test_a_frame_with_other_columns_is_refused_by_name(cancer, change, message):
             use(change(CANCER.data))
 
 
+def test_a_waterfall_finds_the_values_of_a_row_by_name(cancer):
+    pytest.importorskip("matplotlib")
+    row = CANCER.data.iloc[5]
+    shown = []
+    for one in (row.to_numpy(), row, row[::-1]):
+        ax = plots.waterfall(cancer, one)
+        shown.append([label.get_text() for label in ax.get_yticklabels()])
+    assert shown[0] == shown[1] == shown[2]
+
+
 def test_arrays_and_frames_without_names_go_by_position(cancer):
     expected = cancer.decision_function(CANCER.data.to_numpy())
     for X in (CANCER.data.to_numpy().tolist(), pd.DataFrame(CANCER.data.to_numpy())):
@@ -151,6 +161,19 @@ def test_a_model_with_an_encoding_takes_the_raw_frame(mixed, library):
     expected = answers(mixed, by_hand(raw))
     for what, found in answers(mixed, FRAMES[library](columns)).items():
         np.testing.assert_array_equal(found, expected[what], err_msg=what)
+
+
+def test_pictures_show_a_text_column_as_one(mixed):
+    pytest.importorskip("matplotlib")
+    frame = pd.DataFrame(raw_table(1))
+    frame["since"] = pd.to_datetime(frame["since"])
+    panels = plots.shape_functions(mixed, X=frame)
+    assert {ax.get_xlabel() for ax in panels[0].figure.axes} >= {"colour", "size", "member"}
+    for ax in (plots.importances(mixed), plots.waterfall(mixed, frame.iloc[3])):
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        assert sum(name.startswith("colour") for name in names) == 1
+    apart = [label.get_text() for label in plots.importances(mixed, groups={}).get_yticklabels()]
+    assert {"colour=blue", "colour=green"} <= {*apart}
 
 
 def test_a_model_with_an_encoding_takes_its_own_features_under_their_names(mixed):
