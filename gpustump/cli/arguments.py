@@ -125,6 +125,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if not argv:
         parser.print_help()
         parser.exit()
+    if argv[0] not in commands and not argv[0].startswith("-"):
+        known = ", ".join(commands)
+        hint = suggestion(argv[0], [*commands])
+        parser.error(f"unknown command {quoted(argv[0])}; there are {known}{hint and '.' + hint}")
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
         command: argparse.ArgumentParser = commands[arguments.command]

@@ -182,7 +182,12 @@ def test_options_that_make_no_sense_are_refused(command, options):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["trian"], "invalid choice: 'trian'"),
+        (
+            ["trian"],
+            "unknown command 'trian'; there are train, predict, explain, inspect, devices.",
+        ),
+        (["trian"], "Did you mean 'train'?"),
+        (["table.npy"], "unknown command 'table.npy'; there are train"),
         (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
         (["train", "a.npy", "b.npy"], "unexpected argument 'b.npy' (see gpustump train --help)"),
         (["train", "table.npy"], "--target COLUMN is needed"),

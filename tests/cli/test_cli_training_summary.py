@@ -159,3 +159,17 @@ def test_a_value_missing_in_held_out_rows_alone_is_said_to_be_there(command):
     assert outcome.code == 0
     assert outcome.err.count("missing in features where none was missing in training") == 1
     assert "gpustump: in the held-out rows, values are missing in features" in outcome.err
+
+
+def test_values_of_a_text_column_are_listed_whole_as_far_as_there_is_room(command):
+    pytest.importorskip("polars")
+    makers = ["AGUSTA SPA", "AIRBUS", "AIRBUS INDUSTRIE", "AMERICAN AIRCRAFT INC", "AVIAT"]
+    rows = "".join(f"{makers[k % 5]},{'x' * 70},{k % 2}\n" for k in range(20))
+    (command.folder / "planes.csv").write_text("maker,note,y\n" + rows)
+    outcome = command.succeeds("train", "planes.csv", "--target", "y", "--rounds", 3)
+    assert outcome.row("encoded") == (
+        "maker: text, 5 features: AGUSTA SPA, AIRBUS, AIRBUS INDUSTRIE and 2 more"
+    )
+    (note,) = re.findall("note: text, 1 feature: (.*)", outcome.out)
+    assert re.fullmatch(r"x+\.\.\.x+", note)
+    assert len(note) <= 40

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FEATURES_SHOWN = 8
 CLASSES_SHOWN = 6
+VALUES_ROOM = 40
+"""The values of a text column are listed up to this many characters."""
 
 STOP_REASONS = {
     "perfect": "a stump without error ended it",
@@ -131,7 +133,7 @@ def _number_of_columns(encoding: Encoding) -> str:
 def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     """What became of a column that is not numbers."""
     if column.kind == "category":
-        values = shortened(", ".join(map(label_text, column.values)), 40)
+        values = _some([label_text(value) for value in column.values])
         what = f"text, {counted(len(column.values), 'feature')}: {values}"
     elif column.kind in UNITS:
         what = f"{column.kind}, in {UNITS[column.kind]}"
@@ -140,6 +142,15 @@ def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     else:
         return None
     return f"{shortened(column.name, 30)}: {what}"
+
+
+def _some(values: list[str]) -> str:
+    """As many whole values as have room, but one at least, and how many more there are."""
+    n_shown = 1
+    while n_shown < len(values) and len(", ".join(values[: n_shown + 1])) <= VALUES_ROOM:
+        n_shown += 1
+    more = f" and {len(values) - n_shown} more" if n_shown < len(values) else ""
+    return ", ".join([shortened(value, VALUES_ROOM) for value in values[:n_shown]]) + more
 
 
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
