@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from gpustump import AdaBoostClassifier, ModelFileError, StumpEnsemble, plots
+from gpustump import AdaBoostClassifier, ModelFileError, StumpEnsemble, plots, theory
 from gpustump.model.encoding import Encoding, InputColumn
 
 FRAMES = {
@@ -80,6 +80,15 @@ def test_a_frame_with_other_columns_is_refused_by_name(cancer, change, message):
     for use in (cancer.predict, cancer.explain, cancer.contribution_importances):
         with pytest.raises(ValueError, match=message):
             use(change(CANCER.data))
+
+
+def test_margins_find_the_columns_of_a_frame_by_name(cancer):
+    classifier = AdaBoostClassifier(n_estimators=5).fit(CANCER.data, CANCER.target)
+    for model in (cancer, classifier):
+        labels = CANCER.target.to_numpy()
+        expected = theory.normalised_margins(model, CANCER.data.to_numpy(), labels)
+        turned = CANCER.data[CANCER.data.columns[::-1]]
+        assert theory.normalised_margins(model, turned, labels).tolist() == expected.tolist()
 
 
 def test_a_waterfall_finds_the_values_of_a_row_by_name(cancer):
