@@ -549,7 +549,15 @@ class StumpEnsemble:
         frame = columns_of(X)
         if frame is not None:
             X = self._features_of(frame)
-        X = check_table(X)
+        try:
+            X = check_table(X)
+        except TypeError as error:
+            if frame is not None or "encoding" not in self.details:
+                raise
+            raise TypeError(
+                f"{error} Or pass a frame of pandas, polars or pyarrow, such as the training "
+                "table: this model finds its columns by name and encodes them itself."
+            ) from error
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but this model is expecting {self.n_features} "

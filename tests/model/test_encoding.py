@@ -172,6 +172,14 @@ def test_a_model_with_an_encoding_takes_the_raw_frame(mixed, library):
         np.testing.assert_array_equal(found, expected[what], err_msg=what)
 
 
+@pytest.mark.parametrize("other", ["series", "numpy", "path"])
+def test_objects_that_are_no_frame_are_refused_with_what_the_model_takes(mixed, other):
+    frame = pd.DataFrame(raw_table(1))
+    X = {"series": frame.iloc[0], "numpy": frame.to_numpy(), "path": "table.csv"}[other]
+    with pytest.raises(TypeError, match="Or pass a frame of pandas, polars or pyarrow"):
+        mixed.predict(X)
+
+
 def test_pictures_show_a_text_column_as_one(mixed):
     pytest.importorskip("matplotlib")
     frame = pd.DataFrame(raw_table(1))
