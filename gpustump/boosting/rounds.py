@@ -153,6 +153,11 @@ class Boosting(Iterator[Round]):
         with arrays.computing_on(labels):
             self._state = table.start(labels, sample_weight, learner)
 
+    def __repr__(self) -> str:
+        wanted = "" if self._n_rounds is None else f" of {self._n_rounds}"
+        state = f"stopped: {self.stop_reason}" if self.stop_reason else "iterate over it for more"
+        return f"<Boosting: {self.n_done}{wanted} rounds done, {state}>"
+
     @property
     def n_done(self) -> int:
         """Rounds done so far, those of `resume` included."""

@@ -35,7 +35,7 @@ tables:
   .feather .arrow .ipc
                       All of these are read with polars (pip install 'gpustump[cli]').
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
-                      from 0; --target -1 is the last one (several: --drop=-1,-2).
+                      from 0; in train, --target -1 is the last (several: --drop=-1,-2).
   .npz                --target is the array that holds the labels. The table is the array X, or
                       the only two-dimensional one; an array 'names' or 'feature_names' gives
                       column names. The table is loaded as a whole; save one that is larger than
@@ -125,6 +125,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if not argv:
         parser.print_help()
         parser.exit()
+    if argv[0] not in commands and not argv[0].startswith("-"):
+        known = ", ".join(commands)
+        hint = suggestion(argv[0], [*commands])
+        parser.error(f"unknown command {quoted(argv[0])}; there are {known}{hint and '.' + hint}")
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
         command: argparse.ArgumentParser = commands[arguments.command]

@@ -307,4 +307,6 @@ def values_of_kind(kind: str) -> str:
     """The values of a kind of column, in words."""
     if kind in (*NUMERIC, *TEMPORAL):
         return f"{kind}s"
+    if kind == "object":
+        return "Python objects of several types"
     return "text" if kind in ("category", "text") else f"values of type {kind}"

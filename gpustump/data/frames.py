@@ -7,6 +7,7 @@ is a decision of the caller's.
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import numbers
 from collections import Counter
@@ -42,7 +43,8 @@ def is_frame(X: Any) -> bool:
 def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     """A frame as columns; None for an object that is no frame.
 
-    Columns whose names are not all text are named by their index, as scikit-learn has it.
+    Columns whose names are not text are named by their index, as scikit-learn has it. So if only
+    some of the names are text, the others could not be found by theirs, and the frame is refused.
 
     Parameters
     ----------
@@ -53,7 +55,8 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     Raises
     ------
     TypeError
-        If it is a frame without data: a plan of how to compute it.
+        If it is a frame without data: a plan of how to compute it; or if some names of columns are
+        text and others are not.
     ValueError
         If two columns have one name.
     """
@@ -62,13 +65,13 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     refuse_plan(X, name)
     names = list(X.column_names if hasattr(X, "column_names") else X.columns)
     _refuse_repeated(names, name)
+    named = _are_text(names, name)
     import narwhals.stable.v2 as nw
 
     try:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:  # some other object with an attribute of this name
         return None
-    named = bool(names) and all(isinstance(one, str) for one in names)
     shown = [str(one) if named else str(j) for j, one in enumerate(names)]
     columns = tuple(_column(frame[:, j], shown[j]) for j in range(len(shown)))
     return ColumnTable(name, columns, len(frame), named, _matrix_of(X, frame))
@@ -142,9 +145,20 @@ def _refuse_repeated(names: list[Any], argument: str) -> None:
         )
 
 
+def _are_text(names: list[Any], argument: str) -> bool:
+    """Whether the names of a frame's columns are text; False if none of them is."""
+    other = [name for name in names if not isinstance(name, str)]
+    if other and len(other) < len(names):
+        raise TypeError(
+            f"{argument} has columns whose names are text, and others whose names are not, such as "
+            f"{quoted(other[0])}; make all of them text: X.columns = X.columns.astype(str)."
+        )
+    return bool(names) and not other
+
+
 def _column(series: Any, name: str) -> Column:
-    """A column; Python objects that are all numbers are taken as numbers."""
-    column = FrameColumn(name, _with_known_categories(series))
+    """A column; Python objects that are all numbers, or all dates, are taken as such."""
+    column = FrameColumn(name, _with_known_categories(_with_known_zone(series)))
     if column.kind != "object":
         return column
     values = series.to_list()
@@ -152,6 +166,8 @@ def _column(series: Any, name: str) -> Column:
     if all(issubclass(kind, (numbers.Real, decimal.Decimal, np.bool_)) for kind in kinds):
         floats = [np.nan if is_missing(value) else float(value) for value in values]
         return ArrayColumn(name, np.asarray(floats))
+    if all(issubclass(kind, dt.date) for kind in kinds) and series.implementation.is_pandas():
+        return _column_of_dates(column)
     return column
 
 
@@ -163,6 +179,31 @@ def _with_known_categories(series: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     return nw.from_native(series.to_frame().to_arrow(), eager_only=True)[:, 0]
+
+
+def _with_known_zone(series: Any) -> Any:
+    """Times of pandas in UTC if narwhals does not know their zone: it wants a name of letters."""
+    native = series.to_native()
+    if (
+        str(series.dtype) != "Unknown"
+        or getattr(getattr(native, "dtype", None), "tz", None) is None
+    ):
+        return series
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(native.dt.tz_convert("UTC"), series_only=True)
+
+
+def _column_of_dates(column: FrameColumn) -> FrameColumn:
+    """Python's dates and datetimes in pandas' own type; the column itself if that fails."""
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    try:
+        times = pd.to_datetime(column.series.to_native())
+    except (ValueError, TypeError):  # some have a zone and some have none, or the year 9999
+        return column
+    return FrameColumn(column.name, nw.from_native(times, series_only=True))
 
 
 @dataclass(frozen=True)

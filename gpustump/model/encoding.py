@@ -29,7 +29,7 @@ from gpustump.data.columns import (
     values_of_kind,
     without_words,
 )
-from gpustump.data.readable import counted, listed, quoted, shown, suggestion
+from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
 
 _KINDS = (*NUMERIC, *TEMPORAL, "category")
 
@@ -81,6 +81,13 @@ class InputColumn:
             name = self.name if self.name.strip() else quoted(self.name)
             return tuple(f"{name}={value}" for value in self.values)
         return (self.name,)
+
+
+class Unseen(NamedTuple):
+    """Values of a text column that were not in training: in how many rows, and one of them."""
+
+    n_rows: int
+    example: str
 
 
 class Origin(NamedTuple):
@@ -153,6 +160,17 @@ class Encoding:
         """Columns to read as text, whatever they look like."""
         return tuple(column.name for column in self.columns if column.kind == "category")
 
+    @property
+    def groups(self) -> dict[str, dict[str, int]]:
+        """For each text column its values, and the feature that each value became."""
+        groups, at = {}, 0
+        for column in self.columns:
+            if column.kind == "category" and column.values:
+                name = column.name if self.named else f"column {column.name}"
+                groups[name] = {value: at + k for k, value in enumerate(column.values)}
+            at += len(column.features)
+        return groups
+
     def origin(self, feature: int) -> Origin:
         """The column and value that a feature comes from."""
         return self._origins[feature]
@@ -214,7 +232,7 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
     return encoding
 
 
-def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str, int]]:
+def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str, Unseen]]:
     """The features of a table's rows.
 
     Parameters
@@ -229,9 +247,9 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
     X : ndarray (n_rows, n_features)
         A view of the table's own array where possible; otherwise in the narrowest float dtype
         that holds all values.
-    unseen : dict of str to int
-        For each category that has values unknown in training, the number of such rows. All its
-        features are 0 there.
+    unseen : dict of str to Unseen
+        The categories that have values unknown in training. All features of such a category are 0
+        in these rows.
 
     Raises
     ------
@@ -253,11 +271,12 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         return together, {}
     width = len(encoding.shown_names)
     X = np.empty((table.n_rows, width), dtype=common_dtype(columns), order="F")
-    unseen, at = {}, 0
+    unseen: dict[str, Unseen] = {}
+    at = 0
     for needed, column in zip(encoding.columns, columns, strict=True):
         if needed.kind == "category":
-            n_unseen = _fill_category(X[:, at : at + len(needed.values)], needed, column)
-            unseen.update({needed.name: n_unseen} if n_unseen else {})
+            found = _fill_category(X[:, at : at + len(needed.values)], needed, column)
+            unseen.update({needed.name: found} if found is not None else {})
         else:
             X[:, at] = _numbers(needed, column)
         at += len(needed.features)
@@ -266,7 +285,7 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
 
 def features_of(
     model: Encoding, table: ColumnTable, *, is_stored: bool
-) -> tuple[np.ndarray, dict[str, int]]:
+) -> tuple[np.ndarray, dict[str, Unseen]]:
     """The features of a frame's rows, for a model that is used from Python.
 
     A frame may hold the columns of the training table, or all features under their own names.
@@ -276,7 +295,7 @@ def features_of(
     Returns
     -------
     X : ndarray (n_rows, n_features)
-    unseen : dict of str to int
+    unseen : dict of str to Unseen
         As `encode` returns it.
 
     Raises
@@ -299,11 +318,12 @@ def features_of(
     return encode(model, table)
 
 
-def unseen_text(name: str, n_rows: int) -> str:
+def unseen_text(name: str, unseen: Unseen) -> str:
     """What users are told of values that are unknown to the model."""
     return (
-        f"{listed([name])} has values that were not in training in {counted(n_rows, 'row')}; none "
-        "of its features is 1 there"
+        f"{listed([name])} has values that were not in training in "
+        f"{counted(unseen.n_rows, 'row')}, such as {quoted(shortened(unseen.example))}; none of "
+        "its features is 1 there"
     )
 
 
@@ -336,8 +356,8 @@ def _numbers(needed: InputColumn, column: Column) -> np.ndarray:
     return numbers / _SECONDS_A_DAY if is_of_days else numbers
 
 
-def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> int:
-    """Write a category's features; return the number of rows whose value is unknown."""
+def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen | None:
+    """Write a category's features; return which values are unknown, if any are."""
     missing = column.missing()
     known = np.zeros(len(missing), dtype=bool)
     for j, value in enumerate(needed.values):
@@ -345,7 +365,11 @@ def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> int:
         X[:, j] = equal
         known |= equal
     X[missing] = np.nan
-    return int(np.count_nonzero(~known & ~missing))
+    unknown = ~known & ~missing
+    n_unknown = int(np.count_nonzero(unknown))
+    if not n_unknown:
+        return None
+    return Unseen(n_unknown, str(column.with_rows(unknown).distinct()[0]))
 
 
 def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
@@ -355,7 +379,8 @@ def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
         return
     if has == "number" and column.missing().all():  # what pandas makes of an empty column
         return
-    example = what_to_do = ""
+    example = ""
+    what_to_do = f" Turn it into {values_of_kind(had)}, as in training."
     if has == "text":
         words = [value for value in column.distinct() if not is_number(value)]
         example = f", for example {quoted(words[0])}" if words else ""

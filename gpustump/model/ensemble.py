@@ -534,7 +534,15 @@ class StumpEnsemble:
         frame = columns_of(X)
         if frame is not None:
             X = self._features_of(frame)
-        X = check_table(X)
+        try:
+            X = check_table(X)
+        except TypeError as error:
+            if frame is not None or "encoding" not in self.details:
+                raise
+            raise TypeError(
+                f"{error} Or pass a frame of pandas, polars or pyarrow, such as the training "
+                "table: this model finds its columns by name and encodes them itself."
+            ) from error
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but this model is expecting {self.n_features} "
@@ -546,8 +554,8 @@ class StumpEnsemble:
         """The features of a frame; a warning tells of values that were not in training."""
         is_stored = "encoding" in self.details
         X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
-        for name, n_rows in unseen.items():
-            warnings.warn(f"{frame.source}: {unseen_text(name, n_rows)}", stacklevel=4)
+        for name, values in unseen.items():
+            warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=4)
         return X
 
     def _warn_of_missing(self, lacking: np.ndarray) -> None:
@@ -563,7 +571,7 @@ class StumpEnsemble:
             names = self.feature_names
             shown = [feature if names is None else names[feature] for feature in unknown]
             warnings.warn(
-                f"X lacks values in features where none was missing in training: "
+                f"values are missing in features where none was missing in training: "
                 f"{readable.listed(shown)}. What the model votes there was not learnt.",
                 stacklevel=3,
             )

@@ -34,7 +34,10 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))  # a link stays a link
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
     remove_abandoned_files(target.parent)
-    descriptor, temporary = new_temporary_file(target.parent)
+    try:
+        descriptor, temporary = new_temporary_file(target.parent)
+    except OSError as error:  # of the file that was asked for, not of the temporary one
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

@@ -66,3 +66,8 @@ __all__ = [
     "waterfall",
     "weighted_loss",
 ]
+
+
+def __dir__() -> list[str]:
+    """The pictures alone, for completion: the files that draw them are no concern of users."""
+    return __all__

@@ -65,13 +65,15 @@ class CategoryVotes:
 def columns_of(model: StumpEnsemble, groups: Groups | None) -> list[Column]:
     """All columns, each at the place of its first feature.
 
+    By default the text columns that the model encoded itself are the categories.
+
     Raises
     ------
     ValueError, TypeError
         If a group is empty or not a mapping, or a feature does not exist or is in two groups.
     """
     if groups is None:
-        return list(range(model.n_features))
+        groups = model.encoding.groups if "encoding" in model.details else {}
     if not isinstance(groups, Mapping):
         raise TypeError(f"{_GIVEN}; got {groups!r}.")
     place: dict[int, Column] = {feature: feature for feature in range(model.n_features)}

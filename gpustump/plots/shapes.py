@@ -133,7 +133,8 @@ def shape_functions(
     groups : mapping, optional
         Categories that were given to the model as one feature for each value: 1 where a row has
         the value, else 0. For each category a mapping from its values to their features, such as
-        ``{"colour": {"red": 0, "blue": 1}}``. A category has one panel.
+        ``{"colour": {"red": 0, "blue": 1}}``. A category has one panel. By default the text columns
+        of a model that the command line trained; {} for a panel for each feature.
     label : bool, int, float or str, or an iterable of these, optional
         As for `shape_function`. If there are more than 6 classes, those whose functions rise and
         fall most in the panels are drawn.

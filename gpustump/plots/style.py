@@ -8,6 +8,7 @@ imported inside functions only, so these files can be imported without it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,18 +172,29 @@ def words(text: object, limit: int = NAME) -> str:
 
 
 def different_words(texts: list[str], limit: int) -> list[str]:
-    """Texts as `words`, without what all of them begin and end with if they would look the same."""
-    short = [words(text, limit) for text in texts]
-    if len({*short}) == len({*texts}):
-        return short
+    """Texts as `words`; those that would look the same, without how they all begin and end."""
+    looks: dict[str, list[str]] = defaultdict(list)
+    for text in dict.fromkeys(texts):
+        looks[words(text, limit)].append(text)
+    shown: dict[str, str] = {}
+    for short, alike in looks.items():
+        inner = _without_common_ends(alike) if len(alike) > 1 else alike
+        shown |= {
+            text: short if len(alike) == 1 else words(part, limit)
+            for text, part in zip(alike, inner, strict=True)
+        }
+    if len({*shown.values()}) == len(shown):
+        return [shown[text] for text in texts]
+    return [words(f"{k + 1}: {text}", limit) for k, text in enumerate(texts)]
+
+
+def _without_common_ends(texts: list[str]) -> list[str]:
+    """Texts with … in place of what all of them begin with, and of what all end with."""
     shortest = min(map(len, texts))
     n_before = _n_common(texts, shortest)
     n_after = _n_common([text[::-1] for text in texts], shortest - n_before)
     inner = [text[n_before : len(text) - n_after] for text in texts]
-    short = [words(f"{'…' * (n_before > 0)}{text}{'…' * (n_after > 0)}", limit) for text in inner]
-    if len({*short}) == len({*texts}):
-        return short
-    return [words(f"{k + 1}: {text}", limit) for k, text in enumerate(texts)]
+    return [f"{'…' * (n_before > 0)}{text}{'…' * (n_after > 0)}" for text in inner]
 
 
 def _n_common(texts: list[str], limit: int) -> int:

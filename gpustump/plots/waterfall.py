@@ -67,8 +67,8 @@ def waterfall(
     ----------
     model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
     row : array (n_features,) or (1, n_features)
-        Of any array library; NaN means missing. If the model is an estimator, also a frame of one
-        row, or a row of a pandas frame.
+        Of any array library; NaN means missing. Also a frame of one row, or a row of a pandas
+        frame: features are found by name, or compared by an estimator.
     n_features : int
         How many features have a bar of their own: those that add or take away most. The others
         that contribute are summed in one bar.
@@ -126,7 +126,7 @@ def _table_of_row(model: Any, row: Any) -> Array:
         If it is not one row with the model's features.
     """
     is_of_pandas = hasattr(row, "to_frame") and hasattr(row, "index")
-    if is_of_pandas and not isinstance(model, StumpEnsemble):  # estimators compare the names
+    if is_of_pandas:  # its names say which value is which feature's
         row = row.to_frame().T.infer_objects()
     elif not hasattr(row, "columns"):
         row = row if arrays.is_array(row) else np.asarray(row)

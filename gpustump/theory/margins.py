@@ -16,7 +16,6 @@ from gpustump.data.input_arrays import as_array
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
 from gpustump.data.sample_weights import check_weights
-from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.theory.arguments import check_numbers
@@ -28,8 +27,8 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     Parameters
     ----------
     model : StumpEnsemble or fitted classifier
-    X : array (n_samples, n_features)
-        Of any array library.
+    X : array or frame (n_samples, n_features)
+        As for `StumpEnsemble.decision_function`: a frame's columns are found by name.
     y : array (n_samples,)
         Labels of the model's classes, on the same device as X. Lists and text may go with any X.
 
@@ -42,8 +41,8 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     Raises
     ------
     ValueError
-        If y holds a label that is not one of the model's classes, X or y has another length, width
-        or device than expected, or the classifier is not fitted.
+        If y holds a label that is not one of the model's classes, X or y has another length, width,
+        columns or device than expected, or the classifier is not fitted.
     TypeError
         If the model is neither of the two, X does not hold real numbers, or y holds something other
         than numbers, booleans or text.
@@ -62,7 +61,8 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     >>> normalised_margins(model, [[0.0], [1.0], [2.0]], [-1, 1, -1]).tolist()
     [1.0, 0.5, -1.0]
     """
-    model, X = model_of(model), check_table(X)
+    model = model_of(model)
+    X = model.checked(X)
     numbers = class_numbers(model.classes, y, X)
     scores = model.decision_function(X)
     xp, device = arrays.namespace_of(scores), arrays.device_of(scores)

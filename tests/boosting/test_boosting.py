@@ -394,3 +394,10 @@ def test_the_bound_holds_with_a_sample_that_weighs_next_to_nothing():
     w = np.append(np.ones(40), 1e-300)
     for record in boost(X, y, w, n_rounds=400):
         assert record.training_error <= record.training_bound
+
+
+def test_rounds_that_are_not_made_yet_are_told_of():
+    rounds = boost([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1], n_rounds=2)
+    assert repr(rounds) == "<Boosting: 0 of 2 rounds done, iterate over it for more>"
+    list(rounds)
+    assert repr(rounds) == "<Boosting: 2 of 2 rounds done, stopped: limit>"

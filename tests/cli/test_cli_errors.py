@@ -128,6 +128,24 @@ def test_text_that_is_no_table_is_refused(command, data, target):
     assert TEXT_REFUSALS[data, target] in command.refuses("train", data, "--target", target)
 
 
+def test_a_quantity_with_gaps_is_refused_as_a_quantity_first(command):
+    pytest.importorskip("polars")
+    rows = "".join(f"{k % 2},{k + 0.5}\n" for k in range(30))
+    Path("quantity.csv").write_text(f"x,price\n{rows}1,\n")
+    message = command.refuses("train", "quantity.csv", "--target", "price")
+    assert "varies continuously: 30 distinct values" in message
+
+
+def test_few_numbers_with_fractions_may_be_codes_and_train_as_text(command):
+    pytest.importorskip("polars")
+    rows = "".join(f"{k},{[-0.04, 0.05][k % 2]}\n" for k in range(30))
+    Path("codes.csv").write_text(f"x,sex\n{rows}")
+    message = command.refuses("train", "codes.csv", "--target", "sex")
+    assert "holds 2 distinct numbers that are not all whole, such as -0.04" in message
+    assert "--categorical" in message
+    command.succeeds("train", "codes.csv", "--target", "sex", "--categorical", "sex")
+
+
 OPTION_REFUSALS = {
     ("--rounds", "0"): "--rounds: must be a whole number of at least 1; got '0'",
     ("--rounds", "-1"): "--rounds: must be a whole number of at least 1; got '-1'",
@@ -164,7 +182,12 @@ def test_options_that_make_no_sense_are_refused(command, options):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["trian"], "invalid choice: 'trian'"),
+        (
+            ["trian"],
+            "unknown command 'trian'; there are train, predict, explain, inspect, devices.",
+        ),
+        (["trian"], "Did you mean 'train'?"),
+        (["table.npy"], "unknown command 'table.npy'; there are train"),
         (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
         (["train", "a.npy", "b.npy"], "unexpected argument 'b.npy' (see gpustump train --help)"),
         (["train", "table.npy"], "--target COLUMN is needed"),

@@ -139,8 +139,8 @@ def test_values_never_seen_count_as_none_of_the_known_and_are_reported(command, 
     outcome = command("predict", "model.json", "new.csv", "-o", "out.csv")
     assert outcome.code == 0
     assert outcome.err == (
-        f"gpustump: 'colour' has values that were not in training in {n_new} rows; none of its "
-        "features is 1 there\n"
+        f"gpustump: 'colour' has values that were not in training in {n_new} rows, such as "
+        "'pink'; none of its features is 1 there\n"
     )
     _, rows = read_csv((command.folder / "out.csv").read_text())
     assert [row[0] for row in rows] == (
@@ -167,7 +167,8 @@ def test_a_column_of_another_kind_is_refused(command, table):
     table.with_columns(x=polars.lit("tall")).write_csv("new.csv")
     message = command.refuses("predict", "model.json", "new.csv", "-o", "out.csv")
     assert message == (
-        "new.csv: column 'x' held numbers in training, but here it holds text, for example 'tall'."
+        "new.csv: column 'x' held numbers in training, but here it holds text, for example 'tall'. "
+        "Turn it into numbers, as in training."
     )
 
 
@@ -239,6 +240,6 @@ def test_a_value_that_no_training_row_lacked_is_told_of_in_one_line(command):
         assert outcome.code == 0
         assert outcome.out.count("\n") == 201
         assert outcome.err == (
-            "gpustump: X lacks values in features where none was missing in training: 'b'. What "
-            "the model votes there was not learnt.\n"
+            "gpustump: values are missing in features where none was missing in training: 'b'. "
+            "What the model votes there was not learnt.\n"
         )

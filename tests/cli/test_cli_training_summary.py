@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from command import command_fixture  # noqa: F401
+from command import command_fixture, run_process  # noqa: F401
 from scipy.stats import binomtest
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 from sklearn.model_selection import train_test_split
 
-from gpustump import Member, Stump, StumpEnsemble
+from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
 from gpustump.cli.input.training_data import Part
 from gpustump.cli.output.training_summary import FinishedTraining, _about_held_out
 
@@ -125,3 +125,51 @@ def test_rows_of_one_heavy_class_have_figures(command):
     assert numbers(outcome.row("held-out Brier"))[1] == 0.0
     assert outcome.row("held-out log-loss").endswith(" give 0.0000")
     assert "ROC" not in outcome.out
+
+
+def test_rounds_of_several_classes_are_counted_before_it_is_said_why_some_ended(command):
+    X = np.repeat(np.arange(4.0), 20)[:, None]  # the outer classes have stumps without error
+    y = np.repeat(["a", "b", "c", "d"], 20)
+    X[21] = 2.0  # one of class b among those of class c
+    np.savez("steps.npz", X=X, y=y)
+    outcome = command.succeeds("train", "steps.npz", "--target", "y", "--rounds", 5)
+    assert outcome.row("rounds") == (
+        "12 of 20, over 4 classes: for 2 of them a stump without error ended it"
+    )
+
+
+def test_the_mean_area_says_how_many_of_the_classes_it_is_over():
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(60, 1)), np.repeat(["a", "b", "c"], 20)
+    model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+    for rows, said in ((np.arange(60), "mean over 3"), (np.arange(40), "mean over 2 of 3")):
+        part = Part(X, rows, y[rows], None)
+        training = FinishedTraining(None, model, None, part, part, 0.0)
+        assert dict(_about_held_out(training))["held-out ROC AUC"].endswith(said)
+
+
+def test_a_value_missing_in_held_out_rows_alone_is_said_to_be_there(command):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 2))
+    y = (X.sum(axis=1) > 0).astype(int)
+    X[held_out(y)[0], 0] = np.nan
+    np.savez("gap.npz", X=X, y=y)
+    options = ("--target", "y", "--rounds", 5)
+    outcome = run_process("train", "gap.npz", *options, folder=command.folder)
+    assert outcome.code == 0
+    assert outcome.err.count("missing in features where none was missing in training") == 1
+    assert "gpustump: in the held-out rows, values are missing in features" in outcome.err
+
+
+def test_values_of_a_text_column_are_listed_whole_as_far_as_there_is_room(command):
+    pytest.importorskip("polars")
+    makers = ["AGUSTA SPA", "AIRBUS", "AIRBUS INDUSTRIE", "AMERICAN AIRCRAFT INC", "AVIAT"]
+    rows = "".join(f"{makers[k % 5]},{'x' * 70},{k % 2}\n" for k in range(20))
+    (command.folder / "planes.csv").write_text("maker,note,y\n" + rows)
+    outcome = command.succeeds("train", "planes.csv", "--target", "y", "--rounds", 3)
+    assert outcome.row("encoded") == (
+        "maker: text, 5 features: AGUSTA SPA, AIRBUS, AIRBUS INDUSTRIE and 2 more"
+    )
+    (note,) = re.findall("note: text, 1 feature: (.*)", outcome.out)
+    assert re.fullmatch(r"x+\.\.\.x+", note)
+    assert len(note) <= 40

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from gpustump import AdaBoostClassifier, boost
+from gpustump import AdaBoostClassifier, StumpEnsemble, boost
 from gpustump.data.frames import columns_of, numbers_of
 
 VALUES = {
@@ -104,6 +104,54 @@ def test_labels_that_dask_has_not_computed_are_refused():
 def test_two_columns_of_one_name_are_refused():
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
     with pytest.raises(ValueError, match="X has two columns named 'a'; rename one"):
+        AdaBoostClassifier().fit(frame, [0, 1])
+
+
+@pytest.mark.parametrize("names", [["a", 1], [0, "b"], ["a", None]])
+def test_names_of_which_only_some_are_text_are_refused(names):
+    model = fit_named_model()
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=pd.Index(names, dtype=object))
+    for use in (model.predict, lambda X: AdaBoostClassifier().fit(X, [0, 1])):
+        with pytest.raises(
+            TypeError, match=r"names are text, and others|input features have string"
+        ):
+            use(frame)
+
+
+def fit_named_model() -> StumpEnsemble:
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "b"])
+    return AdaBoostClassifier().fit(frame, [0, 1]).model_
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Etc/GMT+5"])
+def test_times_of_every_zone_are_seconds_since_1970_in_utc(zone):
+    times = pd.Series(pd.to_datetime(["1970-01-01T00:00:01Z", None])).dt.tz_convert(zone)
+    (column,) = columns_of(pd.DataFrame({"t": times})).columns
+    assert column.kind == "datetime"
+    np.testing.assert_array_equal(column.numbers(), [1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("values", "seconds"),
+    [
+        ([dt.date(1970, 1, 2), None], 86_400.0),
+        ([dt.datetime(1970, 1, 2), None], 86_400.0),
+        ([dt.datetime(1970, 1, 1, 3, tzinfo=dt.UTC), None], 10_800.0),
+    ],
+    ids=["dates", "datetimes", "datetimes with a zone"],
+)
+def test_pandas_holds_dates_as_python_objects_too(values, seconds):
+    (column,) = columns_of(pd.DataFrame({"t": pd.Series(values, dtype=object)})).columns
+    assert column.kind == "datetime"
+    np.testing.assert_array_equal(column.numbers(), [seconds, np.nan])
+
+
+@pytest.mark.parametrize(
+    "values", [[dt.date(1970, 1, 2), 3.0], ["a", 3.0], [dt.datetime(1970, 1, 2), dt.time(3)]]
+)
+def test_objects_of_several_types_are_refused_as_such(values):
+    frame = pd.DataFrame({"mix": pd.Series(values, dtype=object)})
+    with pytest.raises(ValueError, match=r"'mix' \(Python objects of several types, such as"):
         AdaBoostClassifier().fit(frame, [0, 1])
 
 

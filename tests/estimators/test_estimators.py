@@ -240,7 +240,7 @@ def test_missing_values_are_noticed_in_every_row_and_feature_that_the_model_uses
         for order in "C", "F":
             Z = np.array(X, order=order)
             Z[row, 0] = np.nan
-            with pytest.warns(UserWarning, match="lacks values"):
+            with pytest.warns(UserWarning, match="values are missing in features"):
                 model.predict(Z)
             Z[row, 0], Z[row, 2] = 0.0, np.nan
             used = {stump.feature for stump in model.members[0].stumps}

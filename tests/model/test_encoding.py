@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from gpustump import AdaBoostClassifier, ModelFileError, StumpEnsemble, plots
+from gpustump import AdaBoostClassifier, ModelFileError, StumpEnsemble, plots, theory
 from gpustump.model.encoding import Encoding, InputColumn
 
 FRAMES = {
@@ -80,6 +80,25 @@ def test_a_frame_with_other_columns_is_refused_by_name(cancer, change, message):
     for use in (cancer.predict, cancer.explain, cancer.contribution_importances):
         with pytest.raises(ValueError, match=message):
             use(change(CANCER.data))
+
+
+def test_margins_find_the_columns_of_a_frame_by_name(cancer):
+    classifier = AdaBoostClassifier(n_estimators=5).fit(CANCER.data, CANCER.target)
+    for model in (cancer, classifier):
+        labels = CANCER.target.to_numpy()
+        expected = theory.normalised_margins(model, CANCER.data.to_numpy(), labels)
+        turned = CANCER.data[CANCER.data.columns[::-1]]
+        assert theory.normalised_margins(model, turned, labels).tolist() == expected.tolist()
+
+
+def test_a_waterfall_finds_the_values_of_a_row_by_name(cancer):
+    pytest.importorskip("matplotlib")
+    row = CANCER.data.iloc[5]
+    shown = []
+    for one in (row.to_numpy(), row, row[::-1]):
+        ax = plots.waterfall(cancer, one)
+        shown.append([label.get_text() for label in ax.get_yticklabels()])
+    assert shown[0] == shown[1] == shown[2]
 
 
 def test_arrays_and_frames_without_names_go_by_position(cancer):
@@ -153,6 +172,27 @@ def test_a_model_with_an_encoding_takes_the_raw_frame(mixed, library):
         np.testing.assert_array_equal(found, expected[what], err_msg=what)
 
 
+@pytest.mark.parametrize("other", ["series", "numpy", "path"])
+def test_objects_that_are_no_frame_are_refused_with_what_the_model_takes(mixed, other):
+    frame = pd.DataFrame(raw_table(1))
+    X = {"series": frame.iloc[0], "numpy": frame.to_numpy(), "path": "table.csv"}[other]
+    with pytest.raises(TypeError, match="Or pass a frame of pandas, polars or pyarrow"):
+        mixed.predict(X)
+
+
+def test_pictures_show_a_text_column_as_one(mixed):
+    pytest.importorskip("matplotlib")
+    frame = pd.DataFrame(raw_table(1))
+    frame["since"] = pd.to_datetime(frame["since"])
+    panels = plots.shape_functions(mixed, X=frame)
+    assert {ax.get_xlabel() for ax in panels[0].figure.axes} >= {"colour", "size", "member"}
+    for ax in (plots.importances(mixed), plots.waterfall(mixed, frame.iloc[3])):
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        assert sum(name.startswith("colour") for name in names) == 1
+    apart = [label.get_text() for label in plots.importances(mixed, groups={}).get_yticklabels()]
+    assert {"colour=blue", "colour=green"} <= {*apart}
+
+
 def test_a_model_with_an_encoding_takes_its_own_features_under_their_names(mixed):
     X = by_hand(raw_table(1))
     frame = pd.DataFrame(X[:, ::-1], columns=ENCODING.shown_names[::-1])
@@ -169,12 +209,21 @@ def test_a_category_that_was_not_in_training_is_warned_of_and_counts_as_none_of_
     raw = raw_table(1)
     known = mixed.decision_function(by_hand(raw))
     raw["colour"][7] = "violet"
-    with pytest.warns(UserWarning, match="'colour' has values .* not in training in 1 row"):
+    with pytest.warns(UserWarning, match="in 1 row, such as 'violet'; none of"):
         found = mixed.decision_function(pl.DataFrame(raw))
     X = by_hand(raw)
     assert X[7, :3].tolist() == [0, 0, 0]
     assert (found == mixed.decision_function(X)).all()
     assert (found == known).sum() >= len(known) - 1
+
+
+def test_a_kind_that_differs_from_training_is_refused_with_what_to_do(mixed):
+    frame = pd.DataFrame(raw_table(1))
+    frame["since"] = frame["since"].astype(str)
+    with pytest.raises(ValueError, match=r"'since' held dates .* Turn it into dates, as in train"):
+        mixed.predict(frame)
+    with pytest.raises(ValueError, match=r"'size' held numbers .* Turn it into numbers, as in"):
+        mixed.predict(pl.DataFrame(raw_table(1)).with_columns(size=pl.lit("tall")))
 
 
 def test_numbers_are_taken_as_text_only_where_their_text_is_certain(mixed):

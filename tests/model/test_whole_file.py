@@ -143,3 +143,10 @@ def test_what_a_killed_process_leaves_goes_a_day_later(tmp_path):
         process.wait(60)
     remove_abandoned_files(tmp_path)
     assert not left.exists()
+
+
+def test_a_missing_folder_is_reported_under_the_name_that_was_given(tmp_path):
+    path = tmp_path / "absent" / "model.json"
+    with pytest.raises(FileNotFoundError) as error, whole_file(path):
+        pass
+    assert error.value.filename == str(path)

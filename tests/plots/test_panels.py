@@ -407,6 +407,8 @@ def test_names_that_look_alike_are_told_apart():
     assert style.different_words(["a", "b"], 12) == ["a", "b"]
     many = [f"the value number {k} of the list" for k in range(3)]
     assert style.different_words(many, 12) == ["…0…", "…1…", "…2…"]
+    two = ["Fixed wing multi engine", "Fixed wing single engine", "Rotorcraft"]
+    assert style.different_words(two, 12) == ["…multi…", "…single…", "Rotorcraft"]
     apart = ["x" * 30 + "1" + "y" * 30, "x" * 30 + "2" + "y" * 30 + "z", "w" + "y" * 60]
     found = style.different_words(apart, 12)
     assert len(set(found)) == 3

@@ -1053,3 +1053,7 @@ def test_nonsense_is_refused_of_classifiers(three, wine):
         plots.error_curve(three, wine[0], label=0)
     with pytest.raises(ValueError, match="sample_weight is given without X"):
         plots.error_curve(three, sample_weight=[1.0], label=0)
+
+
+def test_completion_offers_the_pictures_alone():
+    assert dir(plots) == sorted(plots.__all__)

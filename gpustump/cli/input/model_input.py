@@ -52,8 +52,8 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
     table = read_table(path, _request(encoding), may_be_empty=may_be_empty)
     with as_input_error():
         X, unseen = encode(encoding, table)
-    for name, n_rows in unseen.items():
-        print(f"gpustump: {unseen_text(name, n_rows)}", file=sys.stderr)
+    for name, values in unseen.items():
+        print(f"gpustump: {unseen_text(name, values)}", file=sys.stderr)
     return X
 
 

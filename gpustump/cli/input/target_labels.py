@@ -8,6 +8,9 @@ from gpustump.cli.errors import InputError, as_input_error
 from gpustump.data.columns import LARGEST_WHOLE, Column
 from gpustump.data.readable import quoted
 
+MOST_CLASSES_OF_FRACTIONS = 20
+"""So few distinct numbers with fractions may well be codes of classes, such as scaled ones."""
+
 
 def target_labels(column: Column, source: str) -> np.ndarray:
     """The labels (n_rows,) in a column without missing values: text, bool or int64.
@@ -49,8 +52,16 @@ def _whole_numbers(values: np.ndarray, where: str) -> np.ndarray:
         whole = (np.abs(values) <= LARGEST_WHOLE) & (np.trunc(values) == values)
     if not whole.all():
         example = values[np.argmin(whole)].item()
+        n_distinct = len(np.unique(values))
+        if n_distinct <= MOST_CLASSES_OF_FRACTIONS:
+            raise InputError(
+                f"{where} holds {n_distinct} distinct numbers that are not all whole, such as "
+                f"{example}. If they stand for classes, write whole numbers or text in their place "
+                f"(--categorical makes text of a table's column); if not, cut the target into "
+                "classes first."
+            )
         raise InputError(
-            f"{where} is a number that varies continuously: {len(np.unique(values))} distinct "
+            f"{where} is a number that varies continuously: {n_distinct} distinct "
             f"values, such as {example}. This is a classifier; cut the target into classes first."
         )
     return values.astype(np.int64)

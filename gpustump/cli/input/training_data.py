@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -90,7 +91,13 @@ class Part:
         """The model's decision values for these rows."""
         starts = range(0, len(self.rows), _BLOCK_ROWS)
         blocks = [self.rows[start : start + _BLOCK_ROWS] for start in starts]
-        return np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scores = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
+        for category, text in dict.fromkeys((one.category, str(one.message)) for one in caught):
+            where = "in the held-out rows, "  # those that were trained on give no cause
+            warnings.warn(where + text, category, stacklevel=2)
+        return scores
 
 
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
@@ -227,14 +234,16 @@ def _with_target(
     n_missing = int(np.count_nonzero(missing))
     if n_missing == len(missing):
         raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
+    known = table.with_rows(~missing) if n_missing else table
     if n_missing and not arguments.drop_missing_target:
+        target_labels(_target(known, choice), table.source)  # what no option mends is told first
         first = thousands(int(np.argmax(missing)) + 1)
         raise InputError(
             f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
             f"{thousands(table.n_rows)}, first in row {first}; leave them out with "
             "--drop-missing-target."
         )
-    return table.with_rows(~missing) if n_missing else table, n_missing
+    return known, n_missing
 
 
 def _without(table: InputTable, positions: set[int | None]) -> InputTable:

@@ -27,14 +27,4 @@ class DrawnModel:
     def of(cls, model: StumpEnsemble, encoding: Encoding) -> DrawnModel:
         """A model whose table was encoded like this."""
         named = replace(model, feature_names=encoding.names_with_units)
-        return cls(named, _groups(encoding))
-
-
-def _groups(encoding: Encoding) -> dict[str, dict[str, int]]:
-    groups, at = {}, 0
-    for column in encoding.columns:
-        if column.kind == "category" and column.values:
-            name = column.name if encoding.named else f"column {column.name}"
-            groups[name] = {value: at + k for k, value in enumerate(column.values)}
-        at += len(column.features)
-    return groups
+        return cls(named, encoding.groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 FEATURES_SHOWN = 8
 CLASSES_SHOWN = 6
+VALUES_ROOM = 40
+"""The values of a text column are listed up to this many characters."""
 
 STOP_REASONS = {
     "perfect": "a stump without error ended it",
@@ -130,7 +133,7 @@ def _number_of_columns(encoding: Encoding) -> str:
 def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     """What became of a column that is not numbers."""
     if column.kind == "category":
-        values = shortened(", ".join(map(label_text, column.values)), 40)
+        values = _some([label_text(value) for value in column.values])
         what = f"text, {counted(len(column.values), 'feature')}: {values}"
     elif column.kind in UNITS:
         what = f"{column.kind}, in {UNITS[column.kind]}"
@@ -141,22 +144,35 @@ def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     return f"{shortened(column.name, 30)}: {what}"
 
 
+def _some(values: list[str]) -> str:
+    """As many whole values as have room, but one at least, and how many more there are."""
+    n_shown = 1
+    while n_shown < len(values) and len(", ".join(values[: n_shown + 1])) <= VALUES_ROOM:
+        n_shown += 1
+    more = f" and {len(values) - n_shown} more" if n_shown < len(values) else ""
+    return ", ".join([shortened(value, VALUES_ROOM) for value in values[:n_shown]]) + more
+
+
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
     model, wanted = training.model, training.classifier.n_estimators
     done = [len(member) for member in model.members]
-    rounds = thousands(sum(done))
-    if not model.is_binary:
-        rounds += f", over {len(done)} classes"
     reasons = [
         STOP_REASONS.get(reason, reason)
         for reason, n_rounds in zip(training.classifier.stop_reasons_, done, strict=True)
         if n_rounds < wanted
     ]
+    rounds = thousands(sum(done))
     if reasons:
-        each = "" if model.is_binary else f" for {counted(len(reasons), 'class', 'classes')}"
-        distinct = "; ".join(dict.fromkeys(reasons))
-        rounds += f" of {thousands(wanted * len(done))}{each}: {distinct}"
+        rounds += f" of {thousands(wanted * len(done))}"
+    if not model.is_binary:
+        rounds += f", over {len(done)} classes"
+    if reasons:
+        each = [
+            why if model.is_binary else f"for {n_classes} of them {why}"
+            for why, n_classes in Counter(reasons).items()
+        ]
+        rounds += f": {', '.join(each)}"
     error, bound = _training_error(training)
     at_most = f", at most {bound:.4f} by AdaBoost's bound" if bound < 1.0 else ""
     return [("rounds", rounds), ("training error", f"{error:.4f}{at_most}")]
@@ -199,7 +215,9 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
     rows += _about_probabilities(model, scores, part)
     area, n_classes = _mean_area(model, scores, part)
     if n_classes:
-        over = "" if model.is_binary else f", one class against the rest, mean over {n_classes}"
+        among = "" if n_classes == len(model.classes) else f" of {len(model.classes)}"
+        mean = f", one class against the rest, mean over {n_classes}{among}"
+        over = "" if model.is_binary else mean
         rows.append(("held-out ROC AUC", f"{area:.4f}{over}{weighted}"))
     return rows
 
