@@ -6,6 +6,7 @@ that is possible. `model.encoding` makes features of columns; here nothing is kn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -28,6 +29,9 @@ UNITS = {
     "duration": "seconds",
 }
 """What the numbers of temporal columns count."""
+
+
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?)?")
 
 
 class Column(Protocol):
@@ -72,7 +76,7 @@ class Column(Protocol):
 
 @dataclass(frozen=True)
 class ArrayColumn:
-    """A column that is a NumPy array (n_rows,)."""
+    """A column that is a NumPy array (n_rows,): numbers, booleans, text, or times (datetime64)."""
 
     name: str
     values: np.ndarray
@@ -83,18 +87,26 @@ class ArrayColumn:
             return "boolean"
         if self.values.dtype.kind == "U":
             return "text"
+        if self.values.dtype.kind == "M":
+            return "datetime"
         return "number" if working_dtype(str(self.values.dtype)) else str(self.values.dtype)
 
     @property
     def dtype(self) -> str:
-        return working_dtype(str(self.values.dtype)) or ""
+        is_time = self.values.dtype.kind == "M"
+        return "float64" if is_time else working_dtype(str(self.values.dtype)) or ""
 
     def numbers(self) -> np.ndarray:
+        if self.values.dtype.kind == "M":
+            microseconds = self.values.astype("datetime64[us]").astype(np.int64)
+            return np.where(self.missing(), np.nan, microseconds / 10**6)
         return self.values.astype(self.dtype, copy=False)
 
     def missing(self) -> np.ndarray:
         if self.values.dtype.kind == "f":
             return np.asarray(np.isnan(self.values))
+        if self.values.dtype.kind == "M":
+            return np.asarray(np.isnat(self.values))
         return np.zeros(len(self.values), dtype=bool)
 
     def equals(self, value: str) -> np.ndarray:
@@ -248,6 +260,23 @@ def is_number(text: str) -> bool:
 def is_plain_number(text: str) -> bool:
     """Whether text is a number as `AsText` writes it: 5, but not 05 or 5.0."""
     return is_number(text) and _number_text(text) == text
+
+
+def times_of_text(column: Column) -> ArrayColumn | None:
+    """Text as times, if all of it is dates or times as ISO 8601 writes them; otherwise None.
+
+    A Z at the end, for UTC, is allowed; other zones are not.
+    """
+    present = ~column.missing()
+    texts = column.with_rows(present).labels().tolist()
+    if not all(map(_ISO_TIME.fullmatch, texts)):
+        return None
+    times = np.full(len(present), np.datetime64("NaT", "us"))
+    try:
+        times[present] = np.asarray([text.removesuffix("Z") for text in texts], dtype=str)
+    except ValueError:  # there is no such day
+        return None
+    return ArrayColumn(column.name, times)
 
 
 def numbers_of(words: Iterable[str]) -> tuple[float, ...]:

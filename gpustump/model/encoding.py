@@ -26,6 +26,7 @@ from gpustump.data.columns import (
     is_number,
     is_plain_number,
     side_by_side,
+    times_of_text,
     values_of_kind,
     without_words,
 )
@@ -336,7 +337,9 @@ def _columns_of(matrix: np.ndarray, positions: list[int]) -> np.ndarray:
 
 
 def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:
-    """Numbers as the text, or text as the numbers, that the model needs, where that is certain."""
+    """Numbers as the text, or text as the numbers or times, that the model needs, where certain."""
+    if needed.kind in ("date", "datetime") and column.kind == "text":
+        return times_of_text(column) or column
     if needed.kind == "category" and column.kind in NUMERIC:
         certain = all(is_plain_number(value) or not is_number(value) for value in needed.values)
         return AsText(column) if certain else column

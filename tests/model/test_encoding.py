@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -193,6 +194,30 @@ def test_pictures_show_a_text_column_as_one(mixed):
     assert {"colour=blue", "colour=green"} <= {*apart}
 
 
+def as_iso(raw: dict[str, list[object]], write: Callable[[dt.date], str]) -> pd.DataFrame:
+    since = [None if day is None else write(day) for day in raw["since"]]
+    return pd.DataFrame(raw | {"since": since})
+
+
+@pytest.mark.parametrize(
+    "write",
+    [dt.date.isoformat, lambda day: f"{day} 00:00:00", lambda day: f"{day}T00:00:00.000Z"],
+    ids=["date", "time", "UTC"],
+)
+def test_dates_that_pandas_leaves_as_text_are_the_dates_of_training(mixed, write):
+    raw = raw_table(1)
+    found = mixed.decision_function(as_iso(raw, write))
+    assert (found == mixed.decision_function(by_hand(raw))).all()
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2020-02-30", "2020", "01/02/2020"])
+def test_text_that_is_no_date_for_sure_is_refused_where_training_had_dates(mixed, text):
+    frame = as_iso(raw_table(1), dt.date.isoformat)
+    frame.loc[3, "since"] = text
+    with pytest.raises(ValueError, match=r"'since' held dates in training, .* holds text"):
+        mixed.predict(frame)
+
+
 def test_a_model_with_an_encoding_takes_its_own_features_under_their_names(mixed):
     X = by_hand(raw_table(1))
     frame = pd.DataFrame(X[:, ::-1], columns=ENCODING.shown_names[::-1])
@@ -218,8 +243,7 @@ def test_a_category_that_was_not_in_training_is_warned_of_and_counts_as_none_of_
 
 
 def test_a_kind_that_differs_from_training_is_refused_with_what_to_do(mixed):
-    frame = pd.DataFrame(raw_table(1))
-    frame["since"] = frame["since"].astype(str)
+    frame = as_iso(raw_table(1), lambda day: day.strftime("%d %B %Y"))
     with pytest.raises(ValueError, match=r"'since' held dates .* Turn it into dates, as in train"):
         mixed.predict(frame)
     with pytest.raises(ValueError, match=r"'size' held numbers .* Turn it into numbers, as in"):
