@@ -85,16 +85,37 @@ def _whole_writes() -> Iterator[None]:
     if not isinstance(raw, io.RawIOBase):
         yield
         return
-    whole = io.BufferedWriter(raw)
+    end = _Abandonable(raw)
+    whole = io.BufferedWriter(end)
     sys.stdout = io.TextIOWrapper(whole, given.encoding, given.errors, line_buffering=True)
     try:
         yield
     finally:
         text, sys.stdout = sys.stdout, given
-        with contextlib.suppress(OSError, ValueError):  # what is left is abandoned, and reported
-            text.detach()
-        with contextlib.suppress(OSError, ValueError):  # or it would close stdout
-            whole.detach()
+        try:
+            text.flush()
+        except (OSError, ValueError):  # which was reported: what is left is abandoned
+            end.is_abandoned = True
+        text.detach()
+        whole.detach()
+
+
+class _Abandonable(io.RawIOBase):
+    """A raw stream that can be told to discard what it is given; closing it closes nothing."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        super().__init__()
+        self._raw = raw
+        self.is_abandoned = False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def write(self, data: Any) -> int | None:
+        return len(data) if self.is_abandoned else self._raw.write(data)
 
 
 def _reported(argv: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import re
 import subprocess
 import sys
@@ -105,10 +106,10 @@ def test_a_tree_with_an_effect_of_its_own_is_refused_with_the_parameter(paramete
 
 def documented(cls: type) -> set[str]:
     """The names in the section Attributes of a class's docstring."""
-    assert cls.__doc__ is not None
-    section = re.split(r"\n    Attributes\n    -+\n", cls.__doc__)[1]
-    section = re.split(r"\n\n    \w+\n    -+\n", section)[0]
-    heads = [line.strip() for line in section.splitlines() if re.match(r" {4}\S", line)]
+    text = inspect.cleandoc(cls.__doc__ or "")
+    section = re.split(r"\nAttributes\n-+\n", text)[1]
+    section = re.split(r"\n\n\w+\n-+\n", section)[0]
+    heads = [line for line in section.splitlines() if line and not line.startswith(" ")]
     return {name for head in heads for name in head.partition(" :")[0].split(", ")}
 
 
