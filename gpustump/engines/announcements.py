@@ -23,37 +23,31 @@ def is_read() -> bool:
     return sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
 
 
-def where_read(text: str) -> None:
+Listener = Callable[[str, int], None]
+"""Is called with a line of text and its level, as `logging` numbers them."""
+
+
+def tell(text: str, level: int) -> None:
     """Write a line to stderr if someone reads it, otherwise to the log."""
-    _write(text, logging.INFO)
-
-
-def anywhere(text: str) -> None:
-    """Write a line to stderr if someone reads it, otherwise to the log as a warning."""
-    _write(text, logging.WARNING)
-
-
-def _write(text: str, level: int) -> None:
     if is_read():
         print(f"gpustump: {text}", file=sys.stderr, flush=True)
     elif sys.stderr is not None or logging.getLogger("gpustump").hasHandlers():
         logging.getLogger("gpustump").log(level, "gpustump: %s", text)
 
 
-listeners: list[Callable[[str], None]] = [where_read]
-"""Called with each line of text. Without any, nothing is said."""
+listeners: list[Listener] = [tell]
+"""Called with each line. Without any, nothing is said."""
 
 
-def announce(text: str) -> None:
+def announce(text: str, level: int = logging.INFO) -> None:
     """Hand a line of text to all listeners."""
-    for tell in listeners:
-        tell(text)
+    for listener in listeners:
+        listener(text, level)
 
 
 def announce_anywhere(text: str) -> None:
-    """Hand a line to all listeners that is to be seen in files and pipes as well.
+    """Hand a line to all listeners that is to be seen in files and pipes as well: a warning.
 
     It is for waits of many seconds that happen once on a machine.
     """
-    for tell in listeners:
-        (anywhere if tell is where_read else tell)(text)
+    announce(text, logging.WARNING)

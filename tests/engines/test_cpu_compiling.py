@@ -72,7 +72,7 @@ def test_compiling_is_announced_once(monkeypatch, can_be_kept):
         monkeypatch.setattr(compiling, "_compiled", refusing)
     monkeypatch.setattr(compiling, "_has_compiled", False)
     heard: list[str] = []
-    monkeypatch.setattr(announcements, "listeners", [heard.append])
+    monkeypatch.setattr(announcements, "listeners", [lambda text, level: heard.append(text)])
 
     def add(x, y):  # type: ignore[no-untyped-def]
         return x + y

@@ -114,7 +114,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
     X, y = problem()
     said: list[str] = []
     bars: list[Any] = []
-    monkeypatch.setattr(announcements, "listeners", [said.append])
+    monkeypatch.setattr(announcements, "listeners", [lambda text, level: said.append(text)])
     monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("tqdm.tqdm.__init__", lambda self, **how: bars.append(how))

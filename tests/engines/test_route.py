@@ -243,7 +243,7 @@ def test_a_fitted_estimator_keeps_its_route_but_not_the_table():
 
 def test_verbose_says_where_and_why(monkeypatch):
     heard: list[str] = []
-    monkeypatch.setattr(announcements, "listeners", [heard.append])
+    monkeypatch.setattr(announcements, "listeners", [lambda text, level: heard.append(text)])
     classifier = AdaBoostClassifier(n_estimators=3, verbose=2)
     classifier.fit(table(), np.resize([0, 1], 50))
     assert heard == [f"trains on {classifier.route_}"]
