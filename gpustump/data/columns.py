@@ -7,13 +7,15 @@ that is possible. `model.encoding` makes features of columns; here nothing is kn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
+from gpustump.data.readable import quoted
 
 NUMERIC = ("number", "boolean")
 TEMPORAL = ("date", "datetime", "time", "duration")
@@ -324,6 +326,25 @@ def side_by_side(columns: Sequence[Column]) -> np.ndarray | None:
         for k, (array, start) in enumerate(zip(arrays, starts, strict=True))
     )
     return found if are_its_columns else None
+
+
+def refuse_repeated_names(names: Collection[Any], source: str) -> None:
+    """Refuse two columns of one name; `source` is what has them.
+
+    Raises
+    ------
+    ValueError
+    """
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if "" in repeated:
+        raise ValueError(
+            f"{source} has {list(names).count('')} columns without a name; name them. If there is "
+            "a title above the names of the columns, remove it."
+        )
+    if repeated:
+        raise ValueError(
+            f"{source} has two columns named {quoted(repeated[0])}; rename one of them."
+        )
 
 
 def common_dtype(columns: Sequence[Column]) -> np.dtype[Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import numbers
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +24,7 @@ from gpustump.data.columns import (
     Column,
     ColumnTable,
     common_dtype,
+    refuse_repeated_names,
     values_of_kind,
 )
 from gpustump.data.input_arrays import is_missing, refuse_plan
@@ -64,7 +64,7 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
         return None
     refuse_plan(X, name)
     names = list(X.column_names if hasattr(X, "column_names") else X.columns)
-    _refuse_repeated(names, name)
+    refuse_repeated_names(names, name)
     named = _are_text(names, name)
     import narwhals.stable.v2 as nw
 
@@ -135,14 +135,6 @@ def _matrix_of(X: Any, frame: Any) -> np.ndarray | None:
     dtypes = set(X.dtypes)
     is_one = len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype)
     return np.asarray(X) if is_one and dtype.kind in "biuf" else None
-
-
-def _refuse_repeated(names: list[Any], argument: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"{argument} has two columns named {quoted(repeated[0])}; rename one of them."
-        )
 
 
 def _are_text(names: list[Any], argument: str) -> bool:

@@ -9,16 +9,15 @@ copied without need.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gpustump.arrays.order_keys import working_dtype
-from gpustump.cli.errors import InputError
+from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.vectors import vectors_in_rows
-from gpustump.data.columns import ArrayColumn, Column, ColumnTable
+from gpustump.data.columns import ArrayColumn, Column, ColumnTable, refuse_repeated_names
 from gpustump.data.readable import counted, listed, quoted, suggestion
 
 
@@ -121,16 +120,8 @@ def check_column_names(source: str, names: Collection[str]) -> None:
     ------
     InputError
     """
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if "" in repeated:
-        raise InputError(
-            f"{source} has {list(names).count('')} columns without a name; name them. If there is "
-            "a title above the names of the columns, remove it."
-        )
-    if repeated:
-        raise InputError(
-            f"{source} has two columns named {quoted(repeated[0])}; rename one of them."
-        )
+    with as_input_error():
+        refuse_repeated_names(names, source)
 
 
 def table_of(
