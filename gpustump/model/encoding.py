@@ -306,10 +306,9 @@ def features_of(
     """
     names = set(table.names)
     if model.named and table.named:
-        features = plain_encoding(len(model.shown_names), model.feature_names)
         needs = {column.name for column in model.columns}
         if not needs <= names and set(model.shown_names) <= names:
-            return encode(features, table)
+            return encode(plain_encoding(len(model.shown_names), model.feature_names), table)
         unknown = [name for name in table.names if name not in needs]
         if needs <= names and unknown and not is_stored:
             raise ValueError(

@@ -222,10 +222,13 @@ class StumpEnsemble:
             answer that means nothing. Also if a text column has values that were not in training.
         """
         X = self.checked(X)
-        lacking = np.zeros(len(self.additive.tables[1]), dtype=bool)
+        lacking = None
+        if self.missing_learnt is not None and not all(self.missing_learnt):
+            lacking = np.zeros(len(self.additive.tables[1]), dtype=bool)
         with arrays.computing_on(X):
             scores = self._read(self.additive.scores(X, n_jobs, lacking))
-        self._warn_of_missing(lacking)
+        if lacking is not None and lacking.any():
+            self._warn_of_missing(lacking)
         return scores
 
     def predict(self, X: Array) -> Array:
@@ -563,8 +566,7 @@ class StumpEnsemble:
 
         `lacking` says for each table of the model whether its feature lacks a value.
         """
-        if self.missing_learnt is None or not lacking.any():
-            return
+        assert self.missing_learnt is not None
         tables = itertools.compress(self.additive.tables[1], lacking)
         unknown = [table.feature for table in tables if not self.missing_learnt[table.feature]]
         if unknown:
