@@ -1,7 +1,8 @@
 """The weak hypotheses as values: what a stump or an interval predicts.
 
     hypothesis    what all of them have in common: a partition of one feature into regions
-    stump         one threshold: left, right, missing
+    split         one threshold: left, right, missing; any votes, which stand beside it
+    stump         a split with a sign for each region
     interval      two thresholds: inside, outside, missing
     thresholds    a threshold between two values, and in the dtype of the data
     conditions    a hypothesis in words: "1 < x <= 3"

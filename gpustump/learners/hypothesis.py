@@ -3,7 +3,8 @@
 The thresholds of a hypothesis cut its feature's values into slices. Each slice belongs to one of
 three regions: the first (left of a stump, inside an interval), the second (right, outside) or that
 of missing values. The regions' votes are kept beside the hypothesis, one row of numbers for each
-region. In discrete boosting the votes of the regions differ in sign only.
+region. In discrete boosting of one output the votes of the regions differ in sign only, and the
+hypothesis, a stump or an interval, knows the signs.
 
 Models, pictures and files use this interface and work for every kind of hypothesis.
 """
@@ -25,12 +26,24 @@ FIRST, SECOND, MISSING = range(N_REGIONS)
 """Regions: the first and the second part of a feature's values, and that of missing values."""
 
 
-class Hypothesis(Protocol):
-    """A `Stump` or an `Interval`."""
+class Partition(Protocol):
+    """What every hypothesis is: a `Split`, a `Stump` or an `Interval`."""
 
     @property
     def feature(self) -> int:
         """The feature's column of X, from 0."""
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Increasing thresholds: slice i ends with thresholds[i]."""
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The region of each slice; there is one slice more than there are thresholds."""
+
+
+class Hypothesis(Partition, Protocol):
+    """A partition whose regions say -1 or +1: a `Stump` or an `Interval`."""
 
     @property
     def polarity(self) -> int:
@@ -48,26 +61,18 @@ class Hypothesis(Protocol):
     def is_constant(self) -> bool:
         """Whether it predicts the same for every sample."""
 
-    @property
-    def thresholds(self) -> tuple[float, ...]:
-        """Increasing thresholds: slice i ends with thresholds[i]."""
-
-    @property
-    def slices(self) -> tuple[int, ...]:
-        """The region of each slice; there is one slice more than there are thresholds."""
-
 
 def signs(hypothesis: Hypothesis) -> tuple[int, int, int]:
     """The sign of each region: the first, the second, and that of missing values."""
     return hypothesis.polarity, -hypothesis.polarity, hypothesis.missing
 
 
-def regions(hypothesis: Hypothesis, values: Array) -> Array:
+def regions(hypothesis: Partition, values: Array) -> Array:
     """The region of each value.
 
     Parameters
     ----------
-    hypothesis : Hypothesis
+    hypothesis : Partition
     values : array (n_samples,)
         The feature's values, floats.
 
@@ -81,12 +86,12 @@ def regions(hypothesis: Hypothesis, values: Array) -> Array:
     return _chosen(hypothesis, values, numbers)
 
 
-def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -> Array:
+def by_region(hypothesis: Partition, values: Array, numbers: Sequence[float]) -> Array:
     """For each value the number that belongs to its region.
 
     Parameters
     ----------
-    hypothesis : Hypothesis
+    hypothesis : Partition
     values : array (n_samples,)
         The feature's values, floats.
     numbers : sequence of float
@@ -102,7 +107,7 @@ def by_region(hypothesis: Hypothesis, values: Array, numbers: Sequence[float]) -
     return _chosen(hypothesis, values, given)
 
 
-def _chosen(hypothesis: Hypothesis, values: Array, given: Array) -> Array:
+def _chosen(hypothesis: Partition, values: Array, given: Array) -> Array:
     """For each value the entry of `given`, (n_regions,), that belongs to its region."""
     xp, dtype = arrays.namespace_of(values), arrays.dtype_name(values)
     ends = arrays.order_keys(rounded_down(np.asarray(hypothesis.thresholds), dtype))
@@ -134,7 +139,7 @@ def check_signs_of(hypothesis: Hypothesis) -> None:
             raise ValueError(f"{name} must be +1 or -1; got {getattr(hypothesis, name)!r}.")
 
 
-def set_plain_numbers(hypothesis: Hypothesis, fields: Mapping[str, Callable[[Any], Any]]) -> None:
+def set_plain_numbers(hypothesis: Partition, fields: Mapping[str, Callable[[Any], Any]]) -> None:
     """Convert fields to Python's own numbers: NumPy's would be written to a file differently."""
     for name, kind in fields.items():
         object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))
