@@ -34,6 +34,16 @@ Learner = Literal["stump", "interval"]
 
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 
+VoteKind = Literal["discrete", "real", "newton"]
+"""What regions vote: a common number with signs, a number each, or Newton steps."""
+
+VOTE_KINDS: tuple[VoteKind, ...] = get_args(VoteKind)
+
+MultiClass = Literal["one_vs_rest", "shared"]
+"""With more than two classes: a run for each class, or one run whose stumps vote for all."""
+
+MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
+
 Scoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
 """What early stopping watches; see `boosting.held_out_scores`."""
 
@@ -45,6 +55,16 @@ _Choice = TypeVar("_Choice", bound=str)
 def check_learner(weak_learner: Any) -> Learner:
     """A weak learner by its name."""
     return _one_of(LEARNERS, weak_learner, "weak_learner")
+
+
+def check_vote_kind(votes: Any, choices: tuple[VoteKind, ...] = VOTE_KINDS) -> VoteKind:
+    """What regions vote, by its name."""
+    return _one_of(choices, votes, "votes")
+
+
+def check_multi_class(multi_class: Any) -> MultiClass:
+    """How more than two classes are boosted, by its name."""
+    return _one_of(MULTI_CLASS, multi_class, "multi_class")
 
 
 def check_scoring(scoring: Any) -> Scoring:
