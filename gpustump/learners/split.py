@@ -1,4 +1,4 @@
-"""A split as a weak hypothesis without signs: its regions' votes are any numbers, kept beside it."""
+"""A split as a weak hypothesis without signs: its regions' votes are numbers kept beside it."""
 
 from __future__ import annotations
 
