@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
     from gpustump.learners.interval import Interval as Interval
+    from gpustump.learners.split import Split as Split
     from gpustump.learners.step_table import StepTable as StepTable
     from gpustump.learners.stump import Stump as Stump
-    from gpustump.model.ensemble import Member as Member
     from gpustump.model.ensemble import StumpEnsemble as StumpEnsemble
+    from gpustump.model.members import Member as Member
+    from gpustump.model.members import RegionMember as RegionMember
     from gpustump.model.model_file import ModelFileError as ModelFileError
 
 _HOMES = {
@@ -40,9 +42,11 @@ _HOMES = {
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
     "Interval": "learners.interval",
-    "Member": "model.ensemble",
+    "Member": "model.members",
     "ModelFileError": "model.model_file",
+    "RegionMember": "model.members",
     "Round": "boosting.votes",
+    "Split": "learners.split",
     "StepTable": "learners.step_table",
     "Stump": "learners.stump",
     "StumpEnsemble": "model.ensemble",
@@ -65,7 +69,9 @@ __all__ = [
     "Interval",
     "Member",
     "ModelFileError",
+    "RegionMember",
     "Round",
+    "Split",
     "StepTable",
     "Stump",
     "StumpEnsemble",

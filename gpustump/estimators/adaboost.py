@@ -284,7 +284,7 @@ class AdaBoostClassifier(StumpClassifier):
         """The stumps in order of rounds; for more than two classes a list of them per class."""
         check_is_fitted(self)
         lists: list[list[Stump | Interval]] = [
-            list(member.stumps) for member in self.model_.members
+            list(member.stumps) for member in self.model_.discrete_members
         ]
         return lists[0] if self.model_.is_binary else lists
 
