@@ -27,6 +27,7 @@ from gpustump.learners.hypothesis import signs
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
 
+
 @dataclass(frozen=True)
 class DiscreteVotes:
     """Discrete votes; see `boosting.votes.Votes`.

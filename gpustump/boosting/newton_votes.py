@@ -170,5 +170,3 @@ def _times_power_of_two(x: float, exponent: int) -> float:
         return min(math.ldexp(x, exponent), _LARGEST_L2)
     except OverflowError:
         return _LARGEST_L2
-
-

@@ -15,6 +15,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
@@ -166,8 +167,10 @@ class Boosting(Iterator[Any]):
         self.stop_reason: str | None = None
         self._table, self._labels = table, labels
         self._votes: Votes = DiscreteVotes() if votes is None else votes
-        search = self._votes.search(learner)
-        self.constant = self._votes.constant(labels, sample_weight) if constant is None else constant
+        self._search = self._votes.search(learner)
+        self.constant = (
+            self._votes.constant(labels, sample_weight) if constant is None else constant
+        )
         self._n_rounds = n_rounds
         self._callback = callback
         self._model: list[tuple[Any, Vote]] = []
@@ -175,7 +178,7 @@ class Boosting(Iterator[Any]):
         self._sums_of_votes = [abs(score) for score in self.constant]
         self._is_whole = True
         with arrays.computing_on(labels):
-            self._state = table.start(labels, sample_weight, search)
+            self._state = table.start(labels, sample_weight, self._search)
             if any(self.constant):
                 self._start_from_constant()
 
@@ -200,9 +203,12 @@ class Boosting(Iterator[Any]):
         from gpustump.model.ensemble import StumpEnsemble
 
         n_outputs = len(self.constant)
-        classes = (-1, 1) if n_outputs == 1 else tuple(range(n_outputs))
-        member = self._votes.member(self._model, self.constant)
-        return StumpEnsemble((member,), self._table.n_features, classes, link=self._votes.link)
+        return StumpEnsemble(
+            (member_of(self._model, self.constant, self._search),),
+            self._table.n_features,
+            (-1, 1) if n_outputs == 1 else tuple(range(n_outputs)),
+            link=link_of(self._search),
+        )
 
     def __next__(self) -> Any:
         if self._n_rounds is not None and self.n_done >= self._n_rounds:
@@ -253,7 +259,7 @@ class Boosting(Iterator[Any]):
         if not self._is_whole:
             raise RuntimeError("this boosting was interrupted in the middle of a round; start anew")
 
-    def _asked_to_stop(self, record: Round) -> bool:
+    def _asked_to_stop(self, record: Any) -> bool:
         assert self._callback is not None
         try:
             return bool(self._callback(record))
@@ -338,9 +344,7 @@ class SignedSamples(NamedTuple):
             check_both_signs(y, "y, where sample_weight is not zero,")
         return cls(X, rows, y, weights)
 
-    def prepared(
-        self, search: Search, n_rounds: int | None, resources: Resources
-    ) -> PreparedTable:
+    def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> PreparedTable:
         """The table, prepared by the engine that the route takes."""
         task = Task(self.X, int(self.labels.shape[0]), search, n_rounds)
         return prepared(task, self.rows, resources)[1]

@@ -25,9 +25,8 @@ from gpustump.engines.contract import (
     split_at,
 )
 from gpustump.engines.worth import Sums, worth_of
-from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS
+from gpustump.learners.hypothesis import FIRST, MISSING
 from gpustump.learners.split import Split
-
 
 
 class Rule(Protocol):
@@ -94,7 +93,7 @@ class SplitVotes:
         weighed = together(sums) if cut.position is None else sums
         votes = self.rule.votes_of(weighed, totals)
         if cut.position is None:
-            votes = (votes[FIRST],) * N_REGIONS
+            votes = (votes[FIRST], votes[FIRST], votes[FIRST])
         if not any(vote for own in votes for vote in own):
             return "small vote" if self.rule.has_edge(weighed, totals) else "no edge"
         return Taken(split, votes, totals, sums=sums, cut=cut)
