@@ -34,10 +34,16 @@ Learner = Literal["stump", "interval"]
 
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 
-Scoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
+Scoring = Literal[
+    "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
+]
 """What early stopping watches; see `boosting.held_out_scores`."""
 
 SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
+
+Link = Literal["logistic", "softmax"]
+"""How the scores F of a model become probabilities: 1 / (1 + exp(-2 F)) for each output, or
+exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs."""
 
 _Choice = TypeVar("_Choice", bound=str)
 
