@@ -20,6 +20,7 @@ from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
     Learner,
+    Link,
     VoteKind,
     check_bytes,
     check_count,
@@ -168,9 +169,7 @@ class Boosting(Iterator[Any]):
         self._table, self._labels = table, labels
         self._votes: Votes = DiscreteVotes() if votes is None else votes
         self._search = self._votes.search(learner)
-        self.constant = (
-            self._votes.constant(labels, sample_weight) if constant is None else constant
-        )
+        self.constant = constant or self._votes.constant(labels, sample_weight)
         self._n_rounds = n_rounds
         self._callback = callback
         self._model: list[tuple[Any, Vote]] = []
@@ -207,8 +206,13 @@ class Boosting(Iterator[Any]):
             (member_of(self._model, self.constant, self._search),),
             self._table.n_features,
             (-1, 1) if n_outputs == 1 else tuple(range(n_outputs)),
-            link=link_of(self._search),
+            link=self.link,
         )
+
+    @property
+    def link(self) -> Link:
+        """How the model's scores become probabilities."""
+        return link_of(self._search)
 
     def __next__(self) -> Any:
         if self._n_rounds is not None and self.n_done >= self._n_rounds:

@@ -87,6 +87,14 @@ class SplitVotes:
 
     def found(self, table: PreparedTable, state: State) -> Taken | str:
         """The best cut and the votes of its regions, or why there are none."""
+        taken = self.best(table, state)
+        if any(vote for own in taken.region_votes for vote in own):
+            return taken
+        has_edge = self.rule.has_edge(_weighed(taken), taken.totals)
+        return "small vote" if has_edge else "no edge"
+
+    def best(self, table: PreparedTable, state: State) -> Taken:
+        """The best cut and the votes of its regions, which may all be 0."""
         cut, totals = state.best_cut(), state.totals
         split = split_at(table, cut)
         sums = state.region_sums(split)
@@ -94,8 +102,6 @@ class SplitVotes:
         votes = self.rule.votes_of(weighed, totals)
         if cut.position is None:
             votes = (votes[FIRST], votes[FIRST], votes[FIRST])
-        if not any(vote for own in votes for vote in own):
-            return "small vote" if self.rule.has_edge(weighed, totals) else "no edge"
         return Taken(split, votes, totals, sums=sums, cut=cut)
 
     def known(self, hypothesis: Split, vote: RegionVotes, state: State) -> Taken:
@@ -110,6 +116,10 @@ class SplitVotes:
         """What the votes do to scores and weights."""
         return self.rule.change(taken)
 
+    def score(self, taken: Taken) -> float:
+        """What the split is worth; see `RegionRound`."""
+        return score_of(_weighed(taken), self.rule.search) * self.rule.unit(taken.totals)
+
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
         """Votes and score, and the bound on the training error."""
         assert isinstance(taken.hypothesis, Split)
@@ -118,7 +128,7 @@ class SplitVotes:
             number=so_far.number,
             stump=taken.hypothesis,
             votes=taken.region_votes,
-            score=score_of(_weighed(taken), self.rule.search) * self.rule.unit(taken.totals),
+            score=self.score(taken),
             normaliser=None if bound is None else change.normaliser,
             training_error=so_far.totals.training_error,
             training_bound=bound,

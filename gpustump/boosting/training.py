@@ -18,6 +18,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
+from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
@@ -25,6 +26,7 @@ from gpustump.boosting.votes import AnyRound
 from gpustump.data.parameters import Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route, prepared
 
 
@@ -90,7 +92,7 @@ class Settings:
     """
 
     n_rounds: int
-    votes: VoteSettings = VoteSettings()
+    votes: VoteSettings = field(default_factory=VoteSettings)
     multi_class: MultiClass = "one_vs_rest"
     learner: Learner = "stump"
     stopping: Stopping | None = None
@@ -238,7 +240,7 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
         for number, before in enumerate(done):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs)
             boosting = _boosting(table, samples, target, settings, before)
-            watch = _watch(table, held_out, target, settings)
+            watch = _watch(boosting, table, held_out, target, settings)
             runs.append(_run(boosting, watch, before, bar))
             bar.skip(settings.n_rounds - boosting.n_done)
     return Trained(tuple(runs), search, route, table.n_missing)
@@ -267,6 +269,13 @@ class Target(NamedTuple):
         """The labels as `PreparedTable.start` takes them."""
         return samples.classes if self.n_outputs > 1 else samples.signs(self.positive)
 
+    def watched(self, samples: Samples) -> Watched:
+        """Held-out samples as the scores take them."""
+        labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
+        if self.n_outputs > 1:
+            return HeldOutClasses(labels, weights, self.n_outputs)
+        return HeldOut(labels, weights)
+
 
 def _boosting(
     table: PreparedTable, samples: Samples, target: Target, settings: Settings, before: Run
@@ -286,14 +295,24 @@ def _boosting(
 
 
 def _watch(
-    table: PreparedTable, held_out: Samples | None, target: Target, settings: Settings
+    boosting: Boosting,
+    table: PreparedTable,
+    held_out: Samples | None,
+    target: Target,
+    settings: Settings,
 ) -> EarlyStopping | None:
     """What watches the held-out samples, if any are held out."""
     if held_out is None or settings.stopping is None:
         return None
     with arrays.computing_on(table.X):
-        y, weights = target.labels(held_out), held_out.weights
-        return EarlyStopping(table.X, held_out.rows, y, weights, settings.stopping)
+        return EarlyStopping(
+            table.X,
+            held_out.rows,
+            target.watched(held_out),
+            settings.stopping,
+            boosting.constant,
+            boosting.link,
+        )
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:

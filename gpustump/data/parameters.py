@@ -44,10 +44,18 @@ MultiClass = Literal["one_vs_rest", "shared"]
 
 MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
 
-Scoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
+Scoring = Literal[
+    "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
+]
 """What early stopping watches; see `boosting.held_out_scores`."""
 
 SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
+
+Link = Literal["logistic", "softmax"]
+"""How the scores F of a model become probabilities: 1 / (1 + exp(-2 F)) for each output, or
+exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs."""
+
+LINKS: tuple[Link, ...] = get_args(Link)
 
 _Choice = TypeVar("_Choice", bound=str)
 

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data.parameters import Link
 from gpustump.engines.prediction import quick_to_compute_in
-
-Link = Literal["logistic", "softmax"]
-"""How probabilities follow from scores; see `probabilities`."""
-
-LINKS: tuple[Link, ...] = ("logistic", "softmax")
 
 
 def class_indices(scores: Array) -> Array:

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
+from gpustump.data.parameters import LINKS, Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
 from gpustump.model import model_file, region_rows, stump_rows
 from gpustump.model.class_labels import Label, check_classes
-from gpustump.model.class_scores import LINKS, Link
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
 from gpustump.model.stump_rows import INTERVAL_FIELDS, STUMP_FIELDS

@@ -24,7 +24,7 @@ from gpustump.data import readable
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
-from gpustump.data.parameters import check_count
+from gpustump.data.parameters import LINKS, Link, check_count
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.learners.step_table import StepTable
@@ -32,7 +32,6 @@ from gpustump.model import class_scores, document, explanation, summary
 from gpustump.model.additive import AdditiveModel
 from gpustump.model.class_labels import Label as Label
 from gpustump.model.class_labels import label_array
-from gpustump.model.class_scores import LINKS, Link
 from gpustump.model.document import Contents
 from gpustump.model.encoding import (
     Encoding,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump import Member, RegionMember, Split, StumpEnsemble
+from gpustump.data.parameters import Link
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.learners.stump import Stump
-from gpustump.model.class_scores import Link
 
 
 def member(
