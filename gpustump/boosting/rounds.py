@@ -209,8 +209,12 @@ class Boosting(Iterator[Any]):
 
     @property
     def weights(self) -> Array:
-        """D_t for the next round, (n_samples,) of float64 beside y, up to a common factor."""
-        return moved_to_device_of(self._state.weights, self._labels)
+        """D_t for the next round, float64 beside y, up to a common factor.
+
+        (n_samples,), or (n_samples, n_outputs) for more outputs than one.
+        """
+        with arrays.computing_on(self._labels):
+            return moved_to_device_of(self._state.weights, self._labels)
 
     @property
     def model(self) -> StumpEnsemble:
