@@ -90,10 +90,13 @@ class BoostedClassifier(StumpClassifier):
         n_outputs = len(earlier.classes) if is_shared else 1
         asked, before = (settings.votes.kind, n_outputs), earlier.search
         if asked != (before.votes, before.n_outputs):
-            found = _described(before.votes, before.n_outputs)
+            found, wanted = (
+                _described(*rounds, len(earlier.classes))
+                for rounds in ((before.votes, before.n_outputs), asked)
+            )
             raise ValueError(
                 f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
-                f"{_described(*asked)}. Keep them as they were, or fit anew with warm_start=False."
+                f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
             )
 
     def _earlier(self) -> Earlier | None:
@@ -137,6 +140,8 @@ class BoostedClassifier(StumpClassifier):
         refuse_bad_random_state(self.random_state)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
+        is_flag = isinstance(self.verbose, bool)
+        verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
         return Settings(
             n_rounds=check_count(self.n_estimators, "n_estimators"),
             votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
@@ -145,8 +150,8 @@ class BoostedClassifier(StumpClassifier):
             stopping=self._stopping(),
             callback=self.callback,
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
-            show_progress=bool(self.verbose),
-            announces_route=int(self.verbose) > 1,
+            show_progress=verbose > 0,
+            announces_route=verbose > 1,
         )
 
     def _votes(self, learning_rate: float) -> VoteSettings:
@@ -170,5 +175,8 @@ class BoostedClassifier(StumpClassifier):
         return Stopping(patience, tol, scoring)
 
 
-def _described(votes: str, n_outputs: int) -> str:
-    return f"{votes} votes" + (f" that {n_outputs} classes share" if n_outputs > 1 else "")
+def _described(votes: str, n_outputs: int, n_classes: int) -> str:
+    if n_classes == 2:
+        return f"{votes} votes"
+    how = "shared" if n_outputs > 1 else "one_vs_rest"
+    return f"{votes} votes with multi_class={how!r}"
