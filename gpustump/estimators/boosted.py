@@ -29,7 +29,7 @@ from gpustump.estimators.held_out_split import Earlier, Split, Watching, refuse_
 class BoostedClassifier(StumpClassifier):
     """Boosting with any votes; `AdaBoostClassifier` and `LogitBoostClassifier` say which."""
 
-    n_estimators: int
+    n_estimators: int | None
     learning_rate: float
     multi_class: MultiClass
     random_state: Any
@@ -76,9 +76,10 @@ class BoostedClassifier(StumpClassifier):
         if earlier is not None:
             self._refuse_other_votes(settings, earlier)
             n_done = max(len(run.rounds) for run in earlier.runs)
-            if settings.n_rounds < n_done:
+            n_rounds = settings.n_rounds_of(len(earlier.classes))
+            if n_rounds < n_done:
                 raise ValueError(
-                    f"n_estimators={self.n_estimators} is less than the {n_done} rounds already "
+                    f"n_estimators={n_rounds} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
         self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
@@ -86,8 +87,7 @@ class BoostedClassifier(StumpClassifier):
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """A warm start goes on with the same kind of votes, for the same outputs."""
-        is_shared = len(earlier.classes) > 2 and settings.multi_class == "shared"
-        n_outputs = len(earlier.classes) if is_shared else 1
+        n_outputs = settings.n_outputs(len(earlier.classes))
         asked, before = (settings.votes.kind, n_outputs), earlier.search
         if asked != (before.votes, before.n_outputs):
             found, wanted = (
@@ -143,7 +143,7 @@ class BoostedClassifier(StumpClassifier):
         is_flag = isinstance(self.verbose, bool)
         verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
         return Settings(
-            n_rounds=check_count(self.n_estimators, "n_estimators"),
+            n_rounds=self._n_rounds_asked_for(),
             votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
             multi_class=check_multi_class(self.multi_class),
             learner=self._learner(),
@@ -157,6 +157,10 @@ class BoostedClassifier(StumpClassifier):
     def _votes(self, learning_rate: float) -> VoteSettings:
         """What regions vote, from checked parameters."""
         raise NotImplementedError
+
+    def _n_rounds_asked_for(self) -> int | None:
+        """The most rounds of a run; None for what suits the classes."""
+        return check_count(self.n_estimators, "n_estimators")
 
     def _learner(self) -> Learner:
         """What a round may choose from."""
