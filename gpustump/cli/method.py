@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from gpustump.cli.errors import InputError
 from gpustump.data.parameters import Learner, MultiClass, VoteKind
+
+if TYPE_CHECKING:
+    from gpustump.estimators.boosted import BoostedClassifier
 
 Loss = Literal["exponential", "logistic"]
 
@@ -114,9 +117,10 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     return "votes", f"{method.votes}: AdaBoost, {words}"
 
 
-def estimator(method: Method, **more: Any) -> Any:
+def estimator(method: Method, **more: Any) -> BoostedClassifier:
     """The estimator that trains like this; `more` are its other parameters."""
-    from gpustump import AdaBoostClassifier, LogitBoostClassifier
+    from gpustump.estimators.adaboost import AdaBoostClassifier
+    from gpustump.estimators.logitboost import LogitBoostClassifier
 
     more |= {
         "n_estimators": method.rounds,

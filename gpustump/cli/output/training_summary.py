@@ -11,11 +11,12 @@ import numpy as np
 
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
-from gpustump.cli.method import DEFAULT, Loss, Method, described
+from gpustump.cli.method import DEFAULT, Method, described
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.labels import class_numbers
+from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, listed, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import Encoding, InputColumn
@@ -37,10 +38,14 @@ STOP_REASONS = {
     "small vote": "at this learning rate votes round to zero",
     "large votes": "at this learning rate votes become too large",
 }
-LOGISTIC_STOP_REASONS = STOP_REASONS | {
-    "no edge": "no further stump lowers the loss",
-    "small vote": "further votes round to zero",
+
+_ROUNDED = "further votes round to zero"
+
+STOP_REASONS_OF_OTHER_VOTES = {
+    "real": {"small vote": _ROUNDED},
+    "newton": {"no edge": "no further stump lowers the loss", "small vote": _ROUNDED},
 }
+"""Where the words differ."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +190,7 @@ def _rounds(training: FinishedTraining) -> str:
     model, wanted = training.model, training.method.rounds
     done = [len(member) for member in model.members]
     reasons = [
-        _stop_reason(reason, training.method.loss)
+        _stop_reason(reason, training.method.votes)
         for reason, n_rounds in zip(training.classifier.stop_reasons_, done, strict=True)
         if n_rounds < wanted
     ]
@@ -205,8 +210,8 @@ def _rounds(training: FinishedTraining) -> str:
     return rounds
 
 
-def _stop_reason(reason: str, loss: Loss) -> str:
-    words = LOGISTIC_STOP_REASONS if loss == "logistic" else STOP_REASONS
+def _stop_reason(reason: str, votes: VoteKind) -> str:
+    words = STOP_REASONS | STOP_REASONS_OF_OTHER_VOTES.get(votes, {})
     return words.get(reason, reason)
 
 
@@ -369,7 +374,8 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     shares = training.model.feature_importances()
     order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
     if not order:
-        return [("most votes", f"none: {_stop_reason('no edge', training.method.loss)}")]
+        does = "lowers the loss" if training.method.votes == "newton" else "is better than chance"
+        return [("most votes", f"none: no stump {does}")]
     names = training.data.encoding.shown_names
     lines = aligned_lines(
         [(shortened(names[j]), percent(shares[j])) for j in order[:FEATURES_SHOWN]], right=(1,)
