@@ -256,9 +256,9 @@ def test_a_bound_below_all_decimals_is_not_shown_as_0(command):
 @pytest.mark.parametrize(
     ("options", "rounds", "votes"),
     [
-        ("--votes real", "1 of 100: a stump without error ended it", "column 0  100"),
-        ("--votes real --learning-rate 1e-13", "0 of 100: further votes round to zero", None),
-        ("--loss logistic --learning-rate 1e-13", "0 of 200: further votes round to zero", None),
+        ("--votes real", "1 of 100: a stump without error ended it", "column 0 100.0%"),
+        ("--votes real --learning-rate 1e-13", "0 of 100: further votes round to zero", "none"),
+        ("--loss logistic --learning-rate 1e-13", "0 of 200: further votes round to zero", "none"),
     ],
 )
 def test_the_summary_says_why_the_rounds_ended(command, options, rounds, votes):
@@ -266,7 +266,7 @@ def test_the_summary_says_why_the_rounds_ended(command, options, rounds, votes):
     np.savez("table.npz", X=x[:, None], y=(x > 19).astype(int))
     outcome = trained(command, options)
     assert outcome.row("rounds") == rounds
-    assert outcome.row("most votes").startswith("none: no stump" if votes is None else votes)
+    assert " ".join(outcome.row("most votes").split()) == votes
 
 
 def test_balanced_labels_without_information_end_logistic_boosting_at_once(command):
@@ -480,7 +480,7 @@ def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
     assert trains == {"direct": "discrete", "coded": "discrete", "cuda": "discrete"}
     (reference,) = (line for line in out.splitlines() if line.startswith("reference"))
     assert reference.split()[3] == "all"
-    assert "--votes real, --loss logistic, --multi-class shared: by the reference scan" in out
+    assert "--votes real, --loss logistic, --multi-class shared: the reference scan" in out
 
 
 def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
@@ -493,4 +493,4 @@ def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
     out = command.succeeds("devices").out
     (coded,) = (line for line in out.splitlines() if line.startswith("coded"))
     assert coded.split()[3:5] == ["discrete,", "logistic"]
-    assert "\n--votes real, --multi-class shared: by the reference scan" in out
+    assert "\n--votes real, --multi-class shared: the reference scan" in out

@@ -146,7 +146,7 @@ def _automatic_choice(gpu_problem: str | None) -> list[str]:
         lines += _exceptions_on_gpu()
     refused = _refused(CODED.refusal)
     if refused:
-        lines.append(f"{', '.join(refused)}: by the reference scan on the CPU, which is slower;")
+        lines.append(f"{', '.join(refused)}: the reference scan on the CPU, which is slower;")
         lines.append("the kernels do not make these votes yet.")
     return lines
 

@@ -374,6 +374,8 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     shares = training.model.feature_importances()
     order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
     if not order:
+        if not training.model.n_rounds and "no edge" not in training.classifier.stop_reasons_:
+            return [("most votes", "none")]
         does = "lowers the loss" if training.method.votes == "newton" else "is better than chance"
         return [("most votes", f"none: no stump {does}")]
     names = training.data.encoding.shown_names
