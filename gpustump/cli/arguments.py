@@ -9,21 +9,36 @@ from __future__ import annotations
 import argparse
 import codecs
 import math
-from collections.abc import Callable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn, get_args
 
 from gpustump import __version__
+from gpustump.cli import method
 from gpustump.cli.errors import InputError
+from gpustump.data.parameters import MULTI_CLASS
 from gpustump.data.readable import quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz; - for standard input"
 MODEL_HELP = "a model file; - for standard input"
 
 TRAIN_TEXT = """\
-Train boosted decision stumps (AdaBoost) on a table, judge the model on held-out rows, and write it.
-Without DATA, scikit-learn's breast-cancer data is used, so this command works at once:
+Train boosted decision stumps on a table, judge the model on held-out rows, and write it. Without
+DATA, scikit-learn's breast-cancer data is used, so this command works at once:
 
   gpustump train
+"""
+
+BOOSTING_TEXT = """\
+boosting:
+  --loss exponential  AdaBoost, the estimator AdaBoostClassifier. --votes discrete: each stump says
+                      one class or the other, with one vote. --votes real: each side of a stump has
+                      a vote of its own, and so have missing values.
+  --loss logistic     LogitBoost, the estimator LogitBoostClassifier: each side of a stump votes a
+                      Newton step of the logistic loss, so that probabilities are learnt directly.
+  more than two classes
+                      --multi-class one-vs-rest: a model of each class against the rest.
+                      --multi-class shared: one model; each of its stumps votes for all classes.
+  Without options: {default}.
 """
 
 TABLES_TEXT = """\
@@ -152,7 +167,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
         "train": (
             "train a model on a table",
             TRAIN_TEXT,
-            "\n".join([TABLES_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
+            "\n".join([BOOSTING_TEXT, TABLES_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
         ),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
         "explain": (
@@ -168,7 +183,8 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             name,
             help=short,
             description=text or short[0].upper() + short[1:] + ".",
-            epilog=more and more.format(limit=CATEGORY_LIMIT, width=CODE_WIDTH),
+            epilog=more
+            and more.format(limit=CATEGORY_LIMIT, width=CODE_WIDTH, default=_described_default()),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -195,27 +211,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     _add_reading(parser)
     add("--drop-missing-target", action="store_true", help="leave out rows without a target")
-    add(
-        "--rounds",
-        metavar="N",
-        type=_whole(1),
-        default=100,
-        help="most rounds to make (default: 100)",
-    )
-    add(
-        "--learning-rate",
-        metavar="R",
-        type=_positive,
-        default=1.0,
-        help="factor of all votes (default: 1.0)",
-    )
-    add(
-        "--weak-learner",
-        metavar="KIND",
-        type=_weak_learner,
-        default="stump",
-        help="stump: one threshold; interval: two (default: stump)",
-    )
+    _add_boosting(parser)
     add(
         "--test-size",
         metavar="SHARE",
@@ -256,6 +252,85 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.html",
         help="also write a page with the summary, and pictures of the model",
     )
+
+
+def _add_boosting(parser: argparse.ArgumentParser) -> None:
+    """Options that choose the estimator and its parameters; their defaults are in `method`."""
+    add = parser.add_argument
+    add(
+        "--loss",
+        metavar="LOSS",
+        type=_one_of(get_args(method.Loss)),
+        help="exponential: AdaBoostClassifier; logistic: LogitBoostClassifier "
+        f"(default: {method.DEFAULT.loss})",
+    )
+    add(
+        "--votes",
+        metavar="KIND",
+        type=_one_of(
+            ("discrete", "real"), {"newton": "Newton votes are what --loss logistic makes"}
+        ),
+        help="of AdaBoost, discrete: a stump has one vote; real: each side has one "
+        f"(default: {method.usual('exponential').votes})",
+    )
+    add(
+        "--multi-class",
+        metavar="HOW",
+        type=_multi_class,
+        help="with more than two classes, one-vs-rest: a model of each class; shared: all classes "
+        f"share the stumps (default: {_by_loss('multi_class')})",
+    )
+    add(
+        "--rounds",
+        metavar="N",
+        type=_whole(1),
+        help="most rounds to make, for each class or in all if they share the stumps "
+        f"(default: {_by_loss('rounds')})",
+    )
+    add(
+        "--learning-rate",
+        metavar="R",
+        type=_positive,
+        help=f"factor of all votes (default: {_by_loss('learning_rate')})",
+    )
+    add(
+        "--l2",
+        metavar="L",
+        type=_not_negative,
+        help="of --loss logistic: shrinks the votes of stumps' sides that hold few rows; "
+        f"in units of the weights (default: {method.usual('logistic').l2:g})",
+    )
+    add(
+        "--weak-learner",
+        metavar="KIND",
+        type=_weak_learner,
+        help="stump: one threshold; interval: two, for discrete votes of one class "
+        f"(default: {method.DEFAULT.weak_learner})",
+    )
+
+
+def _by_loss(name: str) -> str:
+    """A parameter's defaults, where they depend on the loss."""
+    default, other = (
+        _option_value(getattr(method.usual(loss), name))
+        for loss in sorted(get_args(method.Loss), key=lambda loss: loss != method.DEFAULT.loss)
+    )
+    (other_loss,) = set(get_args(method.Loss)) - {method.DEFAULT.loss}
+    return default if default == other else f"{default}; with --loss {other_loss}: {other}"
+
+
+def _described_default() -> str:
+    """What `train` does without options, as options."""
+    default = method.DEFAULT
+    names = ("multi_class",) if default.loss == "logistic" else ("votes", "multi_class")
+    values = [
+        f"--{name.replace('_', '-')} {_option_value(getattr(default, name))}" for name in names
+    ]
+    return ", ".join([f"--loss {default.loss}", *values])
+
+
+def _option_value(value: object) -> str:
+    return str(value).replace("_", "-")
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
@@ -390,6 +465,13 @@ def _positive(text: str) -> float:
     return value
 
 
+def _not_negative(text: str) -> float:
+    value = _real(text)
+    if not 0.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {quoted(text)}")
+    return value
+
+
 def _share(text: str) -> float:
     value = _real(text)
     if not 0.0 <= value < 1.0:
@@ -413,6 +495,26 @@ def _encoding(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"must be an encoding that Python knows, such as latin-1; got {quoted(text)}"
         ) from None
+
+
+def _one_of(choices: Sequence[str], hints: Mapping[str, str] | None = None) -> Callable[[str], str]:
+    """A parser of one of some words, with hints for words that might be meant as one."""
+
+    def parsed(text: str) -> str:
+        if text in choices:
+            return text
+        hint = f"; {hints[text]}" if hints and text in hints else ""
+        raise argparse.ArgumentTypeError(
+            f"must be {' or '.join(choices)}; got {quoted(text)}{hint}"
+        )
+
+    return parsed
+
+
+def _multi_class(text: str) -> str:
+    """A name as the estimators have it."""
+    choices = tuple(_option_value(choice) for choice in MULTI_CLASS)
+    return _one_of(choices)(_option_value(text)).replace("-", "_")
 
 
 def _weak_learner(text: str) -> str:

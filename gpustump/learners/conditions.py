@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from gpustump.learners.hypothesis import FIRST, Hypothesis
+from gpustump.learners.hypothesis import FIRST, Partition
 
 
 def condition(
-    hypothesis: Hypothesis,
+    hypothesis: Partition,
     name: str,
     *,
     number: Callable[[float], str] = "{:.6g}".format,
     at_most: str = "<=",
 ) -> str:
-    """The condition under which a hypothesis predicts its polarity, as text.
+    """The condition under which a value is in the first region of a hypothesis, as text.
 
     Parameters
     ----------
-    hypothesis : Stump or Interval
+    hypothesis : Stump, Interval or Split
         Not a constant one: that has no condition.
     name : str
         What its feature is called.

@@ -153,7 +153,7 @@ def test_every_engine_is_listed_with_what_keeps_it_from_training(
 ):
     monkeypatch.setattr("gpustump.engines.route.why_not_on_gpu", lambda task: problem)
     header, *lines = blocks(command)[1]
-    assert header.split() == ["engine", "device", "usable"]
+    assert header.split() == ["engine", "device", "usable", "votes"]
     assert [line.split()[0] for line in lines] == ["reference", "direct", "coded", "cuda"]
     assert lines[0].split()[2] == "yes"
     cuda = lines[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,6 +19,13 @@ from gpustump.engines.cpu.engine import CODED, DIRECT
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
 
+ASKED_FOR = {
+    "--votes real": Search(votes="real"),
+    "--loss logistic": Search(votes="newton"),
+    "--multi-class shared": Search(n_outputs=3),
+}
+"""What may be asked for beside AdaBoost's discrete votes of one class, and what is looked for."""
+
 
 class EngineLine(NamedTuple):
     """What is shown of an engine.
@@ -27,6 +35,8 @@ class EngineLine(NamedTuple):
     name, summary : str
     place : str
         The kind of device that it trains on.
+    votes : str
+        Which votes it trains, as the options of `train` name them.
     tables : str
         Which tables it trains.
     problem : str or None
@@ -36,6 +46,7 @@ class EngineLine(NamedTuple):
     name: str
     summary: str
     place: str
+    votes: str
     tables: str
     problem: str | None
 
@@ -73,7 +84,14 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
     task = _large_table()
     small = f"{thousands(route.DIRECT_SAMPLES)} rows or {thousands(route.DIRECT_ELEMENTS)} values"
     lines = [
-        EngineLine(engine.name, engine.summary, place, tables, engine.refusal(task))
+        EngineLine(
+            engine.name,
+            engine.summary,
+            place,
+            _votes(engine.refusal),
+            tables,
+            engine.refusal(task),
+        )
         for engine, place, tables in (
             (REFERENCE, "any", "what the others cannot train, and short jobs"),
             (DIRECT, "cpu", f"tables of up to {small}"),
@@ -81,18 +99,37 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
         )
     ]
     tables = "arrays on a GPU, and large tables on the host"
-    return [*lines, EngineLine(CudaEngine.name, CudaEngine.summary, "cuda", tables, gpu_problem)]
+    cuda = CudaEngine.name, CudaEngine.summary, "cuda", _votes(refusal_of_any), tables, gpu_problem
+    return [*lines, EngineLine(*cuda)]
+
+
+def _votes(refusal: Callable[[Task], str | None]) -> str:
+    """Which votes an engine trains."""
+    known = [option.split()[-1] for option in ASKED_FOR if option not in _refused(refusal)]
+    return "all" if len(known) == len(ASKED_FOR) else ", ".join(["discrete", *known])
+
+
+def _refused(refusal: Callable[[Task], str | None]) -> list[str]:
+    """The options whose votes an engine refuses, wherever it may be used."""
+    task = _large_table()
+    usual = refusal(task)
+    return [
+        option
+        for option, search in ASKED_FOR.items()
+        if refusal(replace(task, search=search)) not in (None, usual)
+    ]
 
 
 def _engine_lines(engines: list[EngineLine], found: tuple[Device, ...]) -> list[str]:
-    rows = [("engine", "device", "usable", "")]
+    rows = [("engine", "device", "usable", "votes", "")]
     shown = {device.detail for device in found}
     for engine in engines:
         usable = "yes" if engine.problem is None else "no"
         text = engine.problem or engine.tables
         if text in shown:
             text = "no usable GPU; the list of devices says why"
-        rows.append((engine.name, engine.place, usable, f"{engine.summary}: {text}"))
+        row = engine.name, engine.place, usable, engine.votes, f"{engine.summary}: {text}"
+        rows.append(row)
     return aligned_lines(rows)
 
 
@@ -100,12 +137,24 @@ def _automatic_choice(gpu_problem: str | None) -> list[str]:
     """What --device auto does with a table on the host, as all tables in files are."""
     large = f"{thousands(route.GPU_ELEMENTS)} or more values (rows x columns)"
     if gpu_problem is not None:
-        return [
+        lines = [
             "--device auto: all tables train on the CPU here. If a GPU and its engine were usable,",
             f"tables of {large} would train there.",
         ]
-    lines = [f"--device auto: tables of {large} train on a GPU, smaller ones on the CPU."]
-    interval_problem = refusal_of_any(replace(_large_table(), search=Search(learner="interval")))
-    if interval_problem is not None:
-        lines.append(f"--weak-learner interval: on the CPU; {interval_problem}.")
+    else:
+        lines = [f"--device auto: tables of {large} train on a GPU, smaller ones on the CPU."]
+        lines += _exceptions_on_gpu()
+    refused = _refused(CODED.refusal)
+    if refused:
+        lines.append(f"{', '.join(refused)}: the reference scan on the CPU, which is slower;")
+        lines.append("the kernels do not make these votes yet.")
     return lines
+
+
+def _exceptions_on_gpu() -> list[str]:
+    """What --device auto leaves on the CPU though its kernels could train it."""
+    search = Search(learner="interval")
+    problem = refusal_of_any(replace(_large_table(), search=search))
+    if problem is None:
+        return []
+    return [f"--weak-learner interval: on the CPU; {problem}."]

@@ -18,17 +18,22 @@ from gpustump.cli.output.output_paths import (
     kind_with_mark,
 )
 from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib
+from gpustump.cli.output.region_rules import signed
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.members import Member
 from gpustump.model.whole_file import whole_file
 
 PICTURES = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
 """The formats, and what files of them begin with."""
 
 _DPI = 150
+
+_STARTS = 6
+"""The classes for which it is shown what their scores start from."""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -78,6 +83,8 @@ def _picture(loaded: LoadedModel, X: np.ndarray | None, ending: str) -> bytes:
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     rounds = " + ".join(thousands(len(member)) for member in model.members)
+    if model.is_shared:
+        rounds += f", shared by all {len(model.classes)} classes"
     target = model.details.get("target")
     rows = [("model", shortened(shown_name(path)))]
     if isinstance(target, str):
@@ -87,8 +94,38 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         ("classes", ", ".join(label_text(label) for label in model.classes)),
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         ("rounds", rounds),
+        *_scores(model),
         ("digest", model.digest()),
     ]
+
+
+def _scores(model: StumpEnsemble) -> list[tuple[str, str]]:
+    """What scores mean and start from, for models whose regions vote numbers of their own."""
+    if isinstance(model.members[0], Member):
+        return []
+    label = label_text(model.classes[1])
+    if model.link == "softmax":
+        text = "half the log-odds of the classes, up to a constant that is common to all of them"
+    elif model.is_binary:
+        text = f"half the log-odds of {label}"
+    else:
+        text = "half the log-odds of each class against the rest"
+    return [("scores", text), *_start(model)]
+
+
+def _start(model: StumpEnsemble) -> list[tuple[str, str]]:
+    """What the scores are before any stump votes; nothing if that is 0."""
+    starts = [value for member in model.members for value in member.constant.tolist()]
+    if not any(starts):
+        return []
+    if model.is_binary:
+        return [("start from", signed(starts[0]))]
+    texts = [
+        f"{label_text(label)}: {signed(start)}"
+        for label, start in zip(model.classes, starts, strict=True)
+    ]
+    more = [f"and {len(texts) - _STARTS} more"] if len(texts) > _STARTS else []
+    return [("start from", " ".join([", ".join(texts[:_STARTS]), *more]))]
 
 
 def _features(loaded: LoadedModel, X: np.ndarray | None) -> list[str]:

@@ -19,6 +19,7 @@ from gpustump import __version__
 from gpustump.cli.errors import as_input_error, system_errors_at
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.input.training_data import Part, TrainingData, read_training_data, split
+from gpustump.cli.method import Method, estimator, method_of, settings
 from gpustump.cli.output import html_report
 from gpustump.cli.output.model_output import (
     check_model_output,
@@ -41,7 +42,7 @@ from gpustump.engines.announcements import listeners
 from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from gpustump import AdaBoostClassifier
+    from gpustump.estimators.boosted import BoostedClassifier
 
 REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
@@ -50,9 +51,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Train as the options say."""
     if arguments.quiet:
         listeners.clear()
+    method = method_of(arguments)
     _check_outputs(arguments)
     _check_device(arguments.device)
-    training = _trained(arguments)
+    training = _trained(method, arguments)
     replaced = replaced_model(arguments.output)
     with as_input_error():  # names or labels that no file can hold
         written = f"{write_model(training.model, arguments.output)}{replaced}"
@@ -103,36 +105,34 @@ def _check_device(name: str) -> None:
         raise DeviceError(f"--device {name}: {error}") from error
 
 
-def _trained(arguments: argparse.Namespace) -> FinishedTraining:
+def _trained(method: Method, arguments: argparse.Namespace) -> FinishedTraining:
     """Read the table, split it, and train."""
     before = FileState.of(arguments.data)
     data = read_training_data(arguments)
     trained, held_out = split(data, arguments.test_size, arguments.seed)
     started = time.perf_counter()
-    classifier = _fitted(data, trained, arguments)
+    classifier = _fitted(data, trained, method, arguments)
     seconds = time.perf_counter() - started
     check_unchanged_if_mapped(before)
     model = replace(
         classifier.model_,
         feature_names=data.encoding.feature_names,
-        details=_details(data, arguments),
+        details=_details(data, method, arguments),
     )
-    return FinishedTraining(classifier, model, data, trained, held_out, seconds)
+    return FinishedTraining(classifier, model, data, trained, held_out, seconds, method)
 
 
-def _fitted(data: TrainingData, part: Part, arguments: argparse.Namespace) -> AdaBoostClassifier:
+def _fitted(
+    data: TrainingData, part: Part, method: Method, arguments: argparse.Namespace
+) -> BoostedClassifier:
     """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
-    from gpustump import AdaBoostClassifier
-
     weights = part.weights
     if len(part.rows) < len(data.y):
         weights = np.zeros(len(data.y))
         weights[part.rows] = 1.0 if part.weights is None else part.weights
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
-    classifier = AdaBoostClassifier(
-        n_estimators=arguments.rounds,
-        learning_rate=arguments.learning_rate,
-        weak_learner=arguments.weak_learner,
+    classifier = estimator(
+        method,
         random_state=arguments.seed,
         device=arguments.device,
         n_jobs=arguments.jobs,
@@ -143,16 +143,16 @@ def _fitted(data: TrainingData, part: Part, arguments: argparse.Namespace) -> Ad
         return classifier.fit(data.X, data.y, weights)
 
 
-def _details(data: TrainingData, arguments: argparse.Namespace) -> dict[str, object]:
+def _details(
+    data: TrainingData, method: Method, arguments: argparse.Namespace
+) -> dict[str, object]:
     """What `predict` needs, and how the model was trained; the same on every machine."""
     return {
         "gpustump": __version__,
         "target": data.target,
         "encoding": data.encoding.as_details(),
         "training": {
-            "rounds": arguments.rounds,
-            "learning_rate": arguments.learning_rate,
-            "weak_learner": arguments.weak_learner,
+            **settings(method),
             "test_size": arguments.test_size,
             "seed": arguments.seed,
         },

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from typing import NamedTuple
 
 from gpustump.cli.input.model_input import LoadedModel
+from gpustump.cli.output.region_rules import region_rules, shared_rules
+from gpustump.cli.output.rule_conditions import condition_in_words
 from gpustump.cli.output.text_layout import aligned_lines
-from gpustump.cli.wording import label_text, number_text
-from gpustump.data.readable import counted, shortened
-from gpustump.learners.conditions import condition
+from gpustump.cli.wording import label_text
+from gpustump.data.readable import counted
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
 from gpustump.model.encoding import Encoding
 from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.members import Member, RegionMember
 
 
 class Limit(NamedTuple):
@@ -25,33 +26,64 @@ class Limit(NamedTuple):
 
 
 def rules(loaded: LoadedModel, limit: Limit) -> list[list[str]]:
-    """For each member of the model its first stumps, one in each line."""
+    """For each member of the model its first stumps, one in each line.
+
+    Where regions vote numbers of their own, a rule says what each of them votes; for stumps that
+    several classes share, it takes a line for each of the classes that it separates best.
+    """
     return [_member_rules(loaded, number, limit) for number in range(len(loaded.model.members))]
 
 
 def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
-    model, encoding = loaded
-    member = model.discrete_members[number]
-    if model.is_binary:
-        labels = {-1: label_text(model.classes[0]), 1: label_text(model.classes[1])}
-        title = []
-    else:
-        label = label_text(model.classes[number])
-        labels = {-1: f"not {label}", 1: label}
-        title = [f"{label} against the rest"]
+    member = loaded.model.members[number]
+    title = _title(loaded.model, number)
     if not len(member):
-        return [*title, "no stump is better than chance"]
+        return [*title, _without_stumps(member)]
     if not limit.n_rules:
         return []
-    rows = [("", "rule", "missing", "vote", "error")]
-    for k, (stump, vote) in enumerate(
-        zip(member.stumps[: limit.n_rules], member.votes, strict=False)
-    ):
-        rule, missing = _rule(stump, encoding, labels), _missing(model, stump, labels)
-        rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
     n_more = len(member) - limit.n_rules
     more = [f"and {counted(n_more, 'rule')} more: {limit.option} {len(member)}"]
-    return [*title, *aligned_lines(rows, right=(0, 3, 4)), *(more if n_more > 0 else [])]
+    lines = _lines(loaded, number, limit.n_rules)
+    return [*title, *lines, *(more if n_more > 0 else [])]
+
+
+def _title(model: StumpEnsemble, number: int) -> list[str]:
+    if model.is_binary or model.is_shared:
+        return []
+    return [f"{label_text(model.classes[number])} against the rest"]
+
+
+def _without_stumps(member: Member | RegionMember) -> str:
+    if isinstance(member, Member):
+        return "no stump is better than chance"
+    return "no stumps: the score is the same for every row"
+
+
+def _lines(loaded: LoadedModel, number: int, n_rules: int) -> list[str]:
+    member = loaded.model.members[number]
+    if isinstance(member, Member):
+        return _discrete_rules(loaded, number, member.truncated(n_rules))
+    if loaded.model.is_shared:
+        return shared_rules(loaded, member.truncated(n_rules))
+    return region_rules(loaded, member.truncated(n_rules), _labels(loaded.model, number))
+
+
+def _labels(model: StumpEnsemble, number: int) -> dict[int, str]:
+    """What the signs of an output's votes stand for."""
+    if model.is_binary:
+        return {-1: label_text(model.classes[0]), 1: label_text(model.classes[1])}
+    label = label_text(model.classes[number])
+    return {-1: f"not {label}", 1: label}
+
+
+def _discrete_rules(loaded: LoadedModel, number: int, member: Member) -> list[str]:
+    model, encoding = loaded
+    labels = _labels(model, number)
+    rows = [("", "rule", "missing", "vote", "error")]
+    for k, (stump, vote) in enumerate(zip(member.stumps, member.votes, strict=True)):
+        rule, missing = _rule(stump, encoding, labels), _missing(model, stump, labels)
+        rows.append((f"{k + 1}.", rule, missing, f"{vote:.3f}", f"{stump.error:.3f}"))
+    return aligned_lines(rows, right=(0, 3, 4))
 
 
 def _missing(model: StumpEnsemble, stump: Stump | Interval, labels: dict[int, str]) -> str:
@@ -62,35 +94,10 @@ def _missing(model: StumpEnsemble, stump: Stump | Interval, labels: dict[int, st
 
 
 def _rule(stump: Stump | Interval, encoding: Encoding, labels: dict[int, str]) -> str:
-    column, value = encoding.origin(stump.feature)
-    name = shortened(column.name if encoding.named else f"column {column.name}")
     if_true, if_false = labels[stump.polarity], labels[-stump.polarity]
     if stump.is_constant:
         return f"always {if_true}"
-    separates_0_from_1 = len(stump.thresholds) == 1 and 0.0 <= stump.thresholds[0] < 1.0
-    if separates_0_from_1 and value is not None:
-        when = f"{name} is not {label_text(value)}"
-    elif separates_0_from_1 and column.kind == "boolean":
-        when = f"{name} is false"
-    else:
-        when = condition(stump, name, number=lambda at: _threshold(at, column.kind))
+    when = condition_in_words(stump, encoding)
     if stump.thresholds[-1] == math.inf:
         return f"{when} -> {if_true}"
     return f"{when} -> {if_true}, else {if_false}"
-
-
-def _threshold(threshold: float, kind: str) -> str:
-    """A threshold as a value of the column's own kind."""
-    try:
-        start = datetime.datetime(1970, 1, 1)
-        if kind == "date":  # the last day that is not above the threshold
-            return (start + datetime.timedelta(days=math.floor(threshold))).date().isoformat()
-        if kind == "datetime":
-            return (start + datetime.timedelta(seconds=threshold)).isoformat(" ", "seconds")
-        if kind == "time":
-            return (start + datetime.timedelta(seconds=threshold)).time().isoformat("seconds")
-        if kind == "duration":
-            return str(datetime.timedelta(seconds=threshold))
-    except (OverflowError, ValueError):  # a number beyond all dates
-        pass
-    return number_text(threshold)

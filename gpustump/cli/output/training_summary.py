@@ -11,17 +11,21 @@ import numpy as np
 
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
+from gpustump.cli.method import DEFAULT, Method, described
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.labels import class_numbers
+from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, listed, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.theory.proportions import effective_size, wilson_interval
 
 if TYPE_CHECKING:
-    from gpustump import AdaBoostClassifier, StumpEnsemble
+    from gpustump import StumpEnsemble
+    from gpustump.boosting.votes import AnyRound
+    from gpustump.estimators.boosted import BoostedClassifier
 
 FEATURES_SHOWN = 8
 CLASSES_SHOWN = 6
@@ -35,6 +39,14 @@ STOP_REASONS = {
     "large votes": "at this learning rate votes become too large",
 }
 
+_ROUNDED = "further votes round to zero"
+
+STOP_REASONS_OF_OTHER_VOTES = {
+    "real": {"small vote": _ROUNDED},
+    "newton": {"no edge": "no further stump lowers the loss", "small vote": _ROUNDED},
+}
+"""Where the words differ."""
+
 
 @dataclass(frozen=True)
 class FinishedTraining:
@@ -42,7 +54,7 @@ class FinishedTraining:
 
     Attributes
     ----------
-    classifier : AdaBoostClassifier
+    classifier : BoostedClassifier
         As it was fitted.
     model : StumpEnsemble
         Its model, as it is saved: with the features' names.
@@ -51,14 +63,17 @@ class FinishedTraining:
         None if no rows are held out.
     seconds : float
         How long the fit took.
+    method : Method
+        Which estimator it is, with which parameters.
     """
 
-    classifier: AdaBoostClassifier
+    classifier: BoostedClassifier
     model: StumpEnsemble
     data: TrainingData
     trained: Part
     held_out: Part | None
     seconds: float
+    method: Method = DEFAULT
 
 
 def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tuple[str, str]]:
@@ -68,6 +83,7 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
     """
     return [
         *_about_data(training),
+        *_about_method(training),
         *_about_rounds(training),
         *_about_held_out(training),
         *_about_features(training),
@@ -153,45 +169,93 @@ def _some(values: list[str]) -> str:
     return ", ".join([shortened(value, VALUES_ROOM) for value in values[:n_shown]]) + more
 
 
+def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
+    """Which estimator was trained, if it is not the one that `train` uses without options."""
+    found = described(training.method, len(training.model.classes))
+    return [] if found is None else [found]
+
+
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
     """The number of rounds, why it is not larger, the training error and its bound."""
-    model, wanted = training.model, training.classifier.n_estimators
+    rows = [("rounds", _rounds(training))]
+    error, bound = _training_error(training)
+    at_most = f", at most {_small(bound)} by {_theorem(training.model)}" if bound < 1.0 else ""
+    rows.append(("training error", f"{error:.4f}{at_most}"))
+    if training.method.loss == "logistic":
+        rows.append(("training log-loss", f"{_training_log_loss(training):.4f}"))
+    return rows
+
+
+def _rounds(training: FinishedTraining) -> str:
+    model, wanted = training.model, training.method.rounds
     done = [len(member) for member in model.members]
     reasons = [
-        STOP_REASONS.get(reason, reason)
+        _stop_reason(reason, training.method.votes)
         for reason, n_rounds in zip(training.classifier.stop_reasons_, done, strict=True)
         if n_rounds < wanted
     ]
     rounds = thousands(sum(done))
     if reasons:
         rounds += f" of {thousands(wanted * len(done))}"
-    if not model.is_binary:
+    if model.is_shared:
+        rounds += f", shared by {len(model.classes)} classes"
+    elif not model.is_binary:
         rounds += f", over {len(done)} classes"
     if reasons:
         each = [
-            why if model.is_binary else f"for {n_classes} of them {why}"
+            why if len(done) == 1 else f"for {n_classes} of them {why}"
             for why, n_classes in Counter(reasons).items()
         ]
         rounds += f": {', '.join(each)}"
-    error, bound = _training_error(training)
-    at_most = f", at most {bound:.4f} by AdaBoost's bound" if bound < 1.0 else ""
-    return [("rounds", rounds), ("training error", f"{error:.4f}{at_most}")]
+    return rounds
+
+
+def _stop_reason(reason: str, votes: VoteKind) -> str:
+    words = STOP_REASONS | STOP_REASONS_OF_OTHER_VOTES.get(votes, {})
+    return words.get(reason, reason)
+
+
+def _small(bound: float) -> str:
+    """A bound with four decimals, or its order of magnitude if these were all 0."""
+    return f"{bound:.4f}" if bound >= 0.00005 or bound == 0.0 else f"{bound:.0e}"
+
+
+def _theorem(model: StumpEnsemble) -> str:
+    return "AdaBoost.MH's bound" if model.is_shared else "AdaBoost's bound"
 
 
 def _training_error(training: FinishedTraining) -> tuple[float, float]:
-    """The share of weight that the model gets wrong, and a bound on it.
+    """The share of weight that the model gets wrong, and a bound on it; 1 if there is none.
 
-    With more than two classes a sample is wrong only if one of the binary models is wrong about
-    it, so the sum of their bounds is a bound.
+    With one class against the rest, a sample is wrong only if one of the binary models is wrong
+    about it, so the sum of their bounds is a bound.
     """
     model, part = training.model, training.trained
     runs = training.classifier.rounds_
-    bounds = [rounds[-1].training_bound or 1.0 if rounds else 1.0 for rounds in runs]
+    bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
     bound = min(sum(bounds), 1.0)
-    if model.is_binary and runs[0]:
+    if len(runs) == 1 and runs[0]:
         return runs[0][-1].training_error, bound
     wrong = model.labels_of(part.scores(model)) != part.y
     return _share(wrong, part), bound
+
+
+def _bound(last: AnyRound) -> float:
+    """The product of normalisers up to a run's last round; there is none for Newton votes."""
+    return 1.0 if last.training_bound is None else last.training_bound
+
+
+def _training_log_loss(training: FinishedTraining) -> float:
+    """What the rounds of logistic boosting lower, on the rows trained on."""
+    part = _with_moderate_weights(training.trained)
+    return _log_loss(training.model, part.scores(training.model), part)
+
+
+def _with_moderate_weights(part: Part) -> Part:
+    """The part with weights of at most 1, so that sums stay finite."""
+    if part.weights is None:
+        return part
+    return replace(part, weights=part.weights / part.weights.max())
 
 
 def _share(selected: np.ndarray, part: Part) -> float:
@@ -207,10 +271,9 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
     if part is None:
         return []
     weighted = ", weighted" if part.weights is not None else ""
-    if part.weights is not None:
-        if not part.weights.any():
-            return [("held out", "no figures: all of its weights are zero")]
-        part = replace(part, weights=part.weights / part.weights.max())  # sums stay finite
+    if part.weights is not None and not part.weights.any():
+        return [("held out", "no figures: all of its weights are zero")]
+    part = _with_moderate_weights(part)
     scores = part.scores(model)
     rows = _about_accuracy(model, scores, part)
     rows += _about_probabilities(model, scores, part)
@@ -255,10 +318,10 @@ def _about_probabilities(
     from sklearn.metrics import brier_score_loss
 
     weighted = ", weighted" if part.weights is not None else ""
-    logs = model.log_probabilities_of(scores)  # finite, so the log-loss is
+    probabilities = model.probabilities_of(scores)
     true = class_numbers(model.classes, part.y, scores)
     shares = _class_shares(model, true, part.weights)
-    log_loss = 0.0 - float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
+    log_loss = _log_loss(model, scores, part)
     chance_loss = 0.0 - float(sum(share * np.log(share) for share in shares if share))
     counted = range(1, 2) if model.is_binary else range(len(shares))
     brier, chance_brier = (
@@ -266,13 +329,20 @@ def _about_probabilities(
             float(brier_score_loss(true == k, columns[:, k], sample_weight=part.weights))
             for k in counted
         )
-        for columns in (np.exp(logs), np.broadcast_to(shares, logs.shape))
+        for columns in (probabilities, np.broadcast_to(shares, probabilities.shape))
     )
     without = "the classes' shares alone give"
     return [
         ("held-out log-loss", f"{log_loss:.4f}{weighted}; {without} {chance_loss:.4f}"),
         ("held-out Brier", f"{brier:.4f}{weighted}; {without} {chance_brier:.4f}"),
     ]
+
+
+def _log_loss(model: StumpEnsemble, scores: np.ndarray, part: Part) -> float:
+    """The mean of -ln P, where P is the probability of a row's class; it is finite."""
+    logs = model.log_probabilities_of(scores)
+    true = class_numbers(model.classes, part.y, scores)
+    return 0.0 - float(np.average(logs[np.arange(len(true)), true], weights=part.weights))
 
 
 def _class_shares(model: StumpEnsemble, true: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -304,7 +374,10 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     shares = training.model.feature_importances()
     order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0]
     if not order:
-        return [("most votes", "none: no stump is better than chance")]
+        if not training.model.n_rounds and "no edge" not in training.classifier.stop_reasons_:
+            return [("most votes", "none")]
+        does = "lowers the loss" if training.method.votes == "newton" else "is better than chance"
+        return [("most votes", f"none: no stump {does}")]
     names = training.data.encoding.shown_names
     lines = aligned_lines(
         [(shortened(names[j]), percent(shares[j])) for j in order[:FEATURES_SHOWN]], right=(1,)

@@ -1,0 +1,170 @@
+"""How `gpustump train` boosts: which estimator its options make, with which parameters.
+
+The defaults stand here, and not in the parser, because they depend on the loss. Combinations that
+are not defined are refused before anything is read.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from gpustump.cli.errors import InputError
+from gpustump.data.parameters import Learner, MultiClass, VoteKind
+
+if TYPE_CHECKING:
+    from gpustump.estimators.boosted import BoostedClassifier
+
+Loss = Literal["exponential", "logistic"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator and its parameters.
+
+    Attributes
+    ----------
+    loss : "exponential" or "logistic"
+        `AdaBoostClassifier` minimises the first, `LogitBoostClassifier` the second.
+    votes : "discrete", "real" or "newton"
+        "newton" with the logistic loss, and only there.
+    multi_class : "one_vs_rest" or "shared"
+    rounds : int
+        The most rounds: in all, or for each class against the rest.
+    learning_rate : float
+    l2 : float
+        For Newton votes.
+    weak_learner : "stump" or "interval"
+        "interval" with discrete votes of one class against the rest only.
+    """
+
+    loss: Loss
+    votes: VoteKind
+    multi_class: MultiClass
+    rounds: int
+    learning_rate: float
+    l2: float = 0.0
+    weak_learner: Learner = "stump"
+
+
+ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
+LOGITBOOST = Method("logistic", "newton", "shared", rounds=200, learning_rate=0.3, l2=1.0)
+"""What is usual for each loss."""
+
+DEFAULT = ADABOOST
+"""What `gpustump train` uses without options. The help and the summary follow from it."""
+
+_IN_FILES_WITHOUT = {
+    "loss": "exponential",
+    "votes": "discrete",
+    "multi_class": "one_vs_rest",
+    "l2": 0.0,
+}
+"""Settings that earlier versions did not write; a model file without one of them means this."""
+
+
+def usual(loss: Loss) -> Method:
+    """What a loss is used with if the options say nothing else."""
+    if loss == DEFAULT.loss:
+        return DEFAULT
+    return LOGITBOOST if loss == "logistic" else ADABOOST
+
+
+def method_of(arguments: argparse.Namespace) -> Method:
+    """What the options of `train` ask for.
+
+    Raises
+    ------
+    InputError
+        If they ask for a combination that is not defined.
+    """
+    loss = _loss(arguments)
+    _refuse_undefined(arguments, loss)
+    names = ("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner")
+    given = {name: getattr(arguments, name) for name in names}
+    start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
+    method = replace(start, **{n: value for n, value in given.items() if value is not None})
+    if method.weak_learner == "interval" and method.multi_class == "shared":
+        _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
+    return method
+
+
+def settings(method: Method) -> dict[str, object]:
+    """A method as the details of a model file hold it, in the order of the parameters."""
+    found: dict[str, object] = {
+        "rounds": method.rounds,
+        "learning_rate": method.learning_rate,
+        "weak_learner": method.weak_learner,
+    }
+    for name, usual_value in _IN_FILES_WITHOUT.items():
+        if (value := getattr(method, name)) != usual_value:
+            found[name] = value
+    return found
+
+
+def described(method: Method, n_classes: int) -> tuple[str, str] | None:
+    """What was trained, as a row of the summary; None for what `train` does without options."""
+    unusual = replace(method, rounds=DEFAULT.rounds)
+    if n_classes == 2:
+        unusual = replace(unusual, multi_class=DEFAULT.multi_class)
+    if unusual == DEFAULT:
+        return None
+    words = ", ".join(_words(method, n_classes))
+    if method.loss == "logistic":
+        return "loss", f"logistic: LogitBoost, {words}"
+    return "votes", f"{method.votes}: AdaBoost, {words}"
+
+
+def estimator(method: Method, **more: Any) -> BoostedClassifier:
+    """The estimator that trains like this; `more` are its other parameters."""
+    from gpustump.estimators.adaboost import AdaBoostClassifier
+    from gpustump.estimators.logitboost import LogitBoostClassifier
+
+    more |= {
+        "n_estimators": method.rounds,
+        "learning_rate": method.learning_rate,
+        "multi_class": method.multi_class,
+    }
+    if method.loss == "logistic":
+        return LogitBoostClassifier(l2_regularization=method.l2, **more)
+    return AdaBoostClassifier(votes=method.votes, weak_learner=method.weak_learner, **more)
+
+
+def _words(method: Method, n_classes: int) -> Iterator[str]:
+    if n_classes > 2:
+        yield "shared stumps" if method.multi_class == "shared" else "one-vs-rest"
+    if method.weak_learner != "stump":
+        yield "stumps and intervals"
+    yield f"learning rate {method.learning_rate:g}"
+    if method.loss == "logistic" and method.l2 != usual(method.loss).l2:
+        yield f"l2 {method.l2:g}"
+
+
+def _loss(arguments: argparse.Namespace) -> Loss:
+    """The loss that is asked for, or the one that other options need."""
+    loss: Loss | None = arguments.loss
+    if loss is not None:
+        return loss
+    needs_exponential = arguments.votes is not None or arguments.weak_learner == "interval"
+    return "exponential" if needs_exponential else DEFAULT.loss
+
+
+def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
+    if loss == "logistic" and arguments.votes is not None:
+        _refuse(
+            "--votes is for --loss exponential; with --loss logistic, regions vote Newton steps"
+        )
+    if loss != "logistic" and arguments.l2 is not None:
+        _refuse("--l2 is for --loss logistic, whose votes it shrinks")
+    if arguments.weak_learner != "interval":
+        return
+    if loss == "logistic":
+        _refuse("--weak-learner interval is for discrete votes, not for --loss logistic")
+    if arguments.votes == "real":
+        _refuse("--weak-learner interval is for discrete votes, not for --votes real")
+
+
+def _refuse(message: str) -> NoReturn:
+    raise InputError(f"{message} (see gpustump train --help)")

@@ -1,0 +1,112 @@
+"""Rules of stumps whose regions vote numbers of their own, for one output or for all classes.
+
+The regions are the values for which a rule's condition holds, the other values, and missing ones.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpustump.cli.input.model_input import LoadedModel
+from gpustump.cli.output.rule_conditions import condition_in_words
+from gpustump.cli.output.text_layout import aligned_lines
+from gpustump.cli.wording import label_text
+from gpustump.data.readable import counted
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.split import Split
+from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.members import RegionMember
+from gpustump.model.step_tables import is_constant
+
+CLASSES_SHOWN = 3
+"""The lines of a rule of shared stumps, if there are more than one class more."""
+
+NOT_LEARNT = "-"
+"""In place of a vote for missing values, if no training sample lacked the value."""
+
+
+def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, str]) -> list[str]:
+    """The stumps of one output, one in each line.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    member : RegionMember
+        With one output.
+    labels : dict of int to str
+        What positive (1) and negative (-1) votes are for.
+    """
+    rows, decimals = [("", "rule", "missing")], _decimals(member.votes)
+    for k, (split, own) in enumerate(zip(member.splits, member.votes, strict=True)):
+        words = [
+            f"{labels[1 if vote > 0 else -1]} +{abs(vote):.{decimals}f}" if vote else "0"
+            for vote in own[:, 0].tolist()
+        ]
+        if is_constant(split, own):
+            rows.append((f"{k + 1}.", f"always {words[FIRST]}", words[MISSING]))
+            continue
+        rule = f"{condition_in_words(split, loaded.encoding)} -> {words[FIRST]}"
+        if split.threshold != math.inf:
+            rule += f", else {words[SECOND]}"
+        missing = words[MISSING] if _is_learnt(loaded.model, split) else NOT_LEARNT
+        rows.append((f"{k + 1}.", rule, missing))
+    return aligned_lines(rows, right=(0,))
+
+
+def shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
+    """The stumps that all classes share: a line for each of the classes that differ most."""
+    rows, decimals = [("", "rule", "class", "then", "else", "missing")], _decimals(member.votes)
+    for k, (split, votes) in enumerate(zip(member.splits, member.votes, strict=True)):
+        rows += _of_classes(loaded, f"{k + 1}.", (split, votes), decimals)
+    return aligned_lines(rows, right=(0, 3, 4, 5))
+
+
+def signed(vote: float, decimals: int = 3) -> str:
+    """A vote with its sign."""
+    return f"{vote:+.{decimals}f}" if vote else "0"
+
+
+def _of_classes(
+    loaded: LoadedModel, number: str, term: tuple[Split, np.ndarray], decimals: int
+) -> list[tuple[str, str, str, str, str, str]]:
+    """The lines of a shared stump and its votes (n_regions, n_classes)."""
+    split, votes = term
+    model, encoding = loaded
+    always, ends = is_constant(split, votes), split.threshold == math.inf
+    rule = "always" if always else condition_in_words(split, encoding)
+    shown = _telling_classes(split, votes)
+    rows = []
+    for at in shown:
+        then, other, missing = (signed(vote, decimals) for vote in votes[:, at].tolist())
+        if not always and not _is_learnt(model, split):
+            missing = NOT_LEARNT
+        label = label_text(model.classes[at])
+        rows.append(("", "", label, then, "" if ends else other, missing))
+    n_more = votes.shape[1] - len(shown)
+    if n_more:
+        rows.append(("", "", f"and {counted(n_more, 'class', 'classes')} with less", "", "", ""))
+    return [(number, rule, *rows[0][2:]), *rows[1:]]
+
+
+def _telling_classes(split: Split, votes: np.ndarray) -> list[int]:
+    """The numbers of the classes between whose votes the differences are largest, in order."""
+    n_classes = votes.shape[1]
+    if n_classes <= CLASSES_SHOWN + 1:
+        return list(range(n_classes))
+    reached = votes[[FIRST, MISSING]] if split.threshold == math.inf else votes
+    spread = reached.max(axis=0) - reached.min(axis=0)
+    spread = spread if spread.any() else np.abs(votes[FIRST])
+    return sorted(np.argsort(-spread, kind="stable")[:CLASSES_SHOWN].tolist())
+
+
+def _is_learnt(model: StumpEnsemble, split: Split) -> bool:
+    learnt = model.missing_learnt
+    return learnt is None or learnt[split.feature]
+
+
+def _decimals(votes: np.ndarray) -> int:
+    """How many decimals votes are shown with: three, or more if the largest has less than three."""
+    largest = float(np.abs(votes).max(initial=0.0))
+    return 3 if largest == 0.0 else max(3, 2 - math.floor(math.log10(largest)))

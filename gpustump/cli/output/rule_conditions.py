@@ -1,0 +1,41 @@
+"""When a stump votes one way: its condition in words, with the table's names, values and units."""
+
+from __future__ import annotations
+
+import datetime
+import math
+
+from gpustump.cli.wording import label_text, number_text
+from gpustump.data.readable import shortened
+from gpustump.learners.conditions import condition
+from gpustump.learners.hypothesis import Partition
+from gpustump.model.encoding import Encoding
+
+
+def condition_in_words(partition: Partition, encoding: Encoding) -> str:
+    """The condition of a partition's first region, such as "age <= 30" or "colour is not red"."""
+    column, value = encoding.origin(partition.feature)
+    name = shortened(column.name if encoding.named else f"column {column.name}")
+    separates_0_from_1 = len(partition.thresholds) == 1 and 0.0 <= partition.thresholds[0] < 1.0
+    if separates_0_from_1 and value is not None:
+        return f"{name} is not {label_text(value)}"
+    if separates_0_from_1 and column.kind == "boolean":
+        return f"{name} is false"
+    return condition(partition, name, number=lambda at: _threshold(at, column.kind))
+
+
+def _threshold(threshold: float, kind: str) -> str:
+    """A threshold as a value of the column's own kind."""
+    try:
+        start = datetime.datetime(1970, 1, 1)
+        if kind == "date":  # the last day that is not above the threshold
+            return (start + datetime.timedelta(days=math.floor(threshold))).date().isoformat()
+        if kind == "datetime":
+            return (start + datetime.timedelta(seconds=threshold)).isoformat(" ", "seconds")
+        if kind == "time":
+            return (start + datetime.timedelta(seconds=threshold)).time().isoformat("seconds")
+        if kind == "duration":
+            return str(datetime.timedelta(seconds=threshold))
+    except (OverflowError, ValueError):  # a number beyond all dates
+        pass
+    return number_text(threshold)

@@ -1,0 +1,496 @@
+"""`gpustump train` with every kind of votes, and what the other commands say of such models."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import command_fixture  # noqa: F401
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from gpustump import (
+    AdaBoostClassifier,
+    LogitBoostClassifier,
+    RegionMember,
+    Split,
+    StumpEnsemble,
+)
+from gpustump.cli import method
+from gpustump.cli.arguments import parse
+from gpustump.engines.contract import refusal_of_votes
+
+OPTIONS = {
+    "--loss logistic": lambda: LogitBoostClassifier(device="cpu"),
+    "--loss logistic --multi-class one-vs-rest --l2 0.5 --rounds 30 --learning-rate 0.7": (
+        lambda: LogitBoostClassifier(
+            n_estimators=30,
+            learning_rate=0.7,
+            l2_regularization=0.5,
+            multi_class="one_vs_rest",
+            device="cpu",
+        )
+    ),
+    "--votes real": lambda: AdaBoostClassifier(n_estimators=100, votes="real", device="cpu"),
+    "--multi-class shared --loss exponential --rounds 30": (
+        lambda: AdaBoostClassifier(n_estimators=30, multi_class="shared", device="cpu")
+    ),
+    "--votes real --multi-class shared --rounds 30": (
+        lambda: AdaBoostClassifier(
+            n_estimators=30, votes="real", multi_class="shared", device="cpu"
+        )
+    ),
+}
+
+
+def table(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that are hard to predict, written as table.npz."""
+    random = np.random.default_rng(n_classes)
+    X = random.normal(size=(150, 3))
+    score = X[:, 0] + random.normal(size=150)
+    y = np.digitize(score, np.linspace(-0.5, 0.8, n_classes + 1)[1:-1])
+    np.savez("table.npz", X=X, y=y)
+    return X, y
+
+
+def parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that the command trains on, and those that it holds out."""
+    rows = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0, stratify=y)
+    return np.sort(rows[0]), np.sort(rows[1])
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"[-+]?\d+(?:\.\d+)?(?:e-\d+)?", text)]
+
+
+def trained(command, options: str, *more: object):
+    return command.succeeds("train", "table.npz", "--target", "y", *options.split(), *more)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_each_choice_is_the_librarys_estimator_and_its_log_loss_is_scikit_learns(
+    command, options, n_classes
+):
+    X, y = table(n_classes)
+    rows, held_out = parts(y)
+    classifier = OPTIONS[options]().fit(X[rows], y[rows])
+    outcome = trained(command, options)
+    assert outcome.row("digest") == classifier.model_.digest()
+    assert StumpEnsemble.load("model.json") == classifier.model_
+    found = numbers(outcome.row("held-out log-loss"))[0]
+    assert found == pytest.approx(
+        log_loss(y[held_out], classifier.predict_proba(X[held_out])), abs=1e-4
+    )
+    assert max(len(line) for line in outcome.out.splitlines() if "digest" not in line) <= 80
+
+
+UNDEFINED = {
+    "--loss logistic --votes real": "--votes is for --loss exponential",
+    "--loss logistic --votes discrete": "--votes is for --loss exponential",
+    "--l2 1": "--l2 is for --loss logistic",
+    "--l2 1 --votes real": "--l2 is for --loss logistic",
+    "--weak-learner interval --votes real": "for discrete votes, not for --votes real",
+    "--weak-learner interval --loss logistic": "for discrete votes, not for --loss logistic",
+    "--weak-learner interval --multi-class shared": "not for shared stumps",
+    "--loss squared": "--loss: must be exponential or logistic; got 'squared'",
+    "--loss ''": "--loss: must be exponential or logistic",
+    "--votes newton": "must be discrete or real; got 'newton'; Newton votes are what --loss",
+    "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
+    "--l2 -1 --loss logistic": "--l2: must be a number of at least 0; got '-1'",
+    "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
+    "--l2 much --loss logistic": "--l2: must be a number of at least 0; got 'much'",
+    "--loss logistic --learning-rate 0": "--learning-rate: must be a number above 0",
+}
+
+
+@pytest.mark.parametrize("options", UNDEFINED)
+def test_what_is_not_defined_is_refused_before_the_table_is_read(command, options):
+    message = command.refuses("train", "absent.npy", "--target", 0, *options.split())
+    assert UNDEFINED[options] in message
+    assert message.endswith("(see gpustump train --help)")
+
+
+def test_intervals_still_train(command):
+    X, y = table(2)
+    rows, _ = parts(y)
+    outcome = trained(command, "--weak-learner interval --rounds 5 --votes discrete")
+    classifier = AdaBoostClassifier(n_estimators=5, weak_learner="interval", device="cpu")
+    assert outcome.row("digest") == classifier.fit(X[rows], y[rows]).model_.digest()
+    assert outcome.row("votes") == "discrete: AdaBoost, stumps and intervals, learning rate 1"
+
+
+@pytest.mark.parametrize(
+    ("default", "estimator"),
+    [
+        (method.LOGITBOOST, LogitBoostClassifier()),
+        (
+            replace(method.ADABOOST, votes="real"),
+            AdaBoostClassifier(votes="real", n_estimators=100),
+        ),
+    ],
+)
+def test_one_constant_says_what_train_uses_without_options(
+    command, monkeypatch, capsys, default, estimator
+):
+    monkeypatch.setattr(method, "DEFAULT", default)
+    X, y = table(2)
+    rows, _ = parts(y)
+    outcome = trained(command, "")
+    assert outcome.row("digest") == estimator.fit(X[rows], y[rows]).model_.digest()
+    assert not re.search("^(loss|votes) ", outcome.out, re.M)
+    real = AdaBoostClassifier(votes="real", n_estimators=100).fit(X[rows], y[rows])
+    assert trained(command, "--votes real").row("digest") == real.model_.digest()
+    trained(command, "--weak-learner interval")
+    with pytest.raises(SystemExit):
+        parse(["train", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"Without options: --loss {default.loss}, " in shown
+    assert f"(default: {default.rounds}; with --loss " in shown
+
+
+def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
+    with pytest.raises(SystemExit):
+        parse(["train", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    usual = LogitBoostClassifier()
+    assert "exponential: AdaBoostClassifier; logistic: LogitBoostClassifier" in shown
+    for name in ("n_estimators", "learning_rate"):
+        assert f"with --loss logistic: {getattr(usual, name)})" in shown
+    assert f"in units of the weights (default: {usual.l2_regularization:g})" in shown
+    assert "Without options: --loss exponential, --votes discrete, --multi-class one-vs-rest." in (
+        shown
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "options", "row"),
+    [
+        (2, "--loss logistic", ("loss", "logistic: LogitBoost, learning rate 0.3")),
+        (3, "--loss logistic", ("loss", "logistic: LogitBoost, shared stumps, learning rate 0.3")),
+        (2, "--loss logistic --l2 2", ("loss", "logistic: LogitBoost, learning rate 0.3, l2 2")),
+        (2, "--votes real", ("votes", "real: AdaBoost, learning rate 1")),
+        (3, "--votes real", ("votes", "real: AdaBoost, one-vs-rest, learning rate 1")),
+        (
+            3,
+            "--multi-class shared",
+            ("votes", "discrete: AdaBoost, shared stumps, learning rate 1"),
+        ),
+        (2, "--multi-class shared --votes discrete", None),
+        (3, "--loss exponential --rounds 3", None),
+    ],
+)
+def test_the_summary_says_what_was_trained_unless_it_is_the_default(
+    command, n_classes, options, row
+):
+    table(n_classes)
+    outcome = trained(command, options)
+    found = re.findall(r"^(loss|votes)  +(.*)$", outcome.out, re.M)
+    assert found == ([] if row is None else [row])
+
+
+def test_logistic_boosting_states_the_training_log_loss_and_no_bound(command):
+    X, y = table(4)
+    outcome = trained(command, "--loss logistic --rounds 20")
+    rows, _ = parts(y)
+    model = StumpEnsemble.load("model.json")
+    error = np.mean(model.predict(X[rows]) != y[rows])
+    assert outcome.row("training error") == f"{error:.4f}"
+    expected = log_loss(y[rows], model.predict_proba(X[rows]))
+    assert float(outcome.row("training log-loss")) == pytest.approx(expected, abs=1e-4)
+    assert outcome.row("rounds") == "20, shared by 4 classes"
+
+
+def test_the_training_log_loss_is_weighted_as_the_samples_are(command):
+    X, y = table(2)
+    weights = np.random.default_rng(5).exponential(size=len(y)) * 1e300
+    np.savez("table.npz", X=X, y=y, w=weights)
+    outcome = trained(command, "--loss logistic --rounds 20", "--weight", "w")
+    rows, _ = parts(y)
+    probabilities = StumpEnsemble.load("model.json").predict_proba(X[rows])
+    expected = log_loss(y[rows], probabilities, sample_weight=weights[rows] / 1e300)
+    assert float(outcome.row("training log-loss")) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+@pytest.mark.parametrize(
+    ("n_classes", "multi_class"), [(2, "one-vs-rest"), (3, "one-vs-rest"), (3, "shared")]
+)
+def test_the_bound_is_the_exponential_loss_of_what_was_trained(
+    command, votes, n_classes, multi_class
+):
+    X, y = table(n_classes)
+    options = f"--votes {votes} --multi-class {multi_class} --rounds 60 --learning-rate 0.5"
+    outcome = trained(command, options)
+    rows, _ = parts(y)
+    model = StumpEnsemble.load("model.json")
+    scores = model.decision_function(X[rows]).reshape(len(rows), -1)
+    signs = np.where(y[rows][:, None] == np.arange(n_classes)[-scores.shape[1] :], 1.0, -1.0)
+    losses = np.exp(-signs * scores).mean(axis=0)  # Z_1 * ... * Z_T [Schapire and Singer 1999]
+    bound = losses.sum() / (2.0 if multi_class == "shared" else 1.0)
+    error = np.mean(model.predict(X[rows]) != y[rows])
+    assert error <= bound
+    name = "AdaBoost.MH's" if multi_class == "shared" else "AdaBoost's"
+    at_most = f", at most {bound:.4f} by {name} bound" if bound < 1 else ""
+    assert outcome.row("training error") == f"{error:.4f}{at_most}"
+
+
+def test_a_bound_below_all_decimals_is_not_shown_as_0(command):
+    outcome = command.succeeds("train", "--votes", "real", "--rounds", 120)
+    (bound,) = re.findall("at most (.*) by", outcome.row("training error"))
+    assert re.fullmatch(r"\de-\d\d", bound)
+    data = load_breast_cancer()
+    rows, _ = parts(data.target_names[data.target])
+    scores = StumpEnsemble.load("model.json").decision_function(data.data[rows])
+    signs = np.where(data.target_names[data.target][rows] == "malignant", 1.0, -1.0)
+    assert bound == f"{np.exp(-signs * scores).mean():.0e}"
+
+
+@pytest.mark.parametrize(
+    ("options", "rounds", "votes"),
+    [
+        ("--votes real", "1 of 100: a stump without error ended it", "column 0 100.0%"),
+        ("--votes real --learning-rate 1e-13", "0 of 100: further votes round to zero", "none"),
+        ("--loss logistic --learning-rate 1e-13", "0 of 200: further votes round to zero", "none"),
+    ],
+)
+def test_the_summary_says_why_the_rounds_ended(command, options, rounds, votes):
+    x = np.arange(40.0)
+    np.savez("table.npz", X=x[:, None], y=(x > 19).astype(int))
+    outcome = trained(command, options)
+    assert outcome.row("rounds") == rounds
+    assert " ".join(outcome.row("most votes").split()) == votes
+
+
+def test_balanced_labels_without_information_end_logistic_boosting_at_once(command):
+    np.savez("table.npz", X=np.ones((40, 1)), y=np.arange(40) % 2)
+    outcome = trained(command, "--loss logistic")
+    assert outcome.row("rounds") == "0 of 200: no further stump lowers the loss"
+    assert outcome.row("most votes") == "none: no stump lowers the loss"
+    assert numbers(outcome.row("training log-loss")) == [pytest.approx(math.log(2), abs=1e-4)]
+    shown = command.succeeds("inspect", "model.json").out
+    assert "no stumps: the score is the same for every row" in shown
+
+
+def test_a_class_of_one_row_is_trained_on_if_none_is_held_out(command):
+    X, y = table(2)
+    y[7] = 2
+    np.savez("table.npz", X=X, y=y)
+    assert "2 occurs only once" in command.refuses(
+        "train", "table.npz", "--target", "y", "--loss", "logistic"
+    )
+    outcome = trained(command, "--loss logistic --test-size 0 --rounds 10")
+    assert outcome.row("digest") == (
+        LogitBoostClassifier(n_estimators=10).fit(X, y).model_.digest()
+    )
+
+
+def test_the_file_says_what_was_asked_for(command):
+    table(3)
+    trained(command, "--loss logistic --rounds 3", "--quiet")
+    details = json.loads((command.folder / "model.json").read_text())["details"]
+    assert details["training"] == {
+        "rounds": 3,
+        "learning_rate": 0.3,
+        "weak_learner": "stump",
+        "loss": "logistic",
+        "votes": "newton",
+        "multi_class": "shared",
+        "l2": 1.0,
+        "test_size": 0.2,
+        "seed": 0,
+    }
+
+
+@pytest.mark.parametrize("options", ["--votes real", "--loss logistic", "--multi-class shared"])
+def test_verbose_says_that_the_reference_trains_what_the_kernels_cannot(command, options):
+    table(3)
+    route = trained(command, f"{options} --rounds 3", "--verbose").row("trained by")
+    assert route.startswith("cpu, the reference scan, on arrays: nothing faster can train this")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("options", ["--votes real", "--loss logistic", "--multi-class shared"])
+def test_predictions_and_explanations_are_the_librarys(command, options, n_classes):
+    X, _ = table(n_classes)
+    trained(command, f"{options} --rounds 15", "--quiet")
+    model = StumpEnsemble.load("model.json")
+    np.save("rows.npy", X)
+    lines = list(csv.reader(io.StringIO(command.succeeds("predict", "model.json", "rows.npy").out)))
+    assert lines[0] == ["prediction", *(f"P({k})" for k in range(n_classes))]
+    assert [int(line[0]) for line in lines[1:]] == model.predict(X).tolist()
+    assert np.array_equal(np.asarray(lines[1:])[:, 1:].astype(float), model.predict_proba(X))
+    lines = list(csv.reader(io.StringIO(command.succeeds("explain", "model.json", "rows.npy").out)))
+    found = np.asarray(lines[1:], dtype=float).reshape(len(X), model.n_outputs, -1)
+    scores = model.decision_function(X).reshape(len(X), -1)
+    assert np.array_equal(found[:, :, -1], scores)
+    assert np.array_equal(found[:, :, :-1].sum(axis=-1), scores)
+
+
+def saved(votes, splits, constant, **options) -> StumpEnsemble:
+    member = RegionMember(tuple(splits), np.asarray(votes, dtype=float), np.asarray(constant))
+    members = (member,) * options.pop("n_members", 1)
+    model = StumpEnsemble(members, options.pop("n_features", 2), **options)
+    model.save("model.json")
+    return model
+
+
+def inspected(command, *options: object) -> list[str]:
+    """What `inspect` prints, with single spaces."""
+    out = command.succeeds("inspect", "model.json", *options).out
+    return [" ".join(line.split()) for line in out.splitlines()]
+
+
+def test_rules_say_what_each_region_votes(command):
+    saved(
+        [
+            [[-0.71875], [0.9296875], [0.0]],
+            [[0.25], [-0.25], [0.5]],
+            [[0.125], [0.25], [-0.5]],
+            [[-0.5], [0.0], [-0.5]],
+        ],
+        [Split(0, 884.55), Split(1, 2.0), Split(1, math.inf), Split(0, math.inf)],
+        [-0.5],
+        classes=("benign", "malignant"),
+        feature_names=("worst area", "age"),
+        missing_learnt=(False, True),
+    )
+    lines = inspected(command)
+    assert lines[4:] == [
+        "scores half the log-odds of malignant",
+        "start from -0.500",
+        lines[6],
+        "",
+        "rule missing",
+        "1. worst area <= 884.55 -> benign +0.719, else malignant +0.930 -",
+        "2. age <= 2 -> malignant +0.250, else benign +0.250 malignant +0.500",
+        "3. age is present -> malignant +0.125 benign +0.500",
+        "4. always benign +0.500 benign +0.500",
+        "",
+        "feature votes stumps",
+        "worst area 54.5% 1",  # half the largest difference: 0.8242 of 1.5117
+        "age 45.5% 2",
+    ]
+    assert lines[6].startswith("digest ")
+    assert "0, else" not in inspected(command, "--rounds", 0)
+    assert "and 3 rules more: --rounds 4" in inspected(command, "--rounds", 1)
+
+
+def test_votes_at_a_low_learning_rate_have_as_many_decimals_as_they_need(command):
+    saved([[[-(2.0**-10)], [2.0**-14], [0.0]]], [Split(0, 1.0)], [0.0])
+    line = next(line for line in inspected(command) if line.startswith("1."))
+    assert line == "1. column 0 <= 1 -> -1 +0.000977, else 1 +0.000061 0"
+
+
+def test_every_class_has_its_rules_of_regions_against_the_rest(command):
+    saved([[[-0.5], [0.25], [0.0]]], [Split(0, 1.0)], [-0.25], classes=("a", "b", "c"), n_members=3)
+    lines = inspected(command)
+    assert "scores half the log-odds of each class against the rest" in lines
+    assert "start from a: -0.250, b: -0.250, c: -0.250" in lines
+    for label in "abc":
+        assert f"{label} against the rest" in lines
+        assert f"1. column 0 <= 1 -> not {label} +0.500, else {label} +0.250 0" in lines
+
+
+def test_shared_stumps_are_tables_of_classes_and_regions(command):
+    saved(
+        [[[1.0, -0.5, 0.0], [-0.25, 0.5, 0.0], [0.0, 0.0, 0.125]], np.full((3, 3), 0.25)],
+        [Split(1, 2.45), Split(0, math.inf)],
+        [0.0, 0.0, 0.0],
+        classes=("setosa", "versicolor", "virginica"),
+        link="softmax",
+    )
+    lines = inspected(command)
+    assert "rounds 2, shared by all 3 classes" in lines
+    assert (
+        "scores half the log-odds of the classes, up to a constant that is common to all of them"
+        in lines
+    )
+    assert not any(line.startswith("start from") for line in lines)
+    at = lines.index("rule class then else missing")
+    assert lines[at + 1 : at + 7] == [
+        "1. column 1 <= 2.45 setosa +1.000 -0.250 0",
+        "versicolor -0.500 +0.500 0",
+        "virginica 0 0 +0.125",
+        "2. always setosa +0.250 +0.250",
+        "versicolor +0.250 +0.250",
+        "virginica +0.250 +0.250",
+    ]
+
+
+def test_of_many_classes_a_shared_stump_shows_those_that_it_tells_apart(command):
+    votes = np.zeros((1, 3, 6))
+    votes[0, 0] = [0.125, -0.25, 0.5, 0.75, -1.0, 0.0]
+    saved(votes, [Split(0, 1.0)], np.arange(6) / 4, classes=tuple("abcdef"))
+    lines = inspected(command)
+    assert "start from a: 0, b: +0.250, c: +0.500, d: +0.750, e: +1.000, f: +1.250" in lines
+    at = lines.index("rule class then else missing")
+    assert lines[at + 1 : at + 5] == [
+        "1. column 0 <= 1 c +0.500 0 0",
+        "d +0.750 0 0",
+        "e -1.000 0 0",
+        "and 3 classes with less",
+    ]
+
+
+def test_the_rules_shown_add_up_to_the_scores(command):
+    X, _ = table(2)
+    trained(command, "--loss logistic --rounds 12 --learning-rate 1", "--quiet")
+    lines = inspected(command)
+    (start,) = (line for line in lines if line.startswith("start from"))
+    scores = np.full(len(X), numbers(start)[0])
+    rule = re.compile(r"\d+\. column (\d) <= (\S+) -> (\d) \+(\S+), else (\d) \+(\S+) -")
+    found = [match for match in map(rule.fullmatch, lines) if match]
+    assert len(found) == 12
+    for match in found:
+        feature, threshold, label, vote, other_label, other_vote = map(float, match.groups())
+        votes = (2 * label - 1) * vote, (2 * other_label - 1) * other_vote
+        scores += np.where(X[:, int(feature)] <= threshold, *votes)
+    expected = StumpEnsemble.load("model.json").decision_function(X)
+    assert scores == pytest.approx(expected, abs=13 * 0.0005)
+
+
+def test_encoded_columns_read_as_they_were_written_for_every_kind_of_votes(command):
+    polars = pytest.importorskip("polars")
+    random = np.random.default_rng(0)
+    colours = random.choice(["red", "blue"], 80)
+    flags = random.random(80) < 0.5
+    label = np.where((colours == "blue") != (random.random(80) < 0.1), "b", "a")
+    label = np.where(flags & (random.random(80) < 0.2), "b", label)
+    frame = polars.DataFrame({"colour": colours, "flag": flags, "label": label})
+    frame.write_parquet("table.parquet")
+    for options in (["--loss", "logistic"], ["--votes", "real"]):
+        command.succeeds("train", "table.parquet", "--target", "label", *options, "--quiet")
+        rules = [line for line in inspected(command) if line[:1].isdigit()]
+        assert rules[0].startswith("1. colour is not blue -> a +")
+        assert any("flag is false -> a +" in rule for rule in rules)
+
+
+def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
+    monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
+    out = command.succeeds("devices").out
+    trains = {line.split()[0]: line.split()[3] for line in out.splitlines() if "kernels, " in line}
+    assert trains == {"direct": "discrete", "coded": "discrete", "cuda": "discrete"}
+    (reference,) = (line for line in out.splitlines() if line.startswith("reference"))
+    assert reference.split()[3] == "all"
+    assert "--votes real, --loss logistic, --multi-class shared: the reference scan" in out
+
+
+def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
+    monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
+
+    def knows_newton_votes(search, kernels):
+        return None if search.votes == "newton" else refusal_of_votes(search, kernels)
+
+    monkeypatch.setattr("gpustump.engines.cpu.engine.refusal_of_votes", knows_newton_votes)
+    out = command.succeeds("devices").out
+    (coded,) = (line for line in out.splitlines() if line.startswith("coded"))
+    assert coded.split()[3:5] == ["discrete,", "logistic"]
+    assert "\n--votes real, --multi-class shared: the reference scan" in out
