@@ -19,18 +19,23 @@ if TYPE_CHECKING:
     from gpustump.arrays.devices import Device as Device
     from gpustump.arrays.devices import DeviceError as DeviceError
     from gpustump.arrays.devices import devices as devices
+    from gpustump.boosting.one_hypothesis import VotedSplit as VotedSplit
     from gpustump.boosting.one_hypothesis import fit_interval as fit_interval
     from gpustump.boosting.one_hypothesis import fit_stump as fit_stump
     from gpustump.boosting.rounds import Boosting as Boosting
     from gpustump.boosting.rounds import boost as boost
+    from gpustump.boosting.votes import RegionRound as RegionRound
     from gpustump.boosting.votes import Round as Round
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
+    from gpustump.estimators import LogitBoostClassifier as LogitBoostClassifier
     from gpustump.learners.interval import Interval as Interval
+    from gpustump.learners.split import Split as Split
     from gpustump.learners.step_table import StepTable as StepTable
     from gpustump.learners.stump import Stump as Stump
-    from gpustump.model.ensemble import Member as Member
     from gpustump.model.ensemble import StumpEnsemble as StumpEnsemble
+    from gpustump.model.members import Member as Member
+    from gpustump.model.members import RegionMember as RegionMember
     from gpustump.model.model_file import ModelFileError as ModelFileError
 
 _HOMES = {
@@ -40,12 +45,17 @@ _HOMES = {
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
     "Interval": "learners.interval",
-    "Member": "model.ensemble",
+    "LogitBoostClassifier": "estimators",
+    "Member": "model.members",
     "ModelFileError": "model.model_file",
+    "RegionMember": "model.members",
+    "RegionRound": "boosting.votes",
     "Round": "boosting.votes",
+    "Split": "learners.split",
     "StepTable": "learners.step_table",
     "Stump": "learners.stump",
     "StumpEnsemble": "model.ensemble",
+    "VotedSplit": "boosting.one_hypothesis",
     "boost": "boosting.rounds",
     "devices": "arrays.devices",
     "fit_interval": "boosting.one_hypothesis",
@@ -63,12 +73,17 @@ __all__ = [
     "Device",
     "DeviceError",
     "Interval",
+    "LogitBoostClassifier",
     "Member",
     "ModelFileError",
+    "RegionMember",
+    "RegionRound",
     "Round",
+    "Split",
     "StepTable",
     "Stump",
     "StumpEnsemble",
+    "VotedSplit",
     "boost",
     "devices",
     "fit_interval",

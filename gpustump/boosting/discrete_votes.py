@@ -1,41 +1,31 @@
 """AdaBoost's discrete votes: one number a round, from two Python integers.
 
 A region votes +alpha or -alpha, and alpha follows from the weight that the hypothesis gets right
-and the weight that it gets wrong [Freund and Schapire 1997; COS 511, lecture 11]. A vote is a whole
-multiple of `VOTE_UNIT`. So sums of votes are exact in float64, whatever their order: the score
-summed round by round, or feature by feature from tables, on any device, is the same number. What
-follows from a vote (the next weights, the normaliser, the bound on the training error) follows from
-the rounded one, so AdaBoost's theorems hold for the model as it is.
-
-Exponentials are taken in decimal arithmetic, which gives the same digits everywhere; the C
-library's would not. So are logarithms, where the last digits of the C library's could decide the
-vote.
+and the weight that it gets wrong [Freund and Schapire 1997; COS 511, lecture 11].
 """
 
 from __future__ import annotations
 
 import decimal
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from gpustump.arrays import Array
+from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
 from gpustump.boosting.votes import Change, Round, SoFar, Taken
-from gpustump.engines.contract import State, discrete_step
-from gpustump.engines.integer_weights import grown_factor
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
-
-_LOG_ERROR = 2.0**-46
-"""More than a C library's logarithm, of a quotient rounded once, is ever off, relatively: 2**-52
-is usual."""
-
-_EXACT = decimal.Context(
-    prec=50,
-    rounding=decimal.ROUND_HALF_EVEN,
-    Emax=10**9,
-    Emin=-(10**9),
-    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
+from gpustump.data.parameters import Learner
+from gpustump.engines.contract import (
+    PreparedTable,
+    Search,
+    State,
+    agreement,
+    discrete_step,
+    hypothesis_at,
 )
-"""The arithmetic of votes, whatever the caller's own decimal context allows."""
+from gpustump.engines.integer_weights import grown_factor
+from gpustump.learners.hypothesis import signs
+from gpustump.learners.interval import Interval
+from gpustump.learners.stump import Stump
 
 
 @dataclass(frozen=True)
@@ -49,6 +39,32 @@ class DiscreteVotes:
     """
 
     learning_rate: float = 1.0
+
+    def search(self, learner: Learner) -> Search:
+        """Stumps or intervals, with signs."""
+        return Search(learner)
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """Nothing: boosting starts from scores of 0."""
+        return (0.0,)
+
+    def found(self, table: PreparedTable, state: State) -> Taken | str:
+        """The best cut with its vote, or why there is none."""
+        cut = state.best_cut()
+        vote = self.vote(cut.agreement, state)
+        if vote == 0.0:
+            return self.why_no_vote(cut.agreement, state)
+        totals = state.totals
+        return Taken(hypothesis_at(table, cut, totals), vote, totals, cut.agreement, cut=cut)
+
+    def known(self, hypothesis: Stump | Interval, vote: float, state: State) -> Taken:
+        """A hypothesis and its vote, from elsewhere."""
+        agreed = agreement(state.region_sums(hypothesis), signs(hypothesis))
+        return Taken(hypothesis, vote, state.totals, agreed)
+
+    def is_perfect(self, taken: Taken) -> bool:
+        """Whether it gets every sample right, so that all weights keep their ratios."""
+        return taken.totals.wrong(taken.agreement) == 0
 
     def vote(self, agreement: int, state: State) -> float:
         """alpha of a hypothesis with this agreement; 0 if it is not better than chance."""
@@ -69,46 +85,26 @@ class DiscreteVotes:
         """The factors of right and wrong samples, and the normaliser."""
         totals = taken.totals
         wrong = totals.wrong(taken.agreement)
-        odds, normaliser = odds_and_normaliser(wrong, totals.weight, taken.vote)
+        odds, normaliser = odds_and_normaliser(wrong, totals.weight, taken.alpha)
         grown, halvings = grown_factor(odds, totals.weight - wrong, wrong, totals.n_samples)
-        step = discrete_step(taken.hypothesis, taken.vote, grown, halvings, taken.cut)
+        assert isinstance(taken.hypothesis, Stump | Interval)
+        step = discrete_step(taken.hypothesis, taken.alpha, grown, halvings, taken.cut)
         return Change(step, normaliser)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
         """Error, edge and vote, and the bound on the training error."""
         totals = taken.totals
+        assert isinstance(taken.hypothesis, Stump | Interval)
         return Round(
             number=so_far.number,
             stump=taken.hypothesis,
             error=totals.wrong(taken.agreement) / totals.weight,
             edge=taken.agreement / (2 * totals.weight),
-            vote=taken.vote,
+            vote=taken.alpha,
             normaliser=change.normaliser,
             training_error=so_far.totals.training_error,
             training_bound=so_far.bound,
         )
-
-
-def vote_of(wrong: int, total: int, learning_rate: float) -> float:
-    """The vote of a stump that gets `wrong` of `total` wrong, and not 0: see `Round`.
-
-    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`. The C library's logarithm
-    will do where it leaves no doubt which multiple is nearest; else decimal arithmetic decides.
-    """
-    scale = learning_rate / (2 * VOTE_UNIT)
-    log_odds = math.log((total - wrong) / wrong) if total > wrong else -math.inf
-    units = log_odds * scale
-    if abs(units) < 2.0**40:
-        doubt = (1.0 + abs(log_odds)) * scale * _LOG_ERROR
-        nearest = round(units)
-        if abs(units - nearest) + doubt < 0.5:
-            return nearest * VOTE_UNIT
-    with decimal.localcontext(_EXACT):
-        exactly = (Decimal(total - wrong) / Decimal(wrong)).ln() / 2
-        exactly = exactly * Decimal(learning_rate) / Decimal(VOTE_UNIT)
-        if abs(exactly) > VOTES_LIMIT / VOTE_UNIT:
-            return math.inf
-        return int(exactly.to_integral_value()) * VOTE_UNIT
 
 
 def odds_and_normaliser(wrong: int, total: int, vote: float) -> tuple[Decimal, float]:
@@ -116,7 +112,7 @@ def odds_and_normaliser(wrong: int, total: int, vote: float) -> tuple[Decimal, f
 
     See `Round` for Z_t.
     """
-    with decimal.localcontext(_EXACT):
-        growth = Decimal(vote).exp()
+    with decimal.localcontext(EXACT):
+        growth = exponential(vote)
         normaliser = (wrong * growth + (total - wrong) / growth) / total
         return growth * growth, float(normaliser)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.held_out_scores import HeldOut, scorer
-from gpustump.boosting.votes import Round
-from gpustump.data.parameters import Scoring
-from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.learners.hypothesis import Hypothesis, by_region, signs
+from gpustump.boosting.held_out_scores import Watched, scorer
+from gpustump.boosting.votes import AnyRound, Vote
+from gpustump.data.parameters import Link, Scoring
+from gpustump.learners.hypothesis import by_region, signs
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,13 @@ class EarlyStopping:
         The whole table, of which no copy is made.
     rows : array (n_held_out,) of int, or None
         The rows of X to watch; None for all.
-    y : array (n_held_out,) of float64
-        -1.0 or 1.0.
-    sample_weight : array (n_held_out,) of float64
-        Positive.
+    held_out : Watched
+        Their labels and weights.
     stopping : Stopping
+    constant : sequence of float
+        The scores from which boosting starts, one for each output.
+    link : str
+        How scores become probabilities.
 
     Attributes
     ----------
@@ -63,7 +65,13 @@ class EarlyStopping:
     """
 
     def __init__(
-        self, X: Array, rows: Array | None, y: Array, sample_weight: Array, stopping: Stopping
+        self,
+        X: Array,
+        rows: Array | None,
+        held_out: Watched,
+        stopping: Stopping,
+        constant: Sequence[float] = (0.0,),
+        link: Link = "logistic",
     ) -> None:
         self.scores: list[float] = []
         self.errors: list[float] = []
@@ -73,33 +81,52 @@ class EarlyStopping:
         self._rows = rows
         self._stopping = stopping
         self._n_rounds = 0
-        self._sums_of_votes = arrays.namespace_of(y).zeros_like(y)
-        self._held_out = HeldOut(y, IntegerWeights.of(sample_weight))
-        self._scorer = scorer(stopping.scoring, self._held_out)
+        self._held_out = held_out
+        self._scorer = scorer(stopping.scoring, held_out, link)
+        weights = held_out.weights.values
+        with arrays.computing_on(X):
+            self._xp = arrays.namespace_of(weights)
+            ones = self._xp.astype(weights > 0, self._xp.float64)
+            self._scores = [ones * score for score in constant]
 
-    def __call__(self, record: Round) -> bool:
+    def __call__(self, record: AnyRound) -> bool:
         self._count(record.stump, record.vote)
         score = self._score()
         self.scores.append(score)
-        self.errors.append(self._held_out.error(self._sums_of_votes))
+        self.errors.append(self._held_out.error(self._joined()))
         if score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
         return self._n_rounds - self.best_round >= self._stopping.patience
 
-    def resume(self, hypotheses: Sequence[Hypothesis], votes: Sequence[float]) -> None:
+    def resume(self, hypotheses: Sequence[Any], votes: Sequence[Vote]) -> None:
         """Take over the rounds of an earlier run, which were kept and are not judged again."""
         for hypothesis, vote in zip(hypotheses, votes, strict=True):
             self._count(hypothesis, vote)
         if hypotheses:
             self.best_round, self._best_score = self._n_rounds, self._score()
 
-    def _count(self, hypothesis: Hypothesis, vote: float) -> None:
+    def _count(self, hypothesis: Any, vote: Vote) -> None:
         with arrays.computing_on(self._X):
             column = arrays.as_working(self._X[:, hypothesis.feature])
             values = arrays.picked(column, self._rows)
-            votes = [sign * vote for sign in signs(hypothesis)]
-            self._sums_of_votes = self._sums_of_votes + by_region(hypothesis, values, votes)
+            self._scores = [
+                scores + by_region(hypothesis, values, votes)
+                for scores, votes in zip(self._scores, _by_output(hypothesis, vote), strict=True)
+            ]
         self._n_rounds += 1
 
     def _score(self) -> float:
-        return self._scorer(self._sums_of_votes)
+        return self._scorer(self._joined())
+
+    def _joined(self) -> Array:
+        """The scores (n_held_out,), or (n_held_out, n_outputs) for more outputs than one."""
+        with arrays.computing_on(self._X):
+            one = len(self._scores) == 1
+            return self._scores[0] if one else self._xp.stack(self._scores, axis=1)
+
+
+def _by_output(hypothesis: Any, vote: Vote) -> list[tuple[float, ...]]:
+    """For each output what the regions vote."""
+    if isinstance(vote, tuple):
+        return list(zip(*vote, strict=True))
+    return [tuple(sign * vote for sign in signs(hypothesis))]

@@ -2,14 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple, overload
+
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.rounds import checked_resources, prepared_samples
-from gpustump.data.parameters import Learner
+from gpustump.boosting.rounds import SignedSamples, checked_resources
+from gpustump.boosting.split_votes import SplitVotes
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.data.parameters import Learner, VoteKind, check_real, check_vote_kind
 from gpustump.data.tables import check_table
-from gpustump.engines.contract import Resources, hypothesis_at
+from gpustump.engines.contract import Resources, Search, hypothesis_at
 from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
+
+
+class VotedSplit(NamedTuple):
+    """The best split for votes of its regions, as `fit_stump` returns it.
+
+    Attributes
+    ----------
+    split : Split
+    votes : (float, float, float)
+        What the left region, the right one and that of missing values vote.
+    score : float
+        What the split is worth; see `RegionRound.score`.
+    """
+
+    split: Split
+    votes: tuple[float, float, float]
+    score: float
+
+
+@overload
+def fit_stump(
+    X: Array,
+    y: Array,
+    sample_weight: Array | None = None,
+    *,
+    votes: Literal["discrete"] = "discrete",
+    l2_regularization: float = 0.0,
+    block_bytes: int | None = None,
+    n_jobs: int | None = None,
+    max_memory: int | str | None = None,
+) -> Stump: ...
+
+
+@overload
+def fit_stump(
+    X: Array,
+    y: Array,
+    sample_weight: Array | None = None,
+    *,
+    votes: Literal["real", "newton"],
+    l2_regularization: float = 0.0,
+    block_bytes: int | None = None,
+    n_jobs: int | None = None,
+    max_memory: int | str | None = None,
+) -> VotedSplit: ...
 
 
 def fit_stump(
@@ -17,11 +67,16 @@ def fit_stump(
     y: Array,
     sample_weight: Array | None = None,
     *,
+    votes: VoteKind = "discrete",
+    l2_regularization: float = 0.0,
     block_bytes: int | None = None,
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
-) -> Stump:
-    """The decision stump of least weighted error: over every feature, threshold and sign.
+) -> Stump | VotedSplit:
+    """The best decision stump: over every feature and threshold, with signs or with votes.
+
+    With discrete votes, the default, it is the stump of least weighted error. Other votes are those
+    of the first round of boosting from scores of 0.
 
     Parameters
     ----------
@@ -30,7 +85,14 @@ def fit_stump(
     y : array (n_samples,)
         Labels -1 and +1, both present.
     sample_weight : array (n_samples,), optional
-        Finite and not negative, not all zero; only their ratios matter. Equal if not given.
+        Finite and not negative, not all zero; only their ratios matter, but for Newton votes with
+        l2_regularization. Equal if not given.
+    votes : "discrete", "real" or "newton"
+        "real": half the log-odds of each region, smoothed, for the split of the smallest Z
+        [Schapire and Singer 1999]. "newton": a Newton step of the logistic loss in each region
+        [Friedman, Hastie and Tibshirani 2000].
+    l2_regularization : float
+        For Newton votes: see `LogitBoostClassifier`.
     block_bytes : int, optional
         How many bytes of temporaries the reference scan may take.
     n_jobs : int, optional
@@ -42,7 +104,7 @@ def fit_stump(
 
     Returns
     -------
-    Stump
+    Stump, or VotedSplit if votes are not discrete
         Of equally good ones that with the lowest feature, then the lowest threshold; a constant one
         only where it is strictly better than every split.
 
@@ -58,10 +120,26 @@ def fit_stump(
     This is empirical risk minimisation over decision stumps [Shalev-Shwartz and Ben-David,
     Understanding Machine Learning, 10.1.1], in O(n_features * n_samples * log n_samples).
     """
+    settings = VoteSettings(
+        check_vote_kind(votes),
+        l2_regularization=check_real(l2_regularization, "l2_regularization", least=0.0),
+    )
+    X = check_table(X)
     resources = checked_resources(n_jobs, max_memory, block_bytes)
-    stump = _fitted(X, y, sample_weight, "stump", resources)
-    assert isinstance(stump, Stump)
-    return stump
+    if votes == "discrete":
+        stump = _with_signs(X, y, sample_weight, "stump", resources)
+        assert isinstance(stump, Stump)
+        return stump
+    with arrays.computing_on(X):
+        samples = SignedSamples.of(X, y, sample_weight)
+        found = settings.votes(samples.weights)
+        assert isinstance(found, SplitVotes)
+        table = samples.prepared(found.rule.search, 1, resources)
+        state = table.start(samples.labels, samples.weights, found.rule.search)
+        taken = found.best(table, state)
+    assert isinstance(taken.hypothesis, Split)
+    (left,), (right,), (missing,) = taken.region_votes
+    return VotedSplit(taken.hypothesis, (left, right, missing), found.score(taken))
 
 
 def fit_interval(
@@ -99,15 +177,16 @@ def fit_interval(
     (0.5, 2.5, 1, 0.0)
     """
     resources = checked_resources(n_jobs, max_memory, block_bytes)
-    return _fitted(X, y, sample_weight, "interval", resources)
+    return _with_signs(check_table(X), y, sample_weight, "interval", resources)
 
 
-def _fitted(
+def _with_signs(
     X: Array, y: Array, sample_weight: Array | None, learner: Learner, resources: Resources
 ) -> Stump | Interval:
-    """What a weak learner finds; see `fit_stump`."""
-    X = check_table(X)
+    """What a weak learner with signs finds."""
     with arrays.computing_on(X):
-        table, labels, weights = prepared_samples(X, y, sample_weight, learner, 1, resources)
-        state = table.start(labels, weights, learner)
+        search = Search(learner)
+        samples = SignedSamples.of(X, y, sample_weight)
+        table = samples.prepared(search, 1, resources)
+        state = table.start(samples.labels, samples.weights, search)
         return hypothesis_at(table, state.best_cut(), state.totals)

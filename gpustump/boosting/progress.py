@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump.engines.announcements import in_notebook, is_read
 
 if TYPE_CHECKING:
-    from gpustump.boosting.votes import Round
+    from gpustump.boosting.votes import AnyRound
 
 
 class Bar:
@@ -57,7 +57,7 @@ class Bar:
         if self._bar is not None:
             self._bar.close()
 
-    def advance(self, record: Round) -> None:
+    def advance(self, record: AnyRound) -> None:
         """One more round is done."""
         if self._bar is not None:
             self._bar.set_postfix(error=f"{record.training_error:.4f}", refresh=False)

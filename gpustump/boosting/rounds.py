@@ -7,35 +7,36 @@ these steps, when to stop, and going on from rounds that were made earlier.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.votes import Round, SoFar, Taken, Votes
+from gpustump.boosting.finished import link_of, member_of
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
     Learner,
+    Link,
+    VoteKind,
     check_bytes,
     check_count,
     check_jobs,
     check_learner,
     check_real,
+    check_vote_kind,
 )
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.sign_labels import check_both_signs, check_signs
 from gpustump.data.tables import check_table
-from gpustump.engines.contract import (
-    PreparedTable,
-    Resources,
-    Task,
-    agreement,
-    hypothesis_at,
-)
+from gpustump.engines.contract import PreparedTable, Resources, Search, Task
 from gpustump.engines.route import prepared
-from gpustump.learners.hypothesis import signs
+from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.learners.stump import Stump
 
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
     from gpustump.model.ensemble import StumpEnsemble
 
 
-Callback = Callable[[Round], bool | None]
-"""Called with each round's record; a true answer stops the boosting after it."""
+Callback = Callable[[Any], bool | None]
+"""Called with each round's record, a `Round` or a `RegionRound`; a true answer stops the boosting
+after it."""
 
 
 def boost(
@@ -53,6 +55,8 @@ def boost(
     sample_weight: Array | None = None,
     *,
     learning_rate: float = 1.0,
+    votes: VoteKind = "discrete",
+    l2_regularization: float = 0.0,
     n_rounds: int | None = None,
     weak_learner: Learner = "stump",
     callback: Callback | None = None,
@@ -60,7 +64,7 @@ def boost(
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
 ) -> Boosting:
-    """AdaBoost with exact decision stumps, or intervals, as an iterator over its rounds.
+    """Boosting with exact decision stumps, or intervals, as an iterator over its rounds.
 
     Parameters
     ----------
@@ -68,12 +72,19 @@ def boost(
         As for `fit_stump`.
     learning_rate : float
         Shrinks every vote; above 0.
+    votes : "discrete", "real" or "newton"
+        What a round's regions vote. "discrete": AdaBoost's alpha, with a sign for each region.
+        "real": confidence-rated AdaBoost, half the log-odds of each region. "newton": LogitBoost, a
+        Newton step of the logistic loss for each region.
+    l2_regularization : float
+        For Newton votes: shrinks the votes of regions with few samples; not negative.
     n_rounds : int, optional
         Stop after so many rounds; by default only where boosting itself ends.
     weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals.
     callback : callable, optional
-        Gets each `Round`; a true answer stops the boosting after that round.
+        Gets each `Round`, or `RegionRound` where votes are not discrete; a true answer stops the
+        boosting after that round.
 
     Returns
     -------
@@ -92,26 +103,34 @@ def boost(
     inf -1 0.166667
     """
     X = check_table(X)
-    votes = DiscreteVotes(check_real(learning_rate, "learning_rate", above=0.0))
+    settings = VoteSettings(
+        check_vote_kind(votes),
+        check_real(learning_rate, "learning_rate", above=0.0),
+        check_real(l2_regularization, "l2_regularization", least=0.0),
+    )
     limit = None if n_rounds is None else check_count(n_rounds, "n_rounds")
     learner = check_learner(weak_learner)
     resources = checked_resources(n_jobs, max_memory, block_bytes)
     with arrays.computing_on(X):
-        table, signs, weights = prepared_samples(X, y, sample_weight, learner, limit, resources)
+        samples = SignedSamples.of(X, y, sample_weight)
+        found = settings.votes(samples.weights)
+        table = samples.prepared(found.search(learner), limit, resources)
     return Boosting(
-        table, signs, weights, votes=votes, n_rounds=limit, learner=learner, callback=callback
-    )
+        table, samples.labels, samples.weights, votes=found, n_rounds=limit, learner=learner,
+        callback=callback,
+    )  # fmt: skip
 
 
-class Boosting(Iterator[Round]):
+class Boosting(Iterator[Any]):
     """The rounds of boosting on a prepared table; `boost` makes one from plain arrays.
 
     Parameters
     ----------
     table : PreparedTable
         As an engine prepares it; see `engines.route`.
-    labels : array (n_samples,) of float64
-        -1.0 or 1.0 for each of the table's samples.
+    labels : array (n_samples,)
+        For each of the table's samples -1.0 or 1.0, float64; with more outputs than one the number
+        of its class, int64.
     sample_weight : array (n_samples,) of float64
         Positive weights for them.
     votes : Votes
@@ -120,9 +139,13 @@ class Boosting(Iterator[Round]):
         As for `boost`.
     learner : str
         "stump" or "interval".
+    constant : tuple of float, optional
+        The scores from which boosting starts, one for each output; by default those that the votes
+        ask for: LogitBoost's follow from the classes' weights, others are 0.
 
     Attributes
     ----------
+    constant : tuple of float
     stop_reason : str or None
         Why there are no more rounds: "no edge" (the best stump is no better than chance),
         "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done),
@@ -140,18 +163,23 @@ class Boosting(Iterator[Round]):
         n_rounds: int | None = None,
         learner: Learner = "stump",
         callback: Callback | None = None,
+        constant: tuple[float, ...] | None = None,
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = table, labels
         self._votes: Votes = DiscreteVotes() if votes is None else votes
+        self._search = self._votes.search(learner)
+        self.constant = constant or self._votes.constant(labels, sample_weight)
         self._n_rounds = n_rounds
         self._callback = callback
-        self._model: list[tuple[Stump | Interval, float]] = []
+        self._model: list[tuple[Any, Vote]] = []
         self._bound = 1.0
-        self._sum_of_votes = 0.0
+        self._sums_of_votes = [abs(score) for score in self.constant]
         self._is_whole = True
         with arrays.computing_on(labels):
-            self._state = table.start(labels, sample_weight, learner)
+            self._state = table.start(labels, sample_weight, self._search)
+            if any(self.constant):
+                self._start_from_constant()
 
     def __repr__(self) -> str:
         wanted = "" if self._n_rounds is None else f" of {self._n_rounds}"
@@ -171,12 +199,22 @@ class Boosting(Iterator[Round]):
     @property
     def model(self) -> StumpEnsemble:
         """The model so far: predicts -1 or +1, can be saved and compared."""
-        from gpustump.model.ensemble import Member, StumpEnsemble
+        from gpustump.model.ensemble import StumpEnsemble
 
-        member = Member(tuple(h for h, _ in self._model), tuple(vote for _, vote in self._model))
-        return StumpEnsemble((member,), self._table.n_features)
+        n_outputs = len(self.constant)
+        return StumpEnsemble(
+            (member_of(self._model, self.constant, self._search),),
+            self._table.n_features,
+            (-1, 1) if n_outputs == 1 else tuple(range(n_outputs)),
+            link=self.link,
+        )
 
-    def __next__(self) -> Round:
+    @property
+    def link(self) -> Link:
+        """How the model's scores become probabilities."""
+        return link_of(self._search)
+
+    def __next__(self) -> Any:
         if self._n_rounds is not None and self.n_done >= self._n_rounds:
             self.stop_reason = self.stop_reason or "limit"
         if self.stop_reason is not None:
@@ -191,8 +229,8 @@ class Boosting(Iterator[Round]):
         return record
 
     def resume(
-        self, hypotheses: Iterable[Stump | Interval], votes: Iterable[float]
-    ) -> tuple[Round, ...]:
+        self, hypotheses: Iterable[Stump | Interval | Split], votes: Iterable[Vote]
+    ) -> tuple[Any, ...]:
         """Go on from known rounds: bring weights and scores to where they left them.
 
         On the data that they were learnt from, the records are the ones that the rounds had, and
@@ -200,13 +238,13 @@ class Boosting(Iterator[Round]):
 
         Parameters
         ----------
-        hypotheses : iterable of Stump or Interval
-        votes : iterable of float
+        hypotheses : iterable of Stump, Interval or Split
+        votes : iterable of float, or of tuples as `RegionRound.votes`
             One for each.
 
         Returns
         -------
-        tuple of Round
+        tuple of Round, or of RegionRound
             What each known round does here.
 
         Raises
@@ -218,45 +256,49 @@ class Boosting(Iterator[Round]):
         records = []
         with arrays.computing_on(self._labels):
             for hypothesis, vote in zip(hypotheses, votes, strict=True):
-                weights = self._state.region_weights(hypothesis)
-                agreed = agreement(weights, signs(hypothesis))
-                taken = Taken(hypothesis, vote, agreed, self._state.totals, None)
-                records.append(self._take(taken))
+                records.append(self._take(self._votes.known(hypothesis, vote, self._state)))
         return tuple(records)
 
     def _check_whole(self) -> None:
         if not self._is_whole:
             raise RuntimeError("this boosting was interrupted in the middle of a round; start anew")
 
-    def _asked_to_stop(self, record: Round) -> bool:
+    def _asked_to_stop(self, record: Any) -> bool:
         assert self._callback is not None
         try:
             return bool(self._callback(record))
         except StopIteration as error:  # it would silently end the caller's loop
             raise RuntimeError("the callback raised StopIteration") from error
 
-    def _round(self) -> Round | None:
-        cut = self._state.best_cut()
-        vote = self._votes.vote(cut.agreement, self._state)
-        if vote == 0.0:
-            self.stop_reason = self._votes.why_no_vote(cut.agreement, self._state)
+    def _start_from_constant(self) -> None:
+        """Bring weights and scores to where the constant leaves them: it is a first step."""
+        everything = Split(0, math.inf)
+        known = self._votes.known(everything, (self.constant,) * N_REGIONS, self._state)
+        self._state.advance(self._votes.change(known).step)
+
+    def _round(self) -> Any:
+        found = self._votes.found(self._table, self._state)
+        if isinstance(found, str):
+            self.stop_reason = found
             return None
-        if self._sum_of_votes + vote > VOTES_LIMIT:
+        sums = zip(self._sums_of_votes, sizes_of(found.vote), strict=True)
+        if any(so_far + size > VOTES_LIMIT for so_far, size in sums):
             self.stop_reason = "large votes"
             return None
-        totals = self._state.totals
-        hypothesis = hypothesis_at(self._table, cut, totals)
-        return self._take(Taken(hypothesis, vote, cut.agreement, totals, cut))
+        return self._take(found)
 
-    def _take(self, taken: Taken) -> Round:
+    def _take(self, taken: Taken) -> Any:
         """Take a hypothesis into the model, reweight the samples, and record the round."""
         self._is_whole = False  # an interruption leaves what follows undone in part
         change = self._votes.change(taken)
         self._model.append((taken.hypothesis, taken.vote))
         self._bound *= change.normaliser
-        self._sum_of_votes += abs(taken.vote)
+        sizes = sizes_of(taken.vote)
+        self._sums_of_votes = [
+            so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)
+        ]
         self._state.advance(change.step)
-        if taken.totals.wrong(taken.agreement) == 0:
+        if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
         self._is_whole = True
         so_far = SoFar(self.n_done, self._bound, self._state.totals)
@@ -280,19 +322,33 @@ def checked_resources(
     )
 
 
-def prepared_samples(
-    X: Array,
-    y: Array,
-    sample_weight: Array | None,
-    learner: Learner,
-    n_rounds: int | None,
-    resources: Resources,
-) -> tuple[PreparedTable, Array, Array]:
-    """A prepared table, labels and weights of the samples that have a weight, all checked."""
-    y = check_signs(y, X)
-    weights, rows = check_weights(sample_weight, X)
-    if rows is not None:
-        y = arrays.picked(y, rows)
-        check_both_signs(y, "y, where sample_weight is not zero,")
-    task = Task(X, int(y.shape[0]), learner, n_rounds)
-    return prepared(task, rows, resources)[1], y, weights
+class SignedSamples(NamedTuple):
+    """The samples of a table that have a weight, with labels -1.0 and 1.0, all checked.
+
+    Attributes
+    ----------
+    X : array (n_samples_given, n_features)
+    rows : array (n_samples,) of int, or None
+        Which rows of X take part; None for all.
+    labels, weights : array (n_samples,) of float64
+    """
+
+    X: Array
+    rows: Array | None
+    labels: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, X: Array, y: Array, sample_weight: Array | None) -> SignedSamples:
+        """From labels and weights as users give them; X is checked already."""
+        y = check_signs(y, X)
+        weights, rows = check_weights(sample_weight, X)
+        if rows is not None:
+            y = arrays.picked(y, rows)
+            check_both_signs(y, "y, where sample_weight is not zero,")
+        return cls(X, rows, y, weights)
+
+    def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> PreparedTable:
+        """The table, prepared by the engine that the route takes."""
+        task = Task(self.X, int(self.labels.shape[0]), search, n_rounds)
+        return prepared(task, self.rows, resources)[1]

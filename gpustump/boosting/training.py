@@ -1,4 +1,4 @@
-"""From coded labels to rounds: one boosting run for two classes, one per class for more.
+"""From coded labels to rounds: one run for two classes; for more, one per class or one for all.
 
 All runs share one prepared table. This is the whole of training as the estimators and the command
 line see it; what a round does is in `rounds`.
@@ -17,16 +17,17 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
+from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
-from gpustump.boosting.votes import Round
-from gpustump.data.parameters import Learner
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import AnyRound
+from gpustump.data.parameters import Learner, MultiClass
 from gpustump.engines.announcements import announce
-from gpustump.engines.contract import PreparedTable, Resources, Task
+from gpustump.engines.contract import PreparedTable, Resources, Search, Task
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route, prepared
-from gpustump.model.ensemble import Member
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,11 @@ class Settings:
     Attributes
     ----------
     n_rounds : int
-        The most rounds for each member, those of earlier runs included.
-    learning_rate : float
+        The most rounds for each run, those of earlier runs included.
+    votes : VoteSettings
+    multi_class : str
+        With more than two classes: "one_vs_rest", a run for each class, or "shared", one run whose
+        stumps vote for all of them.
     learner : str
         "stump" or "interval".
     stopping : Stopping or None
@@ -88,7 +92,8 @@ class Settings:
     """
 
     n_rounds: int
-    learning_rate: float = 1.0
+    votes: VoteSettings = field(default_factory=VoteSettings)
+    multi_class: MultiClass = "one_vs_rest"
     learner: Learner = "stump"
     stopping: Stopping | None = None
     callback: Callback | None = None
@@ -103,16 +108,19 @@ class Run:
 
     Attributes
     ----------
-    rounds : tuple of Round
+    rounds : tuple of Round or RegionRound
         Those that the model keeps: up to the best one if samples were held out.
+    constant : tuple of float
+        The scores from which it started, one for each output; empty if nothing was trained yet.
     stop_reason : str
         See `Boosting`; "early" if the held-out score stopped rising.
     held_out_scores, held_out_errors : tuple of float
         After each round that was made; empty if nothing was held out.
     """
 
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[AnyRound, ...] = ()
     stop_reason: str = ""
+    constant: tuple[float, ...] = ()
     held_out_scores: tuple[float, ...] = ()
     held_out_errors: tuple[float, ...] = ()
 
@@ -123,7 +131,9 @@ class Trained(NamedTuple):
     Attributes
     ----------
     runs : tuple of Run
-        One for two classes, one for each of more.
+        One for two classes or where all classes share the stumps, otherwise one for each class.
+    search : Search
+        What the rounds of each looked for.
     route : Route
         Where and by which engine they were made.
     n_missing : ndarray (n_features,) of int64
@@ -131,6 +141,7 @@ class Trained(NamedTuple):
     """
 
     runs: tuple[Run, ...]
+    search: Search
     route: Route
     n_missing: np.ndarray
 
@@ -145,7 +156,7 @@ def train(
     held_out: Samples | None = None,
     earlier: Sequence[Run] | None = None,
 ) -> Trained:
-    """Boost one member for two classes, or one for each of more.
+    """Boost on a table: one run, or one for each of more than two classes.
 
     Parameters
     ----------
@@ -171,13 +182,15 @@ def train(
     DeviceError
         If no device that may be tried could do it.
     """
-    n_members = 1 if n_classes == 2 else n_classes
-    job = _Job(X, samples, n_members, settings, held_out, earlier)
+    is_shared = n_classes > 2 and settings.multi_class == "shared"
+    n_outputs = n_classes if is_shared else 1
+    n_runs = 1 if n_classes == 2 or is_shared else n_classes
+    job = _Job(X, samples, n_runs, n_outputs, settings, held_out, earlier)
     if device != "auto" or arrays.device_name(X) != "cpu":
         return _train_on(device, job)
     has_begun = False
 
-    def noting(record: Round) -> bool | None:
+    def noting(record: AnyRound) -> bool | None:
         nonlocal has_begun
         has_begun = True
         return settings.callback(record) if settings.callback else None
@@ -192,18 +205,14 @@ def train(
     return _train_on("auto", job, gpu_problem=problem)
 
 
-def member_of(run: Run) -> Member:
-    """A run's rounds as a part of the finished model."""
-    return Member(tuple(r.stump for r in run.rounds), tuple(r.vote for r in run.rounds))
-
-
 @dataclass(frozen=True)
 class _Job:
     """What `train` is asked for, but for the device."""
 
     X: Array
     samples: Samples
-    n_members: int
+    n_runs: int
+    n_outputs: int
     settings: Settings
     held_out: Samples | None
     earlier: Sequence[Run] | None
@@ -211,8 +220,9 @@ class _Job:
 
 def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
     settings = job.settings
-    n_rounds = settings.n_rounds * job.n_members
-    task = Task(job.X, int(job.samples.classes.shape[0]), settings.learner, n_rounds)
+    n_rounds = settings.n_rounds * job.n_runs
+    search = settings.votes.votes(job.samples.weights, job.n_outputs).search(settings.learner)
+    task = Task(job.X, int(job.samples.classes.shape[0]), search, n_rounds)
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
@@ -220,19 +230,20 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
         announce(f"trains on {route}")
     samples = job.samples.beside(table.X)
     held_out = None if job.held_out is None else job.held_out.beside(table.X)
-    positives = [1] if job.n_members == 1 else list(range(job.n_members))
-    done = job.earlier or [Run()] * len(positives)
+    done = job.earlier or [Run()] * job.n_runs
     total = sum(settings.n_rounds - len(run.rounds) for run in done)
     runs = []
     with (
         explained_errors(route.place),
         Bar(total, shown=settings.show_progress, note=_note(route, table)) as bar,
     ):
-        for positive, before in zip(positives, done, strict=True):
-            boosting, watch = _boosting(table, samples, held_out, positive, settings)
+        for number, before in enumerate(done):
+            target = Target(1 if job.n_runs == 1 else number, job.n_outputs)
+            boosting = _boosting(table, samples, target, settings, before)
+            watch = _watch(boosting, table, held_out, target, settings)
             runs.append(_run(boosting, watch, before, bar))
             bar.skip(settings.n_rounds - boosting.n_done)
-    return Trained(tuple(runs), route, table.n_missing)
+    return Trained(tuple(runs), search, route, table.n_missing)
 
 
 def _note(route: Route, table: PreparedTable) -> str:
@@ -241,46 +252,87 @@ def _note(route: Route, table: PreparedTable) -> str:
     return place if table.note is None else f"{place}, {table.note}"
 
 
+class Target(NamedTuple):
+    """What a run learns: one class against the rest, or all classes at once.
+
+    Attributes
+    ----------
+    positive : int
+        The class whose label is 1, with one output.
+    n_outputs : int
+    """
+
+    positive: int
+    n_outputs: int
+
+    def labels(self, samples: Samples) -> Array:
+        """The labels as `PreparedTable.start` takes them."""
+        return samples.classes if self.n_outputs > 1 else samples.signs(self.positive)
+
+    def watched(self, samples: Samples) -> Watched:
+        """Held-out samples as the scores take them."""
+        labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
+        if self.n_outputs > 1:
+            return HeldOutClasses(labels, weights, self.n_outputs)
+        return HeldOut(labels, weights)
+
+
 def _boosting(
-    table: PreparedTable,
-    samples: Samples,
-    held_out: Samples | None,
-    positive: int,
-    settings: Settings,
-) -> tuple[Boosting, EarlyStopping | None]:
-    """One class against the rest, and what watches it."""
+    table: PreparedTable, samples: Samples, target: Target, settings: Settings, before: Run
+) -> Boosting:
+    """A run, at its start."""
     with arrays.computing_on(table.X):
-        boosting = Boosting(
+        return Boosting(
             table,
-            samples.signs(positive),
+            target.labels(samples),
             samples.weights,
-            votes=DiscreteVotes(settings.learning_rate),
+            votes=settings.votes.votes(samples.weights, target.n_outputs),
             n_rounds=settings.n_rounds,
             learner=settings.learner,
             callback=settings.callback,
+            constant=before.constant or None,
         )
-        if held_out is None or settings.stopping is None:
-            return boosting, None
-        y, weights = held_out.signs(positive), held_out.weights
-        return boosting, EarlyStopping(table.X, held_out.rows, y, weights, settings.stopping)
+
+
+def _watch(
+    boosting: Boosting,
+    table: PreparedTable,
+    held_out: Samples | None,
+    target: Target,
+    settings: Settings,
+) -> EarlyStopping | None:
+    """What watches the held-out samples, if any are held out."""
+    if held_out is None or settings.stopping is None:
+        return None
+    with arrays.computing_on(table.X):
+        return EarlyStopping(
+            table.X,
+            held_out.rows,
+            target.watched(held_out),
+            settings.stopping,
+            boosting.constant,
+            boosting.link,
+        )
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
     rounds = list(before.rounds)
-    boosting.resume([r.stump for r in rounds], [r.vote for r in rounds])
+    known = [r.stump for r in rounds], [r.vote for r in rounds]
+    boosting.resume(*known)
     if watch is not None:
-        watch.resume([r.stump for r in rounds], [r.vote for r in rounds])
+        watch.resume(*known)
     for record in boosting:
         rounds.append(record)
         bar.advance(record)
         if watch is not None and watch(record):
             break
     if watch is None:
-        return Run(tuple(rounds), boosting.stop_reason or "")
+        return Run(tuple(rounds), boosting.stop_reason or "", boosting.constant)
     n_before = len(before.rounds)
     return Run(
         tuple(rounds[: watch.best_round]),
         boosting.stop_reason or "early",
+        boosting.constant,
         before.held_out_scores[:n_before] + tuple(watch.scores),
         before.held_out_errors[:n_before] + tuple(watch.errors),
     )

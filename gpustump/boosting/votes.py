@@ -7,10 +7,22 @@ regions vote, what does that do to the weights. All of it is decided on the host
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from gpustump.engines.contract import Cut, State, Step, Totals
+from gpustump.arrays import Array
+from gpustump.data.parameters import Learner
+from gpustump.engines.contract import (
+    Cut,
+    PreparedTable,
+    RegionSums,
+    RegionVotes,
+    Search,
+    State,
+    Step,
+    Totals,
+)
 from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
 
@@ -52,26 +64,90 @@ class Round:
     training_bound: float
 
 
+@dataclass(frozen=True)
+class RegionRound:
+    """What one round did whose regions vote numbers of their own.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    stump : Split
+    votes : tuple (n_regions,) of tuple (n_outputs,) of float
+        What the regions left, right and missing vote: n_outputs is 1 for two classes.
+    score : float
+        What the cut is worth. Discrete votes: their edges times two, the share of the weight that
+        the signs get right less the share that they get wrong. Real votes: -Z/2 before smoothing
+        and the learning rate. Newton votes: the sum of first**2 / (second + lambda), in the units
+        of the sample weights.
+    normaliser : float or None
+        Z_t, the sum of the new weights before they are normalised [Schapire and Singer 1999]; None
+        for Newton votes.
+    training_error : float
+        Share of the sample weight that the ensemble up to this round gets wrong.
+    training_bound : float or None
+        Product of the normalisers so far, which the training error cannot exceed (but for the
+        rounding of weights). With K > 2 outputs K/2 times the product: a sample whose class does
+        not have the largest score adds 2 to the sum of its K exponential losses or more. None for
+        Newton votes.
+    """
+
+    number: int
+    stump: Split
+    votes: RegionVotes
+    score: float
+    normaliser: float | None
+    training_error: float
+    training_bound: float | None
+
+    @property
+    def vote(self) -> RegionVotes:
+        """The same as `votes`: what `Boosting.resume` takes."""
+        return self.votes
+
+
+AnyRound = Round | RegionRound
+
+Vote = float | RegionVotes
+"""One number whose sign the hypothesis knows, or numbers for each region and output."""
+
+
 class Taken(NamedTuple):
     """A hypothesis that a round takes into the model.
 
     Attributes
     ----------
-    hypothesis : Stump or Interval
-    vote : float
-    agreement : int
-        The weight that it gets right less the weight that it gets wrong.
+    hypothesis : Stump, Interval or Split
+    vote : Vote
     totals : Totals
-        Of the weights under which it was found.
+        Of the integers under which it was found.
+    agreement : int
+        Of a hypothesis with signs: the weight that it gets right less the weight that it gets
+        wrong.
+    sums : RegionSums
+        Of a split: the sums over its regions.
     cut : Cut or None
         Where the state has just found it; None if it comes from elsewhere.
     """
 
-    hypothesis: Stump | Interval
-    vote: float
-    agreement: int
+    hypothesis: Stump | Interval | Split
+    vote: Vote
     totals: Totals
-    cut: Cut | None
+    agreement: int = 0
+    sums: RegionSums = ()
+    cut: Cut | None = None
+
+    @property
+    def alpha(self) -> float:
+        """The vote of a hypothesis with signs."""
+        assert isinstance(self.vote, float)
+        return self.vote
+
+    @property
+    def region_votes(self) -> RegionVotes:
+        """The votes of a split's regions."""
+        assert isinstance(self.vote, tuple)
+        return self.vote
 
 
 class Change(NamedTuple):
@@ -91,16 +167,38 @@ class SoFar(NamedTuple):
 
 
 class Votes(Protocol):
-    """What a cut is worth and what follows from it; `DiscreteVotes` are the first of their kind."""
+    """What a cut is worth and what follows from it."""
 
-    def vote(self, agreement: int, state: State) -> float:
-        """The vote of a hypothesis with this agreement; 0 if the run has to end."""
+    def search(self, learner: Learner) -> Search:
+        """What the engine is to look for."""
 
-    def why_no_vote(self, agreement: int, state: State) -> str:
-        """Why such a vote is 0, as a `stop_reason`."""
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores from which boosting starts, one for each output."""
+
+    def found(self, table: PreparedTable, state: State) -> Taken | str:
+        """The best cut and its votes; or why there are no more rounds, as a `stop_reason`."""
+
+    def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
+        """A hypothesis and its votes from elsewhere."""
+
+    def is_perfect(self, taken: Taken) -> bool:
+        """Whether another round could only find the same again."""
 
     def change(self, taken: Taken) -> Change:
-        """What a hypothesis and its vote do to scores and weights."""
+        """What a hypothesis and its votes do to scores and weights."""
 
-    def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
-        """What the round did."""
+    def record(self, taken: Taken, change: Change, so_far: SoFar) -> Any:
+        """What the round did, an `AnyRound`."""
+
+
+def sizes_of(vote: Vote) -> tuple[float, ...]:
+    """What votes count towards `VOTES_LIMIT`, for each output.
+
+    The largest absolute vote, or the difference of left and right, which step functions add up.
+    """
+    if isinstance(vote, tuple):
+        return tuple(
+            max(abs(left), abs(right), abs(missing), abs(left - right))
+            for left, right, missing in zip(*vote, strict=True)
+        )
+    return (abs(vote),)

@@ -34,10 +34,28 @@ Learner = Literal["stump", "interval"]
 
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 
-Scoring = Literal["loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy"]
+VoteKind = Literal["discrete", "real", "newton"]
+"""What regions vote: a common number with signs, a number each, or Newton steps."""
+
+VOTE_KINDS: tuple[VoteKind, ...] = get_args(VoteKind)
+
+MultiClass = Literal["one_vs_rest", "shared"]
+"""With more than two classes: a run for each class, or one run whose stumps vote for all."""
+
+MULTI_CLASS: tuple[MultiClass, ...] = get_args(MultiClass)
+
+Scoring = Literal[
+    "loss", "accuracy", "neg_log_loss", "roc_auc", "balanced_accuracy", "neg_exponential_loss"
+]
 """What early stopping watches; see `boosting.held_out_scores`."""
 
 SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
+
+Link = Literal["logistic", "softmax"]
+"""How the scores F of a model become probabilities: 1 / (1 + exp(-2 F)) for each output, or
+exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs."""
+
+LINKS: tuple[Link, ...] = get_args(Link)
 
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -45,6 +63,16 @@ _Choice = TypeVar("_Choice", bound=str)
 def check_learner(weak_learner: Any) -> Learner:
     """A weak learner by its name."""
     return _one_of(LEARNERS, weak_learner, "weak_learner")
+
+
+def check_vote_kind(votes: Any, choices: tuple[VoteKind, ...] = VOTE_KINDS) -> VoteKind:
+    """What regions vote, by its name."""
+    return _one_of(choices, votes, "votes")
+
+
+def check_multi_class(multi_class: Any) -> MultiClass:
+    """How more than two classes are boosted, by its name."""
+    return _one_of(MULTI_CLASS, multi_class, "multi_class")
 
 
 def check_scoring(scoring: Any) -> Scoring:

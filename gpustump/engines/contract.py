@@ -1,9 +1,10 @@
 """What every engine offers, and the one order of ties between cuts.
 
-An engine prepares a table once. Each run of boosting starts a `State` on it: the samples' weights
-as integers, and the scores so far. A round asks the state for the best `Cut`, decides on the host
-what the cut's regions vote, and hands a `Step` back, which changes weights and scores. All numbers
-that pass from an engine to the host are integers, so every engine returns the same ones.
+An engine prepares a table once. Each run of boosting starts a `State` on it: two integers for each
+sample and output, and the scores so far. A round asks the state for the best `Cut`, decides on the
+host what the cut's regions vote, and hands a `Step` back, which changes integers and scores. All
+numbers that pass from an engine to the host are integers, or scores of cuts that are defined
+operation by operation (`worth`), so every engine returns the same ones.
 
 Two boosting runs may share a table, and a table knows nothing of labels. Nothing here knows which
 engines there are; `route` does.
@@ -20,19 +21,55 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gpustump.arrays import Array
-from gpustump.data.parameters import Learner
-from gpustump.learners.hypothesis import FIRST, N_REGIONS, Hypothesis, by_region, signs
+from gpustump.data.parameters import Learner, VoteKind
+from gpustump.learners.hypothesis import (
+    FIRST,
+    N_REGIONS,
+    Hypothesis,
+    Partition,
+    by_region,
+    signs,
+)
 from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the rounds of a run look for.
+
+    Attributes
+    ----------
+    learner : str
+        "stump" or "interval". Intervals make discrete votes for one output only.
+    votes : str
+        "discrete", "real" or "newton": what a cut is worth, and which integers are added up. See
+        `worth`.
+    n_outputs : int
+        1 for two classes. With more, every cut votes for that many classes.
+    l2 : float
+        For Newton votes: lambda, in units of the integers.
+    """
+
+    learner: Learner = "stump"
+    votes: VoteKind = "discrete"
+    n_outputs: int = 1
+    l2: float = 0.0
+
+    @property
+    def has_signs(self) -> bool:
+        """Whether a cut's regions vote with signs that the search finds: the classic stumps."""
+        return self.votes == "discrete" and self.n_outputs == 1
 
 
 @functools.total_ordering
 @dataclass(frozen=True)
 class Cut:
-    """A partition of a feature's sorted samples, its signs and its score, in integers.
+    """A partition of a feature's sorted samples, its signs and its score.
 
     Cuts compare in the order of the contract, and the better one is larger: `max(cuts)` is the one
-    to take. A larger agreement comes first. Of equal ones a split comes before a constant; then the
+    to take. A larger score comes first. Of equal ones a split comes before a constant; then the
     lower feature; on one feature a stump before an interval; then the lower `after`, the lower
     `position`, and the polarity +1.
 
@@ -44,12 +81,13 @@ class Cut:
         Sorted position of the last sample on the left of a stump, or inside an interval; None for
         a constant.
     polarity : int
-        +1 or -1: the sign of the first region, the left side or the inside.
+        +1 or -1: the sign of the first region, the left side or the inside. 0 if the search finds
+        no signs: then the votes follow from the sums over the regions.
     missing : int
-        +1 or -1: the sign of the region of missing values.
-    agreement : int
-        The weight that these signs get right less the weight that they get wrong; never negative,
-        but for `NO_CUT`.
+        +1 or -1: the sign of the region of missing values; 0 as above.
+    score : int or float
+        What the cut is worth. With signs it is their agreement: the weight that they get right less
+        the weight that they get wrong, never negative but for `NO_CUT`. See `worth` for others.
     after : int or None
         Sorted position of the last sample before an interval; None for a stump.
     """
@@ -58,16 +96,21 @@ class Cut:
     position: int | None
     polarity: int
     missing: int
-    agreement: int
+    score: float
     after: int | None = None
 
     @property
-    def rank(self) -> tuple[int, ...]:
-        """Integers that compare as cuts do."""
+    def agreement(self) -> int:
+        """The score of a cut with signs."""
+        return int(self.score)
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Numbers that compare as cuts do."""
         is_split = self.position is not None
         place = (-(self.after or 0), -(self.position or 0))
         return (
-            self.agreement, is_split, -self.feature, self.after is None, *place, self.polarity,
+            self.score, is_split, -self.feature, self.after is None, *place, self.polarity,
         )  # fmt: skip
 
     def __lt__(self, other: Cut) -> bool:
@@ -97,9 +140,9 @@ class Totals(NamedTuple):
     Attributes
     ----------
     signed : int
-        The sum of the integer weights, each with the sign of its label.
+        The sum of the first integers of all outputs: of the weights, each with its label's sign.
     weight : int
-        The sum of the integer weights.
+        The sum of the second integers of all outputs: of the weights.
     misclassified : int
         The weight, in the first round's integers, of the samples that the score gets wrong.
     first_weight : int
@@ -136,37 +179,57 @@ class Discrete(NamedTuple):
     kept: float
 
 
+OutputNumbers = tuple[float, ...]
+"""A number for each output."""
+
+RegionVotes = tuple[OutputNumbers, OutputNumbers, OutputNumbers]
+"""What each region votes, for each output."""
+
+OutputFactors = tuple[tuple[float, float], ...]
+"""For each output two factors: of samples with the label -1, and with the label +1."""
+
+RegionFactors = tuple[OutputFactors, OutputFactors, OutputFactors]
+"""Such factors for each region."""
+
+
 @dataclass(frozen=True)
 class Step:
     """What a round does to the samples.
 
     Attributes
     ----------
-    hypothesis : Hypothesis
+    hypothesis : Partition
         It says which region a sample lies in.
-    votes : tuple of float
-        What is added to the score, one number for each region.
-    factors : tuple of (float, float)
-        What the weight is multiplied by, for each region: of label -1, and of label +1.
+    votes : tuple (n_regions,) of tuple (n_outputs,) of float
+        What is added to the scores.
+    factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
+        What a weight, odds or a probability is multiplied by; equal for both labels in a softmax.
     halvings : int
         All factors hold a common 2**-halvings, which keeps the integers' sum in range.
     cut : Cut or None
         Where `best_cut` has just found the hypothesis; None if it comes from elsewhere.
     """
 
-    hypothesis: Hypothesis
-    votes: tuple[float, float, float]
-    factors: tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
-    halvings: int
+    hypothesis: Partition
+    votes: RegionVotes
+    factors: RegionFactors
+    halvings: int = 0
     cut: Cut | None = None
+
+    @property
+    def discrete_hypothesis(self) -> Stump | Interval:
+        """The hypothesis, for engines that know those with signs only."""
+        assert isinstance(self.hypothesis, Stump | Interval)
+        return self.hypothesis
 
     @property
     def discrete(self) -> Discrete:
         """The same step for engines that know discrete votes only; see `discrete_step`."""
-        sign = self.hypothesis.polarity
-        negative, positive = self.factors[FIRST]
+        hypothesis = self.discrete_hypothesis
+        sign = hypothesis.polarity
+        negative, positive = self.factors[FIRST][0]
         kept, grown = (positive, negative) if sign > 0 else (negative, positive)
-        return Discrete(signs(self.hypothesis), self.votes[FIRST] * sign, grown, kept)
+        return Discrete(signs(hypothesis), self.votes[FIRST][0] * sign, grown, kept)
 
 
 def discrete_step(
@@ -176,35 +239,28 @@ def discrete_step(
     kept = math.ldexp(1.0, -halvings)
     by_sign = {1: (vote, (grown, kept)), -1: (-vote, (kept, grown))}
     first, second, missing = (by_sign[sign] for sign in signs(hypothesis))
-    votes = (first[0], second[0], missing[0])
-    return Step(hypothesis, votes, (first[1], second[1], missing[1]), halvings, cut)
+    votes = ((first[0],), (second[0],), (missing[0],))
+    return Step(hypothesis, votes, ((first[1],), (second[1],), (missing[1],)), halvings, cut)
 
 
-RegionWeights = Sequence[tuple[int, int]]
-"""For each region the integer weight of its samples labelled -1, and of those labelled +1."""
+RegionSums = Sequence[Sequence[tuple[int, int]]]
+"""For each region and output the sums of the first and of the second integers of its samples."""
 
 
-def region_weights_of(
-    hypothesis: Hypothesis, values: np.ndarray, units: np.ndarray
-) -> RegionWeights:
-    """The weights in a hypothesis' regions, for engines on the host.
+def region_sums_of(hypothesis: Partition, values: np.ndarray, units: np.ndarray) -> RegionSums:
+    """The sums over a hypothesis' regions, for engines on the host that know one output.
 
     Parameters
     ----------
-    hypothesis : Hypothesis
+    hypothesis : Partition
     values : ndarray (n_samples,)
         The feature's values, floats.
     units : ndarray (n_samples,) of int64
         Integer weights, each with the sign of its label.
     """
     region = by_region(hypothesis, values, range(N_REGIONS))
-    return [
-        (
-            -int(units[(region == r) & (units < 0)].sum()),
-            int(units[(region == r) & (units > 0)].sum()),
-        )
-        for r in range(N_REGIONS)
-    ]
+    inside = [units[region == r] for r in range(N_REGIONS)]
+    return [[(int(own.sum()), int(np.abs(own).sum()))] for own in inside]
 
 
 class State(Protocol):
@@ -216,15 +272,18 @@ class State(Protocol):
 
     @property
     def weights(self) -> Array:
-        """Float64 weights (n_samples,); the integers are these, rounded up."""
+        """Float64 weights (n_samples,), or (n_samples, n_outputs) for more outputs than one.
+
+        The second integers are these, rounded up.
+        """
 
     def smallest_weight(self) -> int:
-        """The smallest integer weight."""
+        """The smallest second integer."""
 
     def best_cut(self) -> Cut:
-        """The largest cut, in the order of `Cut`, under the integer weights."""
+        """The largest cut, in the order of `Cut`, under the integers."""
 
-    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
         """What a hypothesis, found here or elsewhere, puts into its regions."""
 
     def advance(self, step: Step) -> None:
@@ -269,17 +328,17 @@ class PreparedTable(Protocol):
         Infinite behind the last value that is not missing.
         """
 
-    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> State:
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
         """Begin a run.
 
         Parameters
         ----------
-        labels : array (n_samples,) of float64
-            -1.0 or 1.0.
+        labels : array (n_samples,)
+            -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
         sample_weight : array (n_samples,) of float64
             Positive.
-        learner : str
-            "stump" or "interval".
+        search : Search
+            One that the engine does not refuse.
         """
 
 
@@ -292,15 +351,14 @@ class Task:
     X : array (n_samples_given, n_features)
     n_samples : int
         How many rows of X take part.
-    learner : str
-        "stump" or "interval".
+    search : Search
     n_rounds : int or None
         The most rounds there will be; None if that is not known.
     """
 
     X: Array
     n_samples: int
-    learner: Learner = "stump"
+    search: Search = Search()
     n_rounds: int | None = None
 
     @property
@@ -365,18 +423,33 @@ class Engine(Protocol):
 
 
 def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> Stump | Interval:
-    """The hypothesis that a cut of this table stands for."""
+    """The hypothesis that a cut with signs stands for."""
     error = totals.wrong(cut.agreement) / totals.weight
-    threshold = math.inf if cut.position is None else table.threshold(cut.feature, cut.position)
+    threshold = _threshold(table, cut)
     rest = (cut.polarity, cut.missing, error)
     if cut.after is None:
         return Stump(cut.feature, threshold, *rest)
     return Interval(cut.feature, table.threshold(cut.feature, cut.after), threshold, *rest)
 
 
-def agreement(weights: RegionWeights, region_signs: Sequence[int]) -> int:
+def split_at(table: PreparedTable, cut: Cut) -> Split:
+    """The split that a cut without signs stands for; a constant has everything on the left."""
+    return Split(cut.feature, _threshold(table, cut))
+
+
+def _threshold(table: PreparedTable, cut: Cut) -> float:
+    return math.inf if cut.position is None else table.threshold(cut.feature, cut.position)
+
+
+def agreement(sums: RegionSums, region_signs: Sequence[int]) -> int:
     """The weight that a sign for each region gets right, less the weight that it gets wrong."""
-    return sum(
-        sign * (positive - negative)
-        for (negative, positive), sign in zip(weights, region_signs, strict=True)
-    )
+    return sum(sign * own[0][0] for own, sign in zip(sums, region_signs, strict=True))
+
+
+def refusal_of_votes(search: Search, kernels: str) -> str | None:
+    """Why kernels that know discrete votes of one output only cannot do this; None if they can."""
+    if search.votes != "discrete":
+        return f"{kernels} do not make {search.votes} votes yet"
+    if search.n_outputs > 1:
+        return f"{kernels} do not vote for several classes at once yet"
+    return None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -55,8 +56,19 @@ def signed(weights: Array, y: Array) -> SignedWeights:
     return SignedWeights(values, *sums)
 
 
-def in_units(sample_weight: Array) -> Array:
+def in_units(sample_weight: Array, n_copies: int = 1) -> Array:
     """Positive float64 weights (n_samples,) as whole numbers whose sum fills 62 bits.
+
+    If each weight counts several times, `n_copies`, the sum of all copies does.
+    """
+    xp = arrays.namespace_of(sample_weight)
+    exponent = unit_exponent(sample_weight, n_copies)
+    scaled = xp.ceil(_times_power_of_two(sample_weight, exponent))
+    return xp.maximum(scaled, xp.ones_like(scaled))
+
+
+def unit_exponent(sample_weight: Array, n_copies: int = 1) -> int:
+    """The e of `in_units`, whose results are the weights times 2**e, rounded up.
 
     The unit is a power of two. The largest weight and the number of samples give a safe unit; the
     exact sum of the integers in that unit tells how many bits are still free. (With the first step
@@ -64,15 +76,13 @@ def in_units(sample_weight: Array) -> Array:
     rounded weights, so the bound on the training error holds for the error that is counted in them.
     """
     xp = arrays.namespace_of(sample_weight)
-    n_samples = sample_weight.shape[0]
+    n_samples = sample_weight.shape[0] * n_copies
     exponent = math.frexp(float(xp.max(sample_weight)))[1]
-    safe = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
+    safe: int = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
     first = xp.ceil(_times_power_of_two(sample_weight, safe))
     first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
-    total = int(xp.sum(xp.astype(first, xp.int64)))
-    free = -_halvings(total, 1, n_samples)
-    scaled = xp.ceil(_times_power_of_two(sample_weight, safe + free))
-    return xp.maximum(scaled, xp.ones_like(scaled))
+    total = int(xp.sum(xp.astype(first, xp.int64))) * n_copies
+    return safe - _halvings(total, 1, n_samples)
 
 
 @dataclass(frozen=True)
@@ -153,6 +163,19 @@ def grown_factor(
 def reweighted(weights: Array, factor: Array) -> Array:
     """The next round's weights (n_samples,), given what each one is multiplied by."""
     return arrays.namespace_of(weights).maximum(weights * factor, arrays.scalar(FLOOR, weights))
+
+
+def halvings_of(bound: Fraction, n_integers: int) -> int:
+    """The least k: numbers that sum to `bound`, over 2**k, round up to a sum below 2**62.
+
+    Parameters
+    ----------
+    bound : Fraction
+        At least the exact sum of the numbers. The numbers may each be one rounding above it.
+    n_integers : int
+        How many there are.
+    """
+    return _halvings(bound.numerator * (2**52 + 1), bound.denominator << 52, n_integers)
 
 
 def _halvings(bound: int, scale: int, n_samples: int) -> int:

@@ -11,27 +11,23 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gpustump.arrays import Array
-from gpustump.boosting.early_stopping import Stopping
-from gpustump.boosting.rounds import Callback, checked_resources
-from gpustump.boosting.training import Run, Settings
-from gpustump.boosting.votes import Round
+from gpustump.boosting.rounds import Callback
+from gpustump.boosting.training import Settings
+from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import (
     Learner,
+    MultiClass,
     Scoring,
-    check_count,
+    VoteKind,
     check_learner,
-    check_real,
-    check_scoring,
+    check_vote_kind,
 )
-from gpustump.estimators.fitted import Data, DeviceName, StumpClassifier
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, refuse_bad_random_state
+from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.one_stump import DecisionStumpClassifier
-from gpustump.learners.interval import Interval
-from gpustump.learners.stump import Stump
 
 
-class AdaBoostClassifier(StumpClassifier):
+class AdaBoostClassifier(BoostedClassifier):
     """AdaBoost with exact decision stumps, for CPUs and GPUs, with the same model on all of them.
 
     It can replace `sklearn.ensemble.AdaBoostClassifier` wherever that boosts stumps, its default.
@@ -48,13 +44,22 @@ class AdaBoostClassifier(StumpClassifier):
         `DecisionTreeClassifier` with `max_depth=1` or `max_leaf_nodes=2`. Nothing else is boosted
         here, so a tree's other parameters must have no effect.
     n_estimators : int
-        The most rounds of boosting, for each member.
+        The most rounds of boosting: for each class against the rest, or in all.
     learning_rate : float
         Shrinks every vote; above 0.
+    votes : "discrete" or "real"
+        What the regions of a stump vote. "discrete": +alpha or -alpha, with
+        alpha = 1/2 ln((1-e)/e), for the stump of least weighted error [Freund and Schapire 1997].
+        "real": half the log-odds of each region, smoothed, for the stump that minimises Z, the sum
+        of the next weights [Schapire and Singer 1999, section 4].
+    multi_class : "one_vs_rest" or "shared"
+        With more than two classes: a run for each class against the rest; or one run whose stumps
+        vote for all classes at once, AdaBoost.MH [Schapire and Singer 1999; with discrete votes
+        Kegl 2013].
     weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
-        one way between two values of a feature and the other way elsewhere. A warm start may go on
-        with the other one.
+        one way between two values of a feature and the other way elsewhere. Intervals are for
+        discrete votes of one class against the rest. A warm start may go on with the other one.
     random_state : int, RandomState or None
         Draws the samples that early stopping holds out; nothing else is random.
     device : str
@@ -69,13 +74,14 @@ class AdaBoostClassifier(StumpClassifier):
     scoring : str
         The score of the held-out samples. "loss" is minus the mean of ln(1 + exp(-y * F)), where F
         is the decision function and y is -1 or 1. "neg_log_loss" has twice the score in its place,
-        as `predict_proba` does. Others are "accuracy", "balanced_accuracy" and "roc_auc". With more
-        than two classes each member is watched by itself, as its class against the rest, so
-        callables are refused. On 15 tables with 2% to 50% positive samples, stopping after 10
-        rounds without a gain, the AUC on other samples was 0.88 on average with the loss, as it was
-        after 500 rounds; 0.87 with the log-loss and the AUC; 0.86 with the exponential loss; 0.79
-        with the balanced accuracy; and 0.78 with the accuracy, which is often best after a single
-        round if a class is rare.
+        as `predict_proba` does. "neg_exponential_loss" is minus the mean of exp(-y * F), the loss
+        that AdaBoost minimises. Others are "accuracy", "balanced_accuracy" and "roc_auc". One class
+        against the rest is watched by itself, so callables are refused; stumps that all classes
+        share are watched on all of them. On 15 tables with 2% to 50% positive samples, stopping
+        after 10 rounds without a gain, the AUC on other samples was 0.88 on average with the loss,
+        as it was after 500 rounds; 0.87 with the log-loss and the AUC; 0.86 with the exponential
+        loss; 0.79 with the balanced accuracy; and 0.78 with the accuracy, which is often best after
+        a single round if a class is rare.
     tol : float
         By how much a held-out score must be higher to count; not negative.
     warm_start : bool
@@ -86,7 +92,8 @@ class AdaBoostClassifier(StumpClassifier):
         1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
         notebook's; 2 says first where and by which engine it trains, and why.
     callback : callable or None
-        Called with each `Round`; a true answer ends that member's boosting.
+        Called with each `Round`, or `RegionRound` where regions vote numbers of their own; a true
+        answer ends that run.
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
@@ -109,24 +116,26 @@ class AdaBoostClassifier(StumpClassifier):
         Where it was trained.
     route_ : Route
         Where and by which engine, and why; `str(route_)` says it in words.
-    rounds_ : tuple of tuple of Round
-        For each member, the record of each of its rounds: error, edge, vote, bound.
+    rounds_ : tuple of tuple of Round, or of RegionRound
+        For each run (one for two classes or shared stumps, otherwise one for each class) the record
+        of each of its rounds: error, edge, vote, bound.
     stop_reasons_ : tuple of str
-        For each member why it ended; see `Boosting`, and "early".
+        For each run why it ended; see `Boosting`, and "early".
     n_iter_ : int
-        The rounds that the model keeps; with more than two classes the most of any member.
+        The rounds that the model keeps; of several runs the most of any.
     held_out_scores_ : tuple of tuple of float
-        With early stopping, for each member the score of the held-out samples after each round, as
+        With early stopping, for each run the score of the held-out samples after each round, as
         `scoring` asks. Greater is better; losses are negative.
     held_out_errors_ : tuple of tuple of float
-        With early stopping, for each member the held-out error after each round.
+        With early stopping, for each run the held-out error after each round.
     estimators_ : list
-        The stumps and intervals in the order of the rounds; for more than two classes a list of
-        such lists, one for each class. `len(classifier)`, indices and loops are those of this list.
+        The stumps and intervals (splits, where regions vote numbers of their own) in the order of
+        the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,
+        indices and loops are those of this list.
     estimator_weights_ : ndarray (n_estimators,) or (n_classes, n_estimators)
-        The votes; 0 after a member's last round.
+        The votes; 0 after a run's last round. For discrete votes of one class against the rest.
     estimator_errors_ : ndarray, shaped as `estimator_weights_`
-        The weighted errors of the stumps; 1 after a member's last round.
+        The weighted errors of the stumps; 1 after a run's last round. As above.
     feature_importances_ : ndarray (n_features,)
         Each feature's share of the votes.
     n_features_in_ : int
@@ -160,6 +169,8 @@ class AdaBoostClassifier(StumpClassifier):
         *,
         n_estimators: int = 50,
         learning_rate: float = 1.0,
+        votes: VoteKind = "discrete",
+        multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
         random_state: Any = None,
         device: DeviceName = "auto",
@@ -177,6 +188,8 @@ class AdaBoostClassifier(StumpClassifier):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
+        self.votes = votes
+        self.multi_class = multi_class
         self.weak_learner = weak_learner
         self.random_state = random_state
         self.device = device
@@ -190,50 +203,6 @@ class AdaBoostClassifier(StumpClassifier):
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.block_bytes = block_bytes
-
-    _runs: tuple[Run, ...]
-    _split: Split | None
-    _n_rounds: int
-
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> AdaBoostClassifier:
-        """Train on a table.
-
-        Parameters
-        ----------
-        X : array or frame (n_samples, n_features)
-            Of any array library, or a pandas or polars frame. NaN means missing.
-        y : array (n_samples,)
-            Two classes or more: whole numbers, booleans or text.
-        sample_weight : array (n_samples,), optional
-            Finite, not negative, not all zero. Samples of weight zero take no part.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If data or a parameter is not as described; the message names it and what was found.
-        DeviceError
-            If `device` asks for a GPU that cannot be had.
-        """
-        settings, earlier = self._settings(), self._earlier()
-        watching = None
-        if settings.stopping is not None:
-            scoring = settings.stopping.scoring
-            watching = Watching(self.validation_fraction, self.random_state, scoring)
-        if earlier is not None:
-            n_done = max(len(run.rounds) for run in earlier.runs)
-            if settings.n_rounds < n_done:
-                raise ValueError(
-                    f"n_estimators={self.n_estimators} is less than the {n_done} rounds already "
-                    "made; with warm_start=True it can only grow."
-                )
-        self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
-        return self
-
-    def _earlier(self) -> Earlier | None:
-        """What a warm start goes on from; None for a fit from the beginning."""
-        if not self.warm_start or not hasattr(self, "model_"):
-            return None
-        return Earlier(self._runs, self.classes_, self._split)
 
     def __bool__(self) -> bool:
         """True, fitted or not: an estimator without stumps is still an estimator."""
@@ -250,43 +219,11 @@ class AdaBoostClassifier(StumpClassifier):
         return iter(self.estimators_)
 
     @property
-    def n_iter_(self) -> int:
-        """The rounds that the model keeps; with more than two classes the most of any class."""
-        check_is_fitted(self)
-        return self.model_.n_rounds
-
-    @property
-    def rounds_(self) -> tuple[tuple[Round, ...], ...]:
-        """For each member what its rounds did."""
-        check_is_fitted(self)
-        return tuple(run.rounds for run in self._runs)
-
-    @property
-    def stop_reasons_(self) -> tuple[str, ...]:
-        """For each member why its boosting ended."""
-        check_is_fitted(self)
-        return tuple(run.stop_reason for run in self._runs)
-
-    @property
-    def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
-        """For each member the score of the held-out samples after each round; see `scoring`."""
-        check_is_fitted(self)
-        return tuple(run.held_out_scores for run in self._runs)
-
-    @property
-    def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
-        """For each member the held-out error after each round."""
-        check_is_fitted(self)
-        return tuple(run.held_out_errors for run in self._runs)
-
-    @property
     def estimators_(self) -> list[Any]:
-        """The stumps in order of rounds; for more than two classes a list of them per class."""
+        """The stumps in order of rounds; one class against the rest: a list of them per class."""
         check_is_fitted(self)
-        lists: list[list[Stump | Interval]] = [
-            list(member.stumps) for member in self.model_.members
-        ]
-        return lists[0] if self.model_.is_binary else lists
+        lists: list[list[Any]] = [list(member.hypotheses) for member in self.model_.members]
+        return lists[0] if len(lists) == 1 else lists
 
     @property
     def estimator_weights_(self) -> np.ndarray:
@@ -300,6 +237,11 @@ class AdaBoostClassifier(StumpClassifier):
 
     def _by_round(self, name: str, fill: float) -> np.ndarray:
         check_is_fitted(self)
+        if not self._search.has_signs:
+            raise AttributeError(
+                "a stump has no single vote and no error here, as its regions vote numbers of "
+                "their own; see rounds_ and model_.members"
+            )
         length = max(self._n_rounds, self.model_.n_rounds)
         table = np.full((len(self._runs), length), fill)
         for row, run in zip(table, self._runs, strict=True):
@@ -309,31 +251,20 @@ class AdaBoostClassifier(StumpClassifier):
     def _settings(self) -> Settings:
         """The parameters, checked."""
         _check_estimator(self.estimator)
-        refuse_bad_random_state(self.random_state)
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
-        return Settings(
-            n_rounds=check_count(self.n_estimators, "n_estimators"),
-            learning_rate=check_real(self.learning_rate, "learning_rate", above=0.0),
-            learner=check_learner(self.weak_learner),
-            stopping=self._stopping(),
-            callback=self.callback,
-            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
-            show_progress=bool(self.verbose),
-            announces_route=int(self.verbose) > 1,
-        )
+        return super()._settings()
 
-    def _stopping(self) -> Stopping | None:
-        """When to stop early; the parameters are checked even where they are not used."""
-        scoring = check_scoring(self.scoring)
-        tol = check_real(self.tol, "tol", least=0.0)
-        if self.n_iter_no_change is None:
-            return None
-        patience = check_count(self.n_iter_no_change, "n_iter_no_change")
-        share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
-        if share >= 1.0:
-            raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
-        return Stopping(patience, tol, scoring)
+    def _votes(self, learning_rate: float) -> VoteSettings:
+        return VoteSettings(check_vote_kind(self.votes, ("discrete", "real")), learning_rate)
+
+    def _learner(self) -> Learner:
+        learner = check_learner(self.weak_learner)
+        if learner == "interval" and (self.votes, self.multi_class) != ("discrete", "one_vs_rest"):
+            raise ValueError(
+                "weak_learner='interval' is for votes='discrete' and multi_class='one_vs_rest'; "
+                f"got votes={self.votes!r} and multi_class={self.multi_class!r}. Take "
+                "weak_learner='stump'."
+            )
+        return learner
 
 
 def _check_estimator(estimator: Any) -> None:

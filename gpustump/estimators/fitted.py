@@ -1,4 +1,4 @@
-"""What both estimators share: how a table becomes an array, how a fit ends, what a model answers.
+"""What all estimators share: how a table becomes an array, how a fit ends, what a model answers.
 
 Arrays of other libraries are answered in the same library, without switching on anything in
 scikit-learn.
@@ -22,7 +22,8 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.training import Samples, Settings, Trained, member_of, train
+from gpustump.boosting.finished import link_of, member_of
+from gpustump.boosting.training import Samples, Settings, Trained, train
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.readable import listed
@@ -286,6 +287,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             "route_": trained.route,
             "model_": _model_of(trained, classes, table),
             "_runs": trained.runs,
+            "_search": trained.search,
             "_split": split,
             "_n_rounds": settings.n_rounds,
         }
@@ -303,11 +305,15 @@ def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -
     """The model of a training, for what was learnt from the table."""
     names = table.get("feature_names_in_")
     return StumpEnsemble(
-        members=tuple(map(member_of, trained.runs)),
+        members=tuple(
+            member_of([(r.stump, r.vote) for r in run.rounds], run.constant, trained.search)
+            for run in trained.runs
+        ),
         n_features=table["n_features_in_"],
         classes=plain_labels(classes),
         feature_names=None if names is None else tuple(map(str, names)),
         missing_learnt=tuple((trained.n_missing > 0).tolist()),
+        link=link_of(trained.search),
     )
 
 

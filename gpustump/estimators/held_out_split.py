@@ -16,9 +16,8 @@ from sklearn.utils import check_random_state
 from gpustump import arrays
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.training import Run, Samples
-from gpustump.data.parameters import (
-    Scoring,
-)
+from gpustump.data.parameters import Scoring
+from gpustump.engines.contract import Search
 
 _OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 """Scores that are not defined for samples of one class only."""
@@ -48,6 +47,7 @@ class Earlier(NamedTuple):
     runs: tuple[Run, ...]
     classes: np.ndarray
     split: Split | None
+    search: Search
 
 
 def split_samples(

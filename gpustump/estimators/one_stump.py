@@ -65,7 +65,7 @@ class DecisionStumpClassifier(StumpClassifier):
     def stump_(self) -> Stump:
         """The stump of a binary model."""
         check_is_fitted(self)
-        stumps = self.model_.members[0].stumps
+        stumps = self.model_.discrete_members[0].stumps
         if not self.model_.is_binary or not stumps:
             raise AttributeError("there is no single stump: see model_.members")
         assert isinstance(stumps[0], Stump)

@@ -1,4 +1,4 @@
-"""A split as a weak hypothesis without signs: its regions' votes are any numbers, kept beside it."""
+"""A split: a weak hypothesis without signs. What its regions vote stands beside it."""
 
 from __future__ import annotations
 

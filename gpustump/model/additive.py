@@ -1,14 +1,15 @@
-"""One additive model with K outputs: a sum of terms, each a hypothesis and what its regions vote.
+"""One additive model with K outputs: a constant and terms, each a partition with votes.
 
-    F_l(x) = sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
+    F_l(x) = constant_l + sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
 
 A term may vote for all outputs or for one only. Boosting one class against the rest gives terms
-that vote for one output. `ensemble` makes labels and probabilities from the outputs.
+that vote for one output. `members` makes the terms, `ensemble` makes labels and probabilities from
+the outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,16 +20,21 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
-from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region, signs
+from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, Partition, regions, signs
 from gpustump.learners.step_table import StepTable
-from gpustump.model.step_tables import step_tables
+from gpustump.model.step_tables import is_constant, step_tables
 
 
 class Term(NamedTuple):
-    """A hypothesis, and the votes of its regions: (n_regions, n_outputs) of float64."""
+    """A partition, and the votes of its regions: (n_regions, n_outputs) of float64."""
 
-    hypothesis: Hypothesis
+    partition: Partition
     votes: np.ndarray
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it votes the same for every sample."""
+        return is_constant(*self)
 
     @classmethod
     def discrete(cls, hypothesis: Hypothesis, vote: float, output: int, n_outputs: int) -> Term:
@@ -46,15 +52,21 @@ class AdditiveModel:
     ----------
     rounds : tuple of tuple of Term
         The terms that each round added.
-    n_outputs : int
+    constant : tuple of float
+        What the score of each output starts from.
     """
 
     rounds: tuple[tuple[Term, ...], ...]
-    n_outputs: int
+    constant: tuple[float, ...]
 
     def __repr__(self) -> str:
         n_terms = sum(map(len, self.rounds))
         return f"AdditiveModel of {n_terms} terms, n_outputs={self.n_outputs}"
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores."""
+        return len(self.constant)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -64,7 +76,7 @@ class AdditiveModel:
     @cached_property
     def tables(self) -> tuple[np.ndarray, tuple[StepTable, ...]]:
         """The constant part of the scores, and a step function for each feature in use."""
-        return step_tables(self.terms, self.n_outputs)
+        return step_tables(self.terms, self.constant)
 
     @cached_property
     def _layouts(self) -> dict[str, Any]:
@@ -86,11 +98,14 @@ class AdditiveModel:
         return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
 
     def staged_scores(self, X: Array) -> Iterator[Array]:
-        """F(x) after 1, 2, ... rounds; the last equals `scores` exactly."""
+        """`scores` after 1, 2, ... rounds; the last equals it exactly."""
         given, X = X, prediction.quick_to_compute_in(X)
         xp, device = arrays.namespace_of(X), arrays.device_of(X)
         with arrays.computing_on(X):
-            scores = [xp.zeros(X.shape[0], dtype=xp.float64, device=device)] * self.n_outputs
+            scores = [
+                xp.full(X.shape[0], start, dtype=xp.float64, device=device)
+                for start in self.constant
+            ]
         for terms in self.rounds:
             with arrays.computing_on(X):
                 for term in terms:
@@ -99,33 +114,11 @@ class AdditiveModel:
             yield moved_to_device_of(joined, given)
 
 
-def one_against_rest(
-    members: Sequence[tuple[Sequence[Hypothesis], Sequence[float]]],
-) -> AdditiveModel:
-    """The model whose output l is the weighted sum of the l-th sequence of hypotheses.
-
-    Parameters
-    ----------
-    members : sequence of (hypotheses, votes)
-        For each output its hypotheses, and a discrete vote for each of them.
-    """
-    n_rounds = max((len(hypotheses) for hypotheses, _ in members), default=0)
-    rounds = tuple(
-        tuple(
-            Term.discrete(hypotheses[number], votes[number], output, len(members))
-            for output, (hypotheses, votes) in enumerate(members)
-            if number < len(hypotheses)
-        )
-        for number in range(n_rounds)
-    )
-    return AdditiveModel(rounds, len(members))
-
-
 def _added(scores: list[Array], term: Term, X: Array) -> list[Array]:
     """The scores of each output, (n_samples,), after adding a term's votes."""
-    values = arrays.as_working(X[:, term.hypothesis.feature])
-    votes = term.votes.T
+    xp, device = arrays.namespace_of(X), arrays.device_of(X)
+    region = regions(term.partition, arrays.as_working(X[:, term.partition.feature]))
     return [
-        score + by_region(term.hypothesis, values, own.tolist()) if own.any() else score
-        for score, own in zip(scores, votes, strict=True)
+        score + xp.take(xp.asarray(own, device=device), region) if own.any() else score
+        for score, own in zip(scores, np.ascontiguousarray(term.votes.T), strict=True)
     ]

@@ -7,12 +7,14 @@ for each of more. Results are in the library and on the device of the scores.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.data.parameters import Link
 from gpustump.engines.prediction import quick_to_compute_in
 
 
@@ -41,18 +43,28 @@ def labels_at(labels: np.ndarray, index: Array) -> Array:
         return xp.take(xp.asarray(labels, device=device), index, axis=0)
 
 
-def probabilities(scores: Array) -> Array:
+def probabilities(scores: Array, link: Link = "logistic") -> Array:
     """The class probabilities, (n_samples, n_classes), for scores as `class_indices` takes them.
 
-    P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1]. With
-    more classes, this is computed for each score and divided by the sum.
+    Parameters
+    ----------
+    scores : array (n_samples,) or (n_samples, n_classes) of float64
+    link : "logistic" or "softmax"
+        "logistic": for two classes, P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and
+        Tibshirani 2000, section 4.1]; with more, this is computed for each score and divided by the
+        sum. "softmax", for more than two classes: P_l = exp(2 F_l) / sum_m exp(2 F_m), the
+        symmetric multiple logistic transformation of 2 F [section 5 there].
+
+    Returns
+    -------
+    array (n_samples, n_classes) of float64
     """
-    return _computed(_probabilities, scores)
+    return _computed(partial(_probabilities, link=link), scores)
 
 
-def log_probabilities(scores: Array) -> Array:
+def log_probabilities(scores: Array, link: Link = "logistic") -> Array:
     """Logarithms of `probabilities`, also finite where a probability underflows to 0."""
-    return _computed(_log_probabilities, scores)
+    return _computed(partial(_log_probabilities, link=link), scores)
 
 
 def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
@@ -62,17 +74,17 @@ def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
     return found if quick is scores else moved_to_device_of(found, scores)
 
 
-def _probabilities(scores: Array) -> Array:
+def _probabilities(scores: Array, link: Link) -> Array:
     with arrays.computing_on(scores):
-        return arrays.namespace_of(scores).exp(_log_probabilities(scores))
+        return arrays.namespace_of(scores).exp(_log_probabilities(scores, link))
 
 
-def _log_probabilities(scores: Array) -> Array:
+def _log_probabilities(scores: Array, link: Link) -> Array:
     xp = arrays.namespace_of(scores)
     with arrays.computing_on(scores):
         if scores.ndim == 1:
             return _log_sigmoid(xp.stack([-scores, scores], axis=1))
-        logs = _log_sigmoid(scores)
+        logs = 2.0 * scores if link == "softmax" else _log_sigmoid(scores)
         logs = logs - xp.max(logs, axis=1, keepdims=True)
         return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
 

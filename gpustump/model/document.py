@@ -11,25 +11,18 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
 
+from gpustump.data.parameters import LINKS, Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
-from gpustump.model import model_file
+from gpustump.model import model_file, region_rows, stump_rows
 from gpustump.model.class_labels import Label, check_classes
+from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
-from gpustump.model.stump_rows import (
-    INTERVAL_FIELDS,
-    STUMP_FIELDS,
-    Columns,
-    Stumps,
-    Votes,
-    checked_columns,
-    rows_of,
-    stumps_of,
-)
+from gpustump.model.stump_rows import INTERVAL_FIELDS, STUMP_FIELDS
 
 MOST_UNLISTED_FEATURES = 1_000_000
 """Features that a file may claim without a name, or an entry of `missing_learnt`, for each.
@@ -44,12 +37,13 @@ DEEPEST_DETAILS = 100
 
 
 class Contents(NamedTuple):
-    """What a file holds; see `StumpEnsemble`. A member is its stumps and their votes."""
+    """What a file holds; see `StumpEnsemble`."""
 
-    members: Sequence[tuple[Stumps, Votes]]
+    members: Members
     n_features: int
     classes: tuple[Label, ...]
     feature_names: tuple[str, ...] | None
+    link: Link
     missing_learnt: tuple[bool, ...] | None
     details: Mapping[str, Any]
 
@@ -127,30 +121,48 @@ def read(path: str | PathLike[str]) -> Contents:
         ) from error
     names, learnt = document["feature_names"], document.get("missing_learnt")
     return Contents(
-        members=[(stumps_of(columns), tuple(columns.vote)) for columns in members],
+        members=members,
         n_features=document["model"]["n_features"],
         classes=tuple(document["model"]["classes"]),
         feature_names=None if names is None else tuple(names),
+        link=document["model"].get("link", "logistic"),
         missing_learnt=None if learnt is None else tuple(learnt),
         details=document["details"],
     )
 
 
 def _version(contents: Contents) -> int:
-    has_intervals = any(isinstance(s, Interval) for stumps, _ in contents.members for s in stumps)
+    if any(isinstance(member, RegionMember) for member in contents.members):
+        return 3
+    has_intervals = any(isinstance(s, Interval) for m in contents.members for s in m.hypotheses)
     return 2 if has_intervals else 1
 
 
 def _model(contents: Contents) -> dict[str, Any]:
     """The part that the digest covers."""
+    head = {"n_features": contents.n_features, "classes": list(contents.classes)}
+    if _version(contents) == 3:
+        return head | _region_parts(contents)
     has_intervals = _version(contents) == 2
     return {
-        "n_features": contents.n_features,
-        "classes": list(contents.classes),
+        **head,
         "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
         "members": [
-            rows_of(stumps, votes, with_low=has_intervals) for stumps, votes in contents.members
+            stump_rows.rows_of(member.stumps, member.votes, with_low=has_intervals)
+            for member in contents.members
+            if isinstance(member, Member)
         ],
+    }
+
+
+def _region_parts(contents: Contents) -> dict[str, Any]:
+    """What a model of region members has beside its classes and its number of features."""
+    members = [member for member in contents.members if isinstance(member, RegionMember)]
+    return {
+        "link": contents.link,
+        "constants": [member.constant.tolist() for member in members],
+        "stump_fields": region_rows.fields_of(members[0].n_outputs),
+        "members": list(map(region_rows.rows_of, members)),
     }
 
 
@@ -159,7 +171,7 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
     return ModelText(head, tuple(map(model_file.rows_text, model["members"])))
 
 
-def _check(document: Mapping[str, Any]) -> list[Columns]:
+def _check(document: Mapping[str, Any]) -> Members:
     """The members of a document, after checking all that a model is made from.
 
     Unknown parts beside the model are left alone: later versions may add some.
@@ -173,18 +185,22 @@ def _check(document: Mapping[str, Any]) -> list[Columns]:
         if part not in document:
             raise ValueError(f"it has no part {part!r}.")
     model = document["model"]
-    _check_parts(model)
+    _check_parts(model, document["version"])
     _check_n_features(document)
     check_classes(model["classes"])
     _check_names(document["feature_names"], model["n_features"])
     if "missing_learnt" in document:
         _check_missing_learnt(document["missing_learnt"], model["n_features"])
     _check_details(document["details"])
+    if document["version"] == 3:
+        return _checked_region_members(model)
     return _checked_members(model, document["version"])
 
 
-def _check_parts(model: Any) -> None:
+def _check_parts(model: Any, version: int) -> None:
     wanted = {"n_features", "classes", "stump_fields", "members"}
+    if version == 3:
+        wanted |= {"link", "constants"}
     if type(model) is not dict or set(model) != wanted:
         found = sorted(model) if type(model) is dict else model
         raise ValueError(
@@ -257,26 +273,82 @@ def _inside(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _checked_members(model: Mapping[str, Any], version: int) -> list[Columns]:
+def _checked_members(model: Mapping[str, Any], version: int) -> tuple[Member, ...]:
+    """The members of a model with discrete votes: version 1, or 2 if it holds an interval."""
     fields = STUMP_FIELDS if version == 1 else INTERVAL_FIELDS
     if model["stump_fields"] != fields:
         raise ValueError(
             f"stump_fields must be {', '.join(fields)} in version {version}; got "
             f"{shown(model['stump_fields'])}."
         )
-    members, n_classes = model["members"], len(model["classes"])
-    wanted = 1 if n_classes == 2 else n_classes
-    if type(members) is not list or len(members) != wanted:
-        raise ValueError(
-            f"members must be a list of {wanted} for {n_classes} classes; got "
-            f"{_length_of(members)}."
-        )
+    _check_n_members(model, _n_outputs(model))
     found = []
-    for place, rows in enumerate(members):
-        try:
-            found.append(checked_columns(rows, fields, model["n_features"]))
-        except ValueError as error:
-            raise ValueError(f"members[{place}]: {error}") from error
+    for place, rows in enumerate(model["members"]):
+        with _naming_member(place):
+            found.append(stump_rows.checked_columns(rows, fields, model["n_features"]))
     if version == 2 and all(low is None for columns in found for low in columns.low):
         raise ValueError("members must hold an interval in version 2; all are stumps.")
-    return found
+    return tuple(Member(stump_rows.stumps_of(columns), tuple(columns.vote)) for columns in found)
+
+
+def _checked_region_members(model: Mapping[str, Any]) -> tuple[RegionMember, ...]:
+    """The members of a model whose regions have votes of their own: version 3."""
+    n_outputs = _n_outputs(model)
+    _check_link(model["link"], n_outputs)
+    outputs = _outputs_of_a_member(model["stump_fields"], n_outputs)
+    _check_n_members(model, n_outputs // outputs)
+    members, constants = model["members"], model["constants"]
+    if type(constants) is not list or len(constants) != len(members):
+        raise ValueError(
+            f"constants must be a list of {len(members)}, one for each member; got "
+            f"{_length_of(constants)}."
+        )
+    found = []
+    for place, (rows, constant) in enumerate(zip(members, constants, strict=True)):
+        with _naming_member(place):
+            found.append(region_rows.checked_member(rows, constant, outputs, model["n_features"]))
+    return tuple(found)
+
+
+def _n_outputs(model: Mapping[str, Any]) -> int:
+    n_classes = len(model["classes"])
+    return 1 if n_classes == 2 else n_classes
+
+
+def _outputs_of_a_member(fields: Any, n_outputs: int) -> int:
+    """The number of outputs that the rows of version 3 vote for: one, or all."""
+    for outputs in (1, n_outputs):
+        if fields == region_rows.fields_of(outputs):
+            return outputs
+    more = f', or have "left 0" to "missing {n_outputs - 1}" in place of the last three'
+    raise ValueError(
+        f"stump_fields must be {', '.join(region_rows.fields_of(1))} in version 3"
+        f"{more if n_outputs > 1 else ''}; got {shown(fields)}."
+    )
+
+
+def _check_link(link: Any, n_outputs: int) -> None:
+    allowed = LINKS if n_outputs > 1 else LINKS[:1]
+    if type(link) is not str or link not in allowed:
+        raise ValueError(
+            f"link must be {' or '.join(map(repr, allowed))} for {max(2, n_outputs)} classes; got "
+            f"{shown(link)}."
+        )
+
+
+def _check_n_members(model: Mapping[str, Any], wanted: int) -> None:
+    members = model["members"]
+    if type(members) is not list or len(members) != wanted:
+        raise ValueError(
+            f"members must be a list of {wanted} for {len(model['classes'])} classes; got "
+            f"{_length_of(members)}."
+        )
+
+
+@contextlib.contextmanager
+def _naming_member(place: int) -> Iterator[None]:
+    """Let errors say which member they are about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"members[{place}]: {error}") from error

@@ -1,21 +1,20 @@
 """The finished model: stumps and votes as plain data, to predict with, save and compare.
 
-A `StumpEnsemble` holds no arrays. Its results are in the library and on the device of the table
-that it is given, and its decision values are the same numbers on all of them.
+A `StumpEnsemble` holds nothing on a device. Its results are in the library and on the device of the
+table that it is given, and its decision values are the same numbers on all of them.
 """
 
 from __future__ import annotations
 
 import difflib
 import itertools
-import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -25,14 +24,12 @@ from gpustump.data import readable
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
-from gpustump.data.parameters import check_count
+from gpustump.data.parameters import LINKS, Link, check_count
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
-from gpustump.learners.interval import Interval
 from gpustump.learners.step_table import StepTable
-from gpustump.learners.stump import Stump
 from gpustump.model import class_scores, document, explanation, summary
-from gpustump.model.additive import AdditiveModel, one_against_rest
+from gpustump.model.additive import AdditiveModel
 from gpustump.model.class_labels import Label as Label
 from gpustump.model.class_labels import label_array
 from gpustump.model.document import Contents
@@ -43,54 +40,13 @@ from gpustump.model.encoding import (
     stored_encoding,
     unseen_text,
 )
+from gpustump.model.members import AnyMember, Members, OutputTables, added_up
+from gpustump.model.members import Member as Member
+from gpustump.model.members import RegionMember as RegionMember
 from gpustump.model.model_file import ModelFileError
 
 INTERCEPT = "(intercept)"
 """The name of the constant part of a score; in parentheses, as it is no feature."""
-
-
-@dataclass(frozen=True, repr=False)
-class Member:
-    """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
-
-    Attributes
-    ----------
-    stumps : tuple of Stump or Interval
-    votes : tuple of float
-        As many as stumps, all finite.
-
-    Raises
-    ------
-    ValueError
-        If the votes are not as described.
-    """
-
-    stumps: tuple[Stump | Interval, ...]
-    votes: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.stumps) != len(self.votes):
-            raise ValueError(
-                f"stumps and votes must be equally many; got {len(self.stumps)} and "
-                f"{len(self.votes)}."
-            )
-        object.__setattr__(self, "stumps", tuple(self.stumps))
-        object.__setattr__(self, "votes", tuple(map(float, self.votes)))
-        if not all(map(math.isfinite, self.votes)):
-            wrong = next(vote for vote in self.votes if not math.isfinite(vote))
-            raise ValueError(f"votes must be finite; got {wrong!r}.")
-
-    def __repr__(self) -> str:
-        return f"Member of {len(self)} stumps"
-
-    def __len__(self) -> int:
-        return len(self.stumps)
-
-    @cached_property
-    def tables(self) -> tuple[float, tuple[StepTable, ...]]:
-        """The constant part of the score, and a step function for each feature in use."""
-        constant, tables = one_against_rest([(self.stumps, self.votes)]).tables
-        return float(constant[0]), tuple(table.output(0) for table in tables)
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,13 +55,17 @@ class StumpEnsemble:
 
     Attributes
     ----------
-    members : tuple of Member
+    members : tuple of Member, or tuple of RegionMember
         For two classes one, whose score is positive for the second class. For more, one for each
-        class against the rest.
+        class against the rest, or a single `RegionMember` with an output for each class: then all
+        classes share its splits.
     n_features : int
     classes : tuple of bool, int, float or str
-        The labels, in the order of the members; (-1, +1) by default.
+        The labels, in the order of the outputs; (-1, +1) by default.
     feature_names : tuple of str, or None
+    link : "logistic" or "softmax"
+        Keyword only. How probabilities follow from scores; see `probabilities_of`. "softmax" is for
+        more than two classes, and for members of type `RegionMember`.
     missing_learnt : tuple of bool, or None
         Keyword only. For each feature whether values were missing in training, so that the votes
         for missing values there were learnt; None if unknown. Not part of the digest.
@@ -115,23 +75,22 @@ class StumpEnsemble:
     Raises
     ------
     ValueError
-        If members, classes, feature names and features do not fit together.
+        If members, classes, feature names, features and link do not fit together.
+    TypeError
+        If members are of different types.
     """
 
-    members: tuple[Member, ...]
+    members: Members
     n_features: int
     classes: tuple[Label, ...] = (-1, 1)
     feature_names: tuple[str, ...] | None = None
+    link: Link = field(default="logistic", kw_only=True)
     missing_learnt: tuple[bool, ...] | None = field(default=None, compare=False, kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        wanted = 1 if len(self.classes) == 2 else len(self.classes)
-        if len(self.members) != wanted or len(self.classes) < 2:
-            raise ValueError(
-                f"members must be {wanted} for {len(self.classes)} classes; "
-                f"got {len(self.members)}."
-            )
+        _check_members(self.members, len(self.classes))
+        _check_link(self.link, self)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(
                 f"feature_names must name {self.n_features} features; got "
@@ -144,7 +103,7 @@ class StumpEnsemble:
                     f"missing_learnt must say true or false for {self.n_features} features; got "
                     f"{len(self.missing_learnt)}."
                 )
-        features = [stump.feature for member in self.members for stump in member.stumps]
+        features = [one.feature for member in self.members for one in member.hypotheses]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(
                 f"stumps use features {min(features)} to {max(features)}, but n_features is "
@@ -160,8 +119,29 @@ class StumpEnsemble:
 
     @cached_property
     def additive(self) -> AdditiveModel:
-        """The scores as one additive model, with an output for each member."""
-        return one_against_rest([(member.stumps, member.votes) for member in self.members])
+        """The scores as one additive model, with the outputs of all members."""
+        return added_up(self.members)
+
+    @property
+    def discrete_members(self) -> tuple[Member, ...]:
+        """The members, if their votes are discrete: each stump votes +vote or -vote.
+
+        Raises
+        ------
+        TypeError
+            If every region of a split has votes of its own.
+        """
+        if not _are_discrete(self.members):
+            raise TypeError(
+                'the model must have discrete votes, as votes="discrete" gives; it holds '
+                f"{self.members[0]!r}, whose regions have votes of their own."
+            )
+        return self.members
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether more than two classes share the splits of one member."""
+        return self.members[0].n_outputs > 1
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -177,7 +157,18 @@ class StumpEnsemble:
 
     @property
     def is_binary(self) -> bool:
-        return len(self.members) == 1
+        """Whether there are two classes, and so one output."""
+        return len(self.classes) == 2
+
+    @property
+    def used_features(self) -> frozenset[int]:
+        """The features of all stumps that are not constant."""
+        return frozenset().union(*(member.used_features for member in self.members))
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores of a sample: 1 for two classes, else one for each class."""
+        return sum(member.n_outputs for member in self.members)
 
     @property
     def class_array(self) -> np.ndarray:
@@ -276,19 +267,23 @@ class StumpEnsemble:
     def probabilities_of(self, scores: Array) -> Array:
         """The class probabilities that belong to decision values, (n_samples, n_classes).
 
-        P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and Tibshirani 2000, section 4.1].
-        With more classes, this is computed for each member and divided by the sum.
+        With the link "logistic", P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and
+        Tibshirani 2000, section 4.1]. With more classes, this is computed for each score and
+        divided by the sum. With the link "softmax", P_l = exp(2 F_l) / sum_m exp(2 F_m).
         """
-        return class_scores.probabilities(scores)
+        return class_scores.probabilities(scores, self.link)
 
     def log_probabilities_of(self, scores: Array) -> Array:
         """Logarithms of `probabilities_of`, also finite where a probability underflows to 0."""
-        return class_scores.log_probabilities(scores)
+        return class_scores.log_probabilities(scores, self.link)
 
     @property
     def intercepts(self) -> tuple[float, ...]:
-        """For each member the sum of its constant stumps' votes, which depend on no feature."""
-        return tuple(member.tables[0] for member in self.members)
+        """For each output the part of the score that depends on no feature.
+
+        It is what the score starts from, and the sum of the votes that are the same for all values.
+        """
+        return tuple(self.output_tables(number)[0] for number in range(self.n_outputs))
 
     def shape_function(self, feature: int | str, *, label: Label | None = None) -> StepTable:
         """A feature's contribution to the score as a function of its value.
@@ -315,7 +310,7 @@ class StumpEnsemble:
             If there is no such feature or class, or a label is needed and not given.
         """
         wanted = self.feature_index(feature)
-        _, tables = self.members[self.member_index(label)].tables
+        _, tables = self.output_tables(self.output_index(label))
         for table in tables:
             if table.feature == wanted:
                 return table
@@ -352,8 +347,8 @@ class StumpEnsemble:
         xp = arrays.namespace_of(X)
         with arrays.computing_on(X):
             parts = [
-                explanation.contributions(X, *member.tables, self.n_features)
-                for member in self.members
+                explanation.contributions(X, *self.output_tables(number), self.n_features)
+                for number in range(self.n_outputs)
             ]
             return parts[0] if self.is_binary else xp.stack(parts, axis=1)
 
@@ -372,13 +367,14 @@ class StumpEnsemble:
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the absolute votes, (n_features,).
 
-        They add up to 1, or to 0 if the model uses no feature.
+        The regions of a split may have votes of their own. Then half the difference between the
+        largest and the smallest of them counts, added up over the outputs; for a stump's two votes
+        that is the absolute vote. The shares add up to 1, or to 0 if the model uses no feature.
         """
         weight = np.zeros(self.n_features)
         for member in self.members:
-            for stump, vote in zip(member.stumps, member.votes, strict=True):
-                if not stump.is_constant:
-                    weight[stump.feature] += abs(vote)
+            features = [one.feature for one in member.hypotheses]
+            np.add.at(weight, np.asarray(features, dtype=np.int64), member.weights)
         total = weight.sum()
         return weight / total if total else weight
 
@@ -408,7 +404,7 @@ class StumpEnsemble:
         X = self.checked(X)
         with arrays.computing_on(X):
             weights, rows = check_weights(sample_weight, X)
-            tables = [member.tables[1] for member in self.members]
+            tables = [self.output_tables(number)[1] for number in range(self.n_outputs)]
             counted = None if sample_weight is None else weights
             return explanation.importances(X, rows, counted, tables, self.n_features)
 
@@ -437,8 +433,8 @@ class StumpEnsemble:
             )
         return index
 
-    def member_index(self, label: Label | None) -> int:
-        """The index of the member whose score is for a label; errors as for `shape_function`."""
+    def output_index(self, label: Label | None) -> int:
+        """The index of the output that is a label's score; errors as for `shape_function`."""
         if self.is_binary:
             if label is not None and label != self.classes[1]:
                 raise ValueError(
@@ -453,8 +449,39 @@ class StumpEnsemble:
             )
         return self.classes.index(label)
 
+    def output_tables(self, number: int) -> OutputTables:
+        """One output's score as a sum of step functions.
+
+        Parameters
+        ----------
+        number : int
+            From 0; see `output_index`.
+
+        Returns
+        -------
+        float
+            The part of the score that depends on no feature.
+        tuple of StepTable
+            One for each feature that the score depends on, with values (k,). With one class against
+            the rest, a table has the thresholds of its own class only.
+        """
+        if self.is_shared:
+            return self.members[0].output_tables(number)
+        return self.members[number].output_tables(0)
+
+    def output_member(self, number: int) -> Member | RegionMember:
+        """A member with one output's votes only, of the output with a number from 0."""
+        if self.is_shared:
+            return self.members[0].of_output(number)
+        return self.members[number]
+
+    def member_index(self, label: Label | None) -> int:
+        """The index of the member that a label's score is from; errors as for `shape_function`."""
+        number = self.output_index(label)
+        return 0 if self.is_shared else number
+
     def truncated(self, n_rounds: int) -> StumpEnsemble:
-        """The model as it was after some rounds.
+        """The model as it was after some rounds; what the scores start from stays.
 
         Raises
         ------
@@ -462,14 +489,13 @@ class StumpEnsemble:
             If n_rounds is negative.
         """
         check_count(n_rounds, "n_rounds", least=0)
-        members = tuple(Member(m.stumps[:n_rounds], m.votes[:n_rounds]) for m in self.members)
-        return replace(self, members=members)
+        return replace(self, members=tuple(m.truncated(n_rounds) for m in self.members))
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
 
-        Equal for models with equal stumps, votes, numbers of features and labels. Feature names and
-        details are not part of it.
+        Equal for models with equal stumps, votes, constants, links, numbers of features and labels.
+        Feature names and details are not part of it.
         """
         return document.digest_of(self._contents)
 
@@ -499,20 +525,20 @@ class StumpEnsemble:
             If the file cannot be read.
         """
         found = document.read(path)
-        members = tuple(Member(stumps, votes) for stumps, votes in found.members)
         try:
             stored_encoding(found.details, found.n_features)
         except ValueError as error:
             raise ModelFileError(f"{os.fspath(path)}: {error}") from error
-        return StumpEnsemble(**{**found._asdict(), "members": members})
+        return StumpEnsemble(**found._asdict())
 
     @property
     def _contents(self) -> Contents:
         return Contents(
-            [(member.stumps, member.votes) for member in self.members],
+            self.members,
             self.n_features,
             self.classes,
             self.feature_names,
+            self.link,
             self.missing_learnt,
             self.details,
         )
@@ -581,6 +607,38 @@ class StumpEnsemble:
     def _read(self, scores: Array) -> Array:
         """Decision values from the additive model's outputs (n_samples, n_outputs)."""
         return scores[:, 0] if self.is_binary else scores
+
+
+def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
+    """Refuse members of different types, and another number of outputs than the classes need."""
+    kinds = sorted({type(member).__name__ for member in members})
+    if len(kinds) > 1:
+        raise TypeError(f"members must be of one type; got {' and '.join(kinds)}.")
+    wanted = 1 if n_classes == 2 else n_classes
+    outputs = [member.n_outputs for member in members]
+    if n_classes < 2 or outputs not in ([1] * wanted, [wanted]):
+        outputs_found = "" if set(outputs) <= {1} else f" with {listed(outputs)} outputs"
+        raise ValueError(
+            f"members must be {wanted} for {n_classes} classes; got {len(members)}{outputs_found}."
+        )
+
+
+def _check_link(link: Link, model: StumpEnsemble) -> None:
+    if link not in LINKS:
+        raise ValueError(f"link must be 'logistic' or 'softmax'; got {link!r}.")
+    if link == "softmax" and model.is_binary:
+        raise ValueError(
+            "link must be 'logistic' for two classes, which have one score; got 'softmax'."
+        )
+    if link == "softmax" and _are_discrete(model.members):
+        raise ValueError(
+            "link must be 'logistic' for members with discrete votes; got 'softmax'. Use "
+            "RegionMember for other votes."
+        )
+
+
+def _are_discrete(members: Members) -> TypeGuard[tuple[Member, ...]]:
+    return all(isinstance(member, Member) for member in members)
 
 
 def model_of(model: Any) -> StumpEnsemble:

@@ -8,22 +8,29 @@ so are sums over the features, in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from gpustump.learners.hypothesis import FIRST, MISSING, Hypothesis
+from gpustump.learners.hypothesis import MISSING, Partition
 from gpustump.learners.step_table import StepTable
 
-Voting = tuple[Hypothesis, np.ndarray]
-"""A hypothesis, and the votes of its regions: (n_regions, n_outputs)."""
+Voting = tuple[Partition, np.ndarray]
+"""A partition, and the votes of its regions: (n_regions, n_outputs)."""
 
 
 def step_tables(
-    terms: Iterable[Voting], n_outputs: int
+    terms: Iterable[Voting], start: Sequence[float]
 ) -> tuple[np.ndarray, tuple[StepTable, ...]]:
-    """The sum of the constant hypotheses' votes, and a table for each feature of the others.
+    """A constant that includes the constant terms' votes, and a table for each feature of others.
+
+    Parameters
+    ----------
+    terms : iterable of (Partition, ndarray (n_regions, n_outputs))
+    start : sequence of float
+        What the score of each output starts from.
 
     Returns
     -------
@@ -31,15 +38,25 @@ def step_tables(
     tuple of StepTable
         Sorted by feature, with values (k, n_outputs).
     """
-    constant = np.zeros(n_outputs)
+    constant = np.array(start, dtype=np.float64)
     by_feature: dict[int, list[Voting]] = {}
-    for hypothesis, votes in terms:
-        if hypothesis.is_constant:
-            constant += votes[FIRST]
+    for partition, votes in terms:
+        if is_constant(partition, votes):
+            constant += votes[MISSING]
         else:
-            by_feature.setdefault(hypothesis.feature, []).append((hypothesis, votes))
-    tables = (_step_table(j, own, n_outputs) for j, own in sorted(by_feature.items()))
+            by_feature.setdefault(partition.feature, []).append((partition, votes))
+    tables = (_step_table(j, own, len(constant)) for j, own in sorted(by_feature.items()))
     return constant, tuple(tables)
+
+
+def is_constant(partition: Partition, votes: np.ndarray) -> bool:
+    """Whether a partition's regions, with votes (n_regions, n_outputs), vote the same everywhere.
+
+    That is so if every value lies in the first slice, which votes as the missing values do.
+    """
+    if partition.thresholds[0] != math.inf:
+        return False
+    return bool((votes[partition.slices[0]] == votes[MISSING]).all())
 
 
 def _step_table(feature: int, terms: list[Voting], n_outputs: int) -> StepTable:
@@ -49,15 +66,15 @@ def _step_table(feature: int, terms: list[Voting], n_outputs: int) -> StepTable:
     drops = np.zeros((len(thresholds), n_outputs))  # how far the function falls at each threshold
     np.add.at(drops, at[:-1], [by for _, by in steps])
     # Python's sum adds in the order of the terms, so made-up votes are added as they stand, too.
-    above_all = sum(votes[hypothesis.slices[-1]] for hypothesis, votes in terms)
+    above_all = sum(votes[partition.slices[-1]] for partition, votes in terms)
     values = np.cumsum(drops[::-1], axis=0)[::-1] + above_all
     missing = sum(votes[MISSING] for _, votes in terms)
     return StepTable(feature, thresholds, values, missing)
 
 
-def _falls(hypothesis: Hypothesis, votes: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """A hypothesis' thresholds, and by how much its votes fall there; negative if they rise."""
-    parts = pairwise(votes[region] for region in hypothesis.slices)
+def _falls(partition: Partition, votes: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    """The thresholds of a partition, and by how much its votes fall there; negative for a rise."""
+    parts = pairwise(votes[region] for region in partition.slices)
     return [
-        (at, below - above) for at, (below, above) in zip(hypothesis.thresholds, parts, strict=True)
+        (at, below - above) for at, (below, above) in zip(partition.thresholds, parts, strict=True)
     ]

@@ -7,13 +7,23 @@ once more: a file may hold a million.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gpustump.data.readable import shown
 from gpustump.learners.interval import Interval
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.learners.stump import Stump
+from gpustump.model.row_rules import (
+    THRESHOLD,
+    VOTE,
+    Row,
+    Rule,
+    as_text,
+    columns_of,
+    feature_rule,
+    is_finite,
+    refuse_others,
+)
 
 STUMP_FIELDS = ["feature", "threshold", "polarity", "missing", "error", "vote"]
 """The columns of a stump's row in a file, in a model without intervals (version 1)."""
@@ -22,7 +32,6 @@ INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error"
 """The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
 `high`, and a stump has no `low`."""
 
-Row = list[int | float | str | None]
 Stumps = tuple[Stump | Interval, ...]
 Votes = tuple[float, ...]
 
@@ -42,13 +51,6 @@ class Columns(NamedTuple):
     vote: Sequence[float]
 
 
-class _Rule(NamedTuple):
-    """What a column's values must be, in words and as a test."""
-
-    wanted: str
-    is_right: Callable[[Any], bool]
-
-
 def rows_of(stumps: Iterable[Stump | Interval], votes: Votes, *, with_low: bool) -> list[Row]:
     """The rows of a file; an infinite threshold is text. `with_low` is for `INTERVAL_FIELDS`."""
     if with_low:
@@ -57,7 +59,7 @@ def rows_of(stumps: Iterable[Stump | Interval], votes: Votes, *, with_low: bool)
             for s, vote in zip(stumps, votes, strict=True)
         ]
     return [
-        [s.feature, _number(s.thresholds[0]), s.polarity, s.missing, s.error, vote]
+        [s.feature, as_text(s.thresholds[0]), s.polarity, s.missing, s.error, vote]
         for s, vote in zip(stumps, votes, strict=True)
     ]
 
@@ -70,17 +72,9 @@ def checked_columns(rows: Any, fields: list[str], n_features: int) -> Columns:
     ValueError
         That names the first stump, from 0, that is no row of a model, and what is wrong with it.
     """
-    if type(rows) is not list:
-        raise ValueError(f"it must be a list with a row for each stump; got {shown(rows)}.")
-    width = len(fields)
-    _refuse_others(
-        "the row",
-        rows,
-        _Rule(f"a list of {width} values", lambda row: type(row) is list and len(row) == width),
-    )
-    found = dict(zip(fields, zip(*rows, strict=True) if rows else [()] * width, strict=True))
+    found = columns_of(rows, fields)
     for name, rule in _rules(n_features).items():
-        _refuse_others(name, found.get(name, ()), rule)
+        refuse_others(name, found.get(name, ()), rule)
     found.setdefault("low", (None,) * len(rows))
     columns = Columns(**found)
     _check_intervals(columns)
@@ -103,59 +97,29 @@ def stumps_of(columns: Columns) -> Stumps:
     )
 
 
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
-
-
 def _cuts(stump: Stump | Interval) -> tuple[float | str | None, float | str]:
     if isinstance(stump, Interval):
-        return _number(stump.low), stump.high
-    return None, _number(stump.threshold)
+        return as_text(stump.low), stump.high
+    return None, as_text(stump.threshold)
 
 
-def _rules(n_features: int) -> dict[str, _Rule]:
+def _rules(n_features: int) -> dict[str, Rule]:
     """What each column's values must be; the types, too, are those that `rows_of` writes."""
-    sign = _Rule("1 or -1", lambda value: type(value) is int and value in (1, -1))
+    sign = Rule("1 or -1", lambda value: type(value) is int and value in (1, -1))
     return {
-        "feature": _Rule(
-            f"a whole number from 0 to {n_features - 1}, as there are {n_features} features",
-            lambda value: type(value) is int and 0 <= value < n_features,
-        ),
-        "low": _Rule(
+        "feature": feature_rule(n_features),
+        "low": Rule(
             'null, a float or "-inf"',
-            lambda value: value is None or _is_finite(value) or value == "-inf",
+            lambda value: value is None or is_finite(value) or value == "-inf",
         ),
-        "threshold": _Rule(
-            'a float, "inf" or "-inf"',
-            lambda value: _is_finite(value) or value == "inf" or value == "-inf",
-        ),
+        "threshold": THRESHOLD,
         "polarity": sign,
         "missing": sign,
-        "error": _Rule(
+        "error": Rule(
             "a float from 0.0 to 1.0", lambda value: type(value) is float and 0.0 <= value <= 1.0
         ),
-        "vote": _Rule(
-            "a float that is a whole multiple of 2**-36, as round(vote * 2**36) / 2**36 is, and at "
-            f"most {VOTES_LIMIT:.0f}",
-            _is_vote,
-        ),
+        "vote": VOTE,
     }
-
-
-def _is_finite(value: Any) -> bool:
-    return type(value) is float and math.isfinite(value)
-
-
-def _is_vote(value: Any) -> bool:
-    return type(value) is float and abs(value) <= VOTES_LIMIT and (value / VOTE_UNIT).is_integer()
-
-
-def _refuse_others(name: str, values: Sequence[Any], rule: _Rule) -> None:
-    """Refuse the first value that a rule does not allow."""
-    if all(map(rule.is_right, values)):
-        return
-    place = next(at for at, value in enumerate(values) if not rule.is_right(value))
-    raise ValueError(f"stump {place}: {name} must be {rule.wanted}; got {shown(values[place])}.")
 
 
 def _check_intervals(columns: Columns) -> None:

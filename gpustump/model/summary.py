@@ -36,7 +36,7 @@ def line_of(model: StumpEnsemble) -> str:
 
 def html_of(model: StumpEnsemble) -> str:
     """A model as a table: its size, its digest, and the features with the most votes."""
-    used = {s.feature for m in model.members for s in m.stumps if not s.is_constant}
+    used = model.used_features
     rows = [
         ("rounds", f"{model.n_rounds}"),
         ("classes", _labels(model)),
@@ -44,7 +44,8 @@ def html_of(model: StumpEnsemble) -> str:
         ("digest", _digest(model)),
     ]
     if not model.is_binary:
-        rows.insert(1, ("stumps", f"{sum(map(len, model.members))}"))
+        shared = ", shared by all classes" if model.is_shared else ""
+        rows.insert(1, ("stumps", f"{sum(map(len, model.members))}{shared}"))
     lines = [_row(name, html.escape(text)) for name, text in rows]
     return "\n".join(
         [

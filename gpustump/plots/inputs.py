@@ -90,9 +90,10 @@ def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
     return IntegerWeights(values, found.total)
 
 
-def alone(model: StumpEnsemble, member: int) -> StumpEnsemble:
-    """A model of one member, for two classes."""
-    return replace(model, members=(model.members[member],), classes=(-1, 1))
+def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:
+    """A model of one output, for two classes."""
+    members = (model.output_member(output),)
+    return replace(model, members=members, classes=(-1, 1), link="logistic")
 
 
 def several(given: Any) -> list[Any]:
@@ -161,4 +162,4 @@ def class_name(label: Label) -> str:
 
 def score_name(model: StumpEnsemble, label: Label | None) -> str:
     """The class that a member's score is for: the second of two, or the one with this label."""
-    return class_name(model.classes[1 if model.is_binary else model.member_index(label)])
+    return class_name(model.classes[1 if model.is_binary else model.output_index(label)])

@@ -12,7 +12,7 @@ from gpustump import arrays
 from gpustump.data.labels import class_numbers
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.plots.shapes import member_indices
+from gpustump.plots.shapes import output_indices
 
 
 class JudgedClass(NamedTuple):
@@ -119,7 +119,7 @@ class JudgedSamples:
         ValueError
             If there is no such class, or there are too many labels.
         """
-        numbers = member_indices(self.model, label)
+        numbers = output_indices(self.model, label)
         if self.model.is_binary:
             numbers = [1]
         elif len(numbers) > style.CLASSES:

@@ -77,8 +77,8 @@ def margin_distribution(
     `gpustump.theory.share_below`. Samples left of 0 are misclassified.
     """
     ensemble = model_of(model)
-    number = ensemble.member_index(label)
-    chosen = _chosen(rounds, len(ensemble.members[number]))
+    number = ensemble.output_index(label)
+    chosen = _chosen(rounds, len(ensemble.output_member(number)))
     X = inputs.table_of(model, X)
     signs = _signs(ensemble, number, y, X)
     weights = inputs.weights_of(sample_weight, X)
@@ -98,7 +98,7 @@ def margin_distribution(
 
 
 def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
-    """+1 for the samples of the member's class, -1 for the rest, in X's library."""
+    """+1 for the samples of the output's class, -1 for the rest, in X's library."""
     own = class_numbers(model.classes, y, X) == (1 if model.is_binary else number)
     return moved_to_device_of(np.where(own, 1, -1), X)
 

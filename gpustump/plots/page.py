@@ -15,7 +15,7 @@ from gpustump.plots.shapes import (
     draw_panels,
     drawn_scores,
     features_in,
-    member_indices,
+    output_indices,
     ranked_model,
     top,
 )
@@ -80,7 +80,7 @@ def overview(
     1999]. Of several classes only the bounds are drawn.
     """
     ensemble = model_of(model)
-    member_indices(ensemble, label)
+    output_indices(ensemble, label)
     columns = columns_of(ensemble, groups)
     samples = inputs.samples_of(model, X, sample_weight)
     contributions = contributions_of(ensemble, samples)
@@ -111,8 +111,9 @@ def overview(
 
 def _draw_rounds(ax: Axes, model: StumpEnsemble, number: int) -> None:
     """The errors and bounds by round of one member."""
-    draw_model(ax, model.members[number])
-    if not len(model.members[number]):
+    member = model.discrete_members[number]
+    draw_model(ax, member)
+    if not len(member):
         return
     name = inputs.class_name(model.classes[number])
     ax.set_ylabel("error" if model.is_binary else f"error, {name} against rest")
@@ -127,11 +128,10 @@ def _title(model: StumpEnsemble) -> str:
         rounds += "" if model.is_binary else " for each class"
     else:
         rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
-    used = {t.feature for member in model.members for t in member.tables[1]}
     classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])
     classes += ", …" if len(model.classes) > _NAMED else ""
     text = (
-        f"{rounds} · {len(used):,} of {model.n_features:,} features · "
+        f"{rounds} · {len(model.used_features):,} of {model.n_features:,} features · "
         f"classes {classes} · digest {model.digest()[:12]}"
     )
     return "\n".join(textwrap.wrap(text, _LINE, break_long_words=False))

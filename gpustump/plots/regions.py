@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpustump.data.labels import class_numbers
-from gpustump.model.ensemble import Member, StumpEnsemble, model_of
+from gpustump.model.ensemble import StumpEnsemble, model_of
+from gpustump.model.members import OutputTables
 from gpustump.plots import inputs, limits, style
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class _Axis:
 
 
 def _uses_others(model: StumpEnsemble, pair: tuple[int, int]) -> bool:
-    return any(t.feature not in pair for member in model.members for t in member.tables[1])
+    return not model.used_features <= set(pair)
 
 
 def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.ndarray:
@@ -143,18 +144,18 @@ def _held(model: StumpEnsemble, pair: tuple[int, int], X: Any, at: Any) -> np.nd
                 "row with their values."
             )
         return np.zeros(model.n_features)
-    used = {table.feature for member in model.members for table in member.tables[1]}
     row = np.zeros(model.n_features)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of a column of NaN, whose median is NaN
-        for feature in used - set(pair):
+        for feature in model.used_features - set(pair):
             row[feature] = np.nanmedian(inputs.column_of(X, feature))
     return row
 
 
 def _axis(model: StumpEnsemble, feature: int, values: np.ndarray | None) -> _Axis:
     """A feature's axis, with a cell between any two neighbouring thresholds in view."""
-    found = [t.thresholds for m in model.members for t in m.tables[1] if t.feature == feature]
+    _, tables = model.additive.tables
+    found = [table.thresholds for table in tables if table.feature == feature]
     thresholds = np.unique(np.concatenate([np.zeros(0), *found]))
     known, pad = (thresholds, 0.15) if values is None else (values, 0.04)
     unit = limits.unit(known)
@@ -190,22 +191,25 @@ def _response(
     exact in any order, so these are the model's own predictions. If scores are equal, the first
     class is taken.
     """
-    best = _scores(model.members[0], pair, ends, row)
+    best = _scores(model.output_tables(0), pair, ends, row)
     if model.is_binary:
         return (best > 0).astype(np.int64)
     numbers = np.zeros(best.shape, dtype=np.int64)
-    for number, member in enumerate(model.members[1:], start=1):
-        score = _scores(member, pair, ends, row)
+    for number in range(1, model.n_outputs):
+        score = _scores(model.output_tables(number), pair, ends, row)
         numbers[score > best] = number
         np.maximum(best, score, out=best)
     return numbers
 
 
 def _scores(
-    member: Member, pair: tuple[int, int], ends: tuple[np.ndarray, np.ndarray], row: np.ndarray
+    score_of: OutputTables,
+    pair: tuple[int, int],
+    ends: tuple[np.ndarray, np.ndarray],
+    row: np.ndarray,
 ) -> np.ndarray:
-    """A member's score in each cell."""
-    constant, tables = member.tables
+    """An output's score in each cell."""
+    constant, tables = score_of
     score = np.full((len(ends[1]), len(ends[0])), constant)
     for table in tables:
         if table.feature == pair[0]:

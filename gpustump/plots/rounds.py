@@ -197,7 +197,7 @@ def draw_model(ax: Axes, member: Member) -> None:
 
 def draw_class_bounds(ax: Axes, model: StumpEnsemble, scores: Sequence[DrawnScore]) -> None:
     """The bounds on the training errors of several classes, each against the rest."""
-    members = [model.members[model.member_index(score.label)] for score in scores]
+    members = [model.discrete_members[model.member_index(score.label)] for score in scores]
     n_rounds = max(map(len, members))
     if not n_rounds:
         style.leave_empty(ax, "no stump is better than chance")
@@ -231,7 +231,7 @@ def held_out_errors(
     -------
     ndarray (n_rounds,) of float64
     """
-    members = model.members if number is None else (model.members[number],)
+    members = model.discrete_members if number is None else (model.discrete_members[number],)
     true = class_numbers(model.classes, y, X)
     if number is not None:
         true = (true == (1 if model.is_binary else number)).astype(np.int64)
@@ -256,7 +256,7 @@ def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
             if k >= len(member):
                 continue
             stump, vote = member.stumps[k], member.votes[k]
-            if stump.is_constant:
+            if stump.is_constant or vote == 0.0:  # of a vote of 0 there may be no step table
                 score += stump.polarity * vote
             else:
                 column = columns[stump.feature]

@@ -166,7 +166,7 @@ def shape_functions(
     whose sums differ most. The share of a category is the sum of its features' shares.
     """
     ensemble = model_of(model)
-    member_indices(ensemble, label)
+    output_indices(ensemble, label)
     check_count(n_features, "n_features")
     columns = columns_of(ensemble, groups)
     chosen = (
@@ -220,7 +220,7 @@ def drawn_scores(
     ValueError
         If there is no such class, or there are too many labels.
     """
-    numbers = member_indices(model, label)
+    numbers = output_indices(model, label)
     if model.is_binary:
         name = inputs.class_name(model.classes[1])
         return [DrawnScore(None, name, style.class_looks(1)[0])]
@@ -234,8 +234,8 @@ def drawn_scores(
     ]
 
 
-def member_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> list[int]:
-    """The members for a label, for several labels, or for all classes.
+def output_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> list[int]:
+    """The outputs for a label, for several labels, or for all classes.
 
     Raises
     ------
@@ -243,8 +243,8 @@ def member_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) 
         If there is no such class, or there are too many labels.
     """
     if label is None:
-        return list(range(len(model.members)))
-    numbers = list(dict.fromkeys(model.member_index(one) for one in inputs.several(label)))
+        return list(range(model.n_outputs))
+    numbers = list(dict.fromkeys(model.output_index(one) for one in inputs.several(label)))
     if not 1 <= len(numbers) <= style.CLASSES:
         raise ValueError(f"label must be 1 to {style.CLASSES} labels; got {len(numbers)}.")
     return numbers
@@ -252,7 +252,7 @@ def member_indices(model: StumpEnsemble, label: Label | Iterable[Label] | None) 
 
 def ranked_model(model: StumpEnsemble, label: Label | Iterable[Label] | None) -> StumpEnsemble:
     """The model whose shares choose the features: of one class, or of all."""
-    numbers = member_indices(model, label)
+    numbers = output_indices(model, label)
     return inputs.alone(model, numbers[0]) if len(numbers) == 1 else model
 
 
@@ -262,12 +262,10 @@ def score_text(scores: Sequence[DrawnScore]) -> str:
 
 
 def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]) -> list[int]:
-    """The members whose functions of some features have the largest ranges, in their order."""
+    """The outputs whose functions of some features have the largest ranges, in their order."""
     ranges = [
         sum(
-            float(np.ptp(t.values))
-            for t in model.members[number].tables[1]
-            if t.feature in features
+            float(np.ptp(t.values)) for t in model.output_tables(number)[1] if t.feature in features
         )
         for number in numbers
     ]

@@ -99,12 +99,12 @@ def waterfall(
     ensemble = model_of(model)
     check_count(n_features, "n_features")
     if label is not None:
-        ensemble.member_index(label)  # refused before the row is read
+        ensemble.output_index(label)  # refused before the row is read
     columns = columns_of(ensemble, groups)
     found = _read(ensemble, _table_of_row(model, row))
     if label is None and not ensemble.is_binary:
         label = found.predicted
-    number = ensemble.member_index(label)
+    number = ensemble.output_index(label)
     bars = _bars(ensemble, found, number, columns, n_features)
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
     _draw(ax, bars, float(found.scores[number]))
@@ -137,14 +137,14 @@ def _table_of_row(model: Any, row: Any) -> Array:
 
 
 def _read(model: StumpEnsemble, table: Array) -> _Row:
-    n_members, host = len(model.members), arrays.to_host
+    n_outputs, host = model.n_outputs, arrays.to_host
     scores = host(model.decision_function(table))
     with arrays.computing_on(table):
         values = host(arrays.as_working(table[0, :]))
     return _Row(
         values.astype(np.float64),
-        host(model.explain(table)).reshape(n_members, model.n_features + 1),
-        scores.reshape(n_members),
+        host(model.explain(table)).reshape(n_outputs, model.n_features + 1),
+        scores.reshape(n_outputs),
         model.classes[int(model.class_indices(scores)[0])],
         model.probabilities_of(scores)[0],
     )

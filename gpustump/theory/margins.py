@@ -119,7 +119,7 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
 
 def _totals(model: StumpEnsemble) -> float | list[float]:
     """The sum of each member's absolute votes; 1 without votes, so that margins are 0."""
-    totals = [math.fsum(map(abs, member.votes)) or 1.0 for member in model.members]
+    totals = [math.fsum(map(abs, member.votes)) or 1.0 for member in model.discrete_members]
     return totals[0] if model.is_binary else totals
 
 

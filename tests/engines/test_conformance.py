@@ -21,7 +21,7 @@ from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.votes import Round, Taken
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import PreparedTable, agreement, hypothesis_at
+from gpustump.engines.contract import PreparedTable, Search, agreement, hypothesis_at
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.interval import Interval
 from gpustump.learners.stump import Stump
@@ -128,7 +128,7 @@ def test_two_runs_that_share_a_table_do_not_disturb_each_other(engine, learner):
     for name, table in engine.ways(one.X):
         with arrays.computing_on(engine.asarray(one.y)):
             states = [
-                table.start(engine.asarray(case.y), engine.asarray(case.weights), learner)
+                table.start(engine.asarray(case.y), engine.asarray(case.weights), Search(learner))
                 for case in (one, other)
             ]
             for both in zip(*facts, strict=True):
@@ -156,12 +156,12 @@ def elsewhere() -> list[Stump | Interval]:
 def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_reference(engine, learner):
     engine.skip_if_unusable()
     case = example()
-    reference = dict(ENGINES[0].make(case.X, None))["numpy"].start(case.y, case.weights, learner)
+    reference = dict(ENGINES[0].make(case.X, None))["numpy"].start(case.y, case.weights, Search(learner))
     expected = []
     for number, hypothesis in enumerate(elsewhere()):
-        weights = list(reference.region_weights(hypothesis))
+        weights = list(reference.region_sums(hypothesis))
         agreed, vote = agreement(weights, signs_of(hypothesis)), 0.25 * (number - 3)
-        taken = Taken(hypothesis, vote, agreed, reference.totals, None)
+        taken = Taken(hypothesis, vote, reference.totals, agreed)
         step = DiscreteVotes().change(taken).step
         reference.advance(step)
         after = (reference.totals, np.array(reference.weights), reference.best_cut())
@@ -169,9 +169,9 @@ def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_referenc
     for name, table in engine.ways(case.X):
         y = engine.asarray(case.y)
         with arrays.computing_on(y):
-            state = table.start(y, engine.asarray(case.weights), learner)
+            state = table.start(y, engine.asarray(case.weights), Search(learner))
             for hypothesis, weights, step, (totals, new, cut) in expected:
-                assert list(state.region_weights(hypothesis)) == weights, (name, hypothesis)
+                assert list(state.region_sums(hypothesis)) == weights, (name, hypothesis)
                 state.advance(step)
                 assert state.totals == totals, (name, hypothesis)
                 assert np.array_equal(engine.to_numpy(state.weights), new), (name, hypothesis)
@@ -213,7 +213,7 @@ def test_what_a_state_says_of_regions_is_what_predictions_say(engine, learner):
     for name, table in engine.ways(case.X):
         y = engine.asarray(case.y)
         with arrays.computing_on(y):
-            state = table.start(y, engine.asarray(case.weights), learner)
+            state = table.start(y, engine.asarray(case.weights), Search(learner))
             hypothesis = hypothesis_at(table, state.best_cut(), state.totals)
             totals, weights = state.totals, np.ceil(engine.to_numpy(state.weights))
         wrong = weights[hypothesis.predict(case.X) != case.y].sum()

@@ -83,17 +83,17 @@ def test_the_largest_cut_does_not_depend_on_the_order_in_which_cuts_are_compared
 
 def test_cuts_that_are_level_are_taken_in_the_order_of_the_contract():
     ordered = [
-        Cut(9, 0, -1, 1, agreement=8),  # a larger agreement, whatever the rest
-        Cut(0, 1, 1, 1, agreement=7),
-        Cut(0, 1, -1, 1, agreement=7),  # the polarity +1 first
-        Cut(0, 2, 1, 1, agreement=7),  # the lower position
-        Cut(0, 1, 1, 1, agreement=7, after=0),  # a stump before an interval
-        Cut(0, 3, 1, 1, agreement=7, after=0),
-        Cut(0, 2, 1, 1, agreement=7, after=1),  # the lower first cut
-        Cut(1, 0, 1, 1, agreement=7),  # the lower feature before all of these
-        Cut(0, None, 1, 1, agreement=7),  # a constant last
-        Cut(3, 0, 1, 1, agreement=6),
-        Cut(0, 0, 1, 1, agreement=0),
+        Cut(9, 0, -1, 1, score=8),  # a larger agreement, whatever the rest
+        Cut(0, 1, 1, 1, score=7),
+        Cut(0, 1, -1, 1, score=7),  # the polarity +1 first
+        Cut(0, 2, 1, 1, score=7),  # the lower position
+        Cut(0, 1, 1, 1, score=7, after=0),  # a stump before an interval
+        Cut(0, 3, 1, 1, score=7, after=0),
+        Cut(0, 2, 1, 1, score=7, after=1),  # the lower first cut
+        Cut(1, 0, 1, 1, score=7),  # the lower feature before all of these
+        Cut(0, None, 1, 1, score=7),  # a constant last
+        Cut(3, 0, 1, 1, score=6),
+        Cut(0, 0, 1, 1, score=0),
         NO_CUT,
     ]
     shuffled = ordered[:]

@@ -15,12 +15,12 @@ from gpustump import Member, StumpEnsemble
 from gpustump.engines.cpu import prediction
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model.additive import one_against_rest
+from gpustump.model.members import added_up
 
 
 def tables_of(one: Member) -> tuple[np.ndarray, tuple[StepTable, ...]]:
     """The constants and step tables of a model with one output."""
-    return one_against_rest([(one.stumps, one.votes)]).tables
+    return added_up([one]).tables
 
 
 @settings(max_examples=120)

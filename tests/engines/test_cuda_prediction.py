@@ -41,7 +41,7 @@ def model(
         if random.random() < exact:
             votes = np.rint(votes / VOTE_UNIT) * VOTE_UNIT
         terms.append((stump, votes))
-    return step_tables(terms, n_outputs)
+    return step_tables(terms, np.zeros(n_outputs))
 
 
 def reference_scores(made: Model, X: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import pytest
 from gpustump import AdaBoostClassifier, DeviceError, boost, fit_stump
 from gpustump.arrays import devices
 from gpustump.engines import announcements, route
-from gpustump.engines.contract import Resources, Task
+from gpustump.engines.contract import Resources, Search, Task
 from gpustump.engines.cpu import engine as cpu_engine
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.reference.table import HOST_BLOCK_BYTES
@@ -27,7 +27,7 @@ def table(n_samples: int = 50, n_features: int = 3) -> np.ndarray:
 
 
 def chosen(X, *, learner="stump", n_rounds=None, device=None, **resources) -> route.Route:
-    task = Task(X, X.shape[0], learner, n_rounds)
+    task = Task(X, X.shape[0], Search(learner), n_rounds)
     return route.choose(task, Resources(**resources), device=device).route
 
 

@@ -496,8 +496,8 @@ def test_the_stump_classifier_is_the_stump():
         ({"tol": -1e-9, "n_iter_no_change": 5}, "tol must be"),
         (
             {"scoring": "f1"},
-            "scoring must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc' or 'balanced_accuracy'; "
-            "got 'f1'",
+            "scoring must be 'loss', 'accuracy', 'neg_log_loss', 'roc_auc', 'balanced_accuracy' or "
+            "'neg_exponential_loss'; got 'f1'",
         ),
         ({"scoring": None}, "scoring must be 'loss'.*got None"),
         ({"weak_learner": ["stump"]}, r"weak_learner must be 'stump' or 'interval'; got \['stump"),

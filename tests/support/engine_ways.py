@@ -24,7 +24,7 @@ from rounds import Case, Way, check_facts, facts_of
 
 from gpustump import arrays
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
 from gpustump.engines.reference.engine import REFERENCE
 
 FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
@@ -79,7 +79,7 @@ class EngineUnderTest:
         y, weights = self.asarray(case.y), self.asarray(case.weights)
         for name, table in self.ways(case.X, case.rows):
             with arrays.computing_on(y):
-                state = table.start(y, weights, learner)
+                state = table.start(y, weights, Search(learner))
                 check_facts(facts, name, table, state, self.to_numpy)
 
     def skip_if_unusable(self, dtype: str = "float64") -> None:

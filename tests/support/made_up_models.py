@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump import Member
+from gpustump import Member, RegionMember, Split, StumpEnsemble
+from gpustump.data.parameters import Link
+from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.learners.stump import Stump
 
@@ -25,6 +27,54 @@ def member(
         whole = random.random() < exact
         votes.append(round(vote / VOTE_UNIT) * VOTE_UNIT if whole else vote)
     return Member(tuple(stumps), tuple(votes))
+
+
+def region_member(
+    random: np.random.Generator,
+    n_splits: int,
+    n_features: int,
+    n_outputs: int = 1,
+    *,
+    exact: float | bool = True,
+) -> RegionMember:
+    """Any splits and any votes: some splits vote for some outputs only, some vote the same always.
+
+    `exact` is the share of the splits whose votes are multiples of the unit; with 1, so is the
+    constant.
+    """
+    splits = []
+    votes = random.normal(size=(n_splits, N_REGIONS, n_outputs))
+    for own in votes:
+        threshold = random.choice([random.normal(), np.round(random.normal()), np.inf, -np.inf])
+        splits.append(Split(int(random.integers(n_features)), float(threshold)))
+        if random.random() < 0.2:
+            own[:, random.random(n_outputs) < 0.5] = 0.0
+        if random.random() < 0.2:
+            own[:] = own[0]
+    whole = random.random(n_splits) < exact
+    votes[whole] = np.rint(votes[whole] / VOTE_UNIT) * VOTE_UNIT
+    constant = random.normal(size=n_outputs)
+    if exact >= 1:
+        constant = np.rint(constant / VOTE_UNIT) * VOTE_UNIT
+    return RegionMember(tuple(splits), votes, constant)
+
+
+def region_model(
+    random: np.random.Generator,
+    n_splits: int,
+    n_features: int,
+    n_classes: int = 2,
+    *,
+    shared: bool = False,
+    link: Link = "logistic",
+) -> StumpEnsemble:
+    """A model whose regions have votes of their own: one class against the rest, or shared."""
+    n_outputs = 1 if n_classes == 2 else n_classes
+    if shared:
+        members = (region_member(random, n_splits, n_features, n_outputs),)
+    else:
+        members = tuple(region_member(random, n_splits, n_features) for _ in range(n_outputs))
+    return StumpEnsemble(members, n_features, tuple(range(n_classes)), link=link)
 
 
 def rows(random: np.random.Generator, n_samples: int, n_features: int, dtype: str) -> np.ndarray:

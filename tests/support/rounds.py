@@ -20,6 +20,8 @@ from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
+    RegionSums,
+    Search,
     State,
     Step,
     Totals,
@@ -79,7 +81,7 @@ class Facts:
     smallest_weight: int
     weights: np.ndarray
     hypothesis: Stump | Interval
-    region_weights: list[tuple[int, int]]
+    region_sums: RegionSums
     step: Step | None
 
 
@@ -89,17 +91,17 @@ def facts_of(case: Case, learner: Learner) -> list[Facts]:
         reference_table.prepare(case.X, rows=case.rows),
         DiscreteVotes(case.learning_rate),
     )
-    state = table.start(case.y, case.weights, learner)
+    state = table.start(case.y, case.weights, Search(learner))
     found: list[Facts] = []
     while len(found) < case.n_rounds:
         cut, totals = state.best_cut(), state.totals
         hypothesis = hypothesis_at(table, cut, totals)
-        in_regions = list(state.region_weights(hypothesis))
+        in_regions = list(state.region_sums(hypothesis))
         assert agreement(in_regions, signs_of(hypothesis)) == cut.agreement
-        assert sum(map(sum, in_regions)) == totals.weight
+        assert sum(second for ((_, second),) in in_regions) == totals.weight
         vote, step = votes.vote(cut.agreement, state), None
         if totals.wrong(cut.agreement) != 0 and vote != 0:
-            step = votes.change(Taken(hypothesis, vote, cut.agreement, totals, cut)).step
+            step = votes.change(Taken(hypothesis, vote, totals, cut.agreement, cut=cut)).step
         smallest, weights = state.smallest_weight(), np.array(state.weights)
         found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, step))
         if step is None:
@@ -123,7 +125,7 @@ def check_facts(
         assert state.smallest_weight() == fact.smallest_weight, where
         assert np.array_equal(to_numpy(state.weights), fact.weights), where
         assert hypothesis_at(table, fact.cut, fact.totals) == fact.hypothesis, where
-        assert list(state.region_weights(fact.hypothesis)) == fact.region_weights, where
+        assert list(state.region_sums(fact.hypothesis)) == fact.region_sums, where
         if fact.step is not None:
             state.advance(fact.step)
 
@@ -141,7 +143,7 @@ def check_level(
     case = Case.of(X, y, weights, **how)
     facts = facts_of(case, learner)
     for name, table in ways:
-        check_facts(facts, name, table, table.start(case.y, case.weights, learner))
+        check_facts(facts, name, table, table.start(case.y, case.weights, Search(learner)))
 
 
 def signs(score: np.ndarray, random: np.random.Generator, noise: float = 1.0) -> np.ndarray:

@@ -13,7 +13,7 @@ from gpustump.cli.errors import as_input_error
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.data.readable import thousands
 from gpustump.engines import route
-from gpustump.engines.contract import Task
+from gpustump.engines.contract import Search, Task
 from gpustump.engines.cpu.engine import CODED, DIRECT
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
@@ -105,7 +105,7 @@ def _automatic_choice(gpu_problem: str | None) -> list[str]:
             f"tables of {large} would train there.",
         ]
     lines = [f"--device auto: tables of {large} train on a GPU, smaller ones on the CPU."]
-    interval_problem = refusal_of_any(replace(_large_table(), learner="interval"))
+    interval_problem = refusal_of_any(replace(_large_table(), search=Search(learner="interval")))
     if interval_problem is not None:
         lines.append(f"--weak-learner interval: on the CPU; {interval_problem}.")
     return lines

@@ -78,7 +78,6 @@ def _picture(loaded: LoadedModel, X: np.ndarray | None, ending: str) -> bytes:
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     rounds = " + ".join(thousands(len(member)) for member in model.members)
-    used = {s.feature for m in model.members for s in m.stumps if not s.is_constant}
     target = model.details.get("target")
     rows = [("model", shortened(shown_name(path)))]
     if isinstance(target, str):
@@ -86,7 +85,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
     return [
         *rows,
         ("classes", ", ".join(label_text(label) for label in model.classes)),
-        ("features", f"{thousands(model.n_features)}, {len(used)} of them used"),
+        ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         ("rounds", rounds),
         ("digest", model.digest()),
     ]
@@ -98,9 +97,8 @@ def _features(loaded: LoadedModel, X: np.ndarray | None) -> list[str]:
     votes = model.feature_importances()
     contributions = None if X is None else model.contribution_importances(X)
     counts = [0] * model.n_features
-    for member in model.members:
-        for stump in member.stumps:
-            counts[stump.feature] += not stump.is_constant
+    for term in model.additive.terms:
+        counts[term.partition.feature] += not term.is_constant
     shares = votes if contributions is None else contributions
     order = sorted((j for j in range(model.n_features) if counts[j]), key=lambda j: -shares[j])
     if not order:

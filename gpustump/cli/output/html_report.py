@@ -223,7 +223,7 @@ def _shapes(drawing: _Drawing) -> Iterator[Picture]:
 
 def _n_columns(drawn: DrawnModel, label: Any) -> int:
     """How many columns a score uses."""
-    tables = drawn.model.members[drawn.model.member_index(label)].tables[1]
+    _, tables = drawn.model.output_tables(drawn.model.output_index(label))
     of = {feature: name for name, values in drawn.groups.items() for feature in values.values()}
     return len({of.get(table.feature, table.feature) for table in tables})
 

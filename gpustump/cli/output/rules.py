@@ -31,7 +31,7 @@ def rules(loaded: LoadedModel, limit: Limit) -> list[list[str]]:
 
 def _member_rules(loaded: LoadedModel, number: int, limit: Limit) -> list[str]:
     model, encoding = loaded
-    member = model.members[number]
+    member = model.discrete_members[number]
     if model.is_binary:
         labels = {-1: label_text(model.classes[0]), 1: label_text(model.classes[1])}
         title = []

@@ -186,7 +186,8 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     """
     model, part = training.model, training.trained
     runs = training.classifier.rounds_
-    bound = min(sum(rounds[-1].training_bound if rounds else 1.0 for rounds in runs), 1.0)
+    bounds = [rounds[-1].training_bound or 1.0 if rounds else 1.0 for rounds in runs]
+    bound = min(sum(bounds), 1.0)
     if model.is_binary and runs[0]:
         return runs[0][-1].training_error, bound
     wrong = model.labels_of(part.scores(model)) != part.y

@@ -23,7 +23,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.parameters import Learner
+from gpustump.engines.contract import Search
 from gpustump.engines.cpu import bundles
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
@@ -103,11 +103,13 @@ class CodedTable:
         column: np.ndarray = self.codes[self.bundles.column[feature]]
         return column
 
-    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> CodedState:
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> CodedState:
         """Begin a run; see `engines.contract.PreparedTable`."""
         from gpustump.engines.cpu.state import CodedState  # which is made of tables
 
-        return CodedState(self, arrays.to_host(labels), arrays.to_host(sample_weight), learner)
+        if not search.has_signs:
+            raise ValueError(f"the CPU kernels know discrete votes of one output; got {search}.")
+        return CodedState(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold behind a sorted position; see `engines.contract.PreparedTable`."""

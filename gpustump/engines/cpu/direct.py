@@ -16,14 +16,14 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     Cut,
-    RegionWeights,
+    RegionSums,
+    Search,
     Step,
     Totals,
     constant_cut,
-    region_weights_of,
+    region_sums_of,
 )
 from gpustump.engines.cpu.compiling import group, kernel
 from gpustump.engines.cpu.found_split import (
@@ -37,7 +37,7 @@ from gpustump.engines.cpu.found_split import (
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.integer_weights import FLOOR, in_units
 from gpustump.engines.threads import Team, ranges
-from gpustump.learners.hypothesis import Hypothesis, predicted_signs
+from gpustump.learners.hypothesis import Partition, predicted_signs
 from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
@@ -118,9 +118,11 @@ class DirectTable:
             return math.inf
         return midpoint(self._value(feature, position), self._value(feature, position + 1))
 
-    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> DirectState:
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> DirectState:
         """Begin a run; see `engines.contract.PreparedTable`."""
-        return DirectState(self, arrays.to_host(labels), arrays.to_host(sample_weight), learner)
+        if not search.has_signs:
+            raise ValueError(f"the CPU kernels know discrete votes of one output; got {search}.")
+        return DirectState(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
     def _value(self, feature: int, position: int) -> Any:
         sample = int(self.order[feature, position] & _SAMPLE)
@@ -165,8 +167,7 @@ class DirectState:
         -1.0 or 1.0.
     sample_weight : ndarray (n_samples,) of float64
         Positive.
-    learner : str
-        "stump" or "interval".
+    search : Search
 
     Attributes
     ----------
@@ -178,11 +179,11 @@ class DirectState:
     _smallest: int
 
     def __init__(
-        self, table: DirectTable, y: np.ndarray, sample_weight: np.ndarray, learner: Learner
+        self, table: DirectTable, y: np.ndarray, sample_weight: np.ndarray, search: Search
     ) -> None:
         weights = in_units(sample_weight)
         n_samples = table.n_samples
-        self._search = {"stump": _best_split, "interval": _best_pair}[learner]
+        self._search = {"stump": _best_split, "interval": _best_pair}[search.learner]
         self._table = table
         self._samples = _Samples(
             signed=weights * y,
@@ -216,14 +217,14 @@ class DirectState:
         table.team.each(search, self._parts)
         return max(found)
 
-    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
-        """For each region the weight of its samples labelled -1, and of those labelled +1."""
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region the sum of its signed weights, and the sum of its weights."""
         values = self._table.values(hypothesis.feature)
-        return region_weights_of(hypothesis, values, self._samples.units)
+        return region_sums_of(hypothesis, values, self._samples.units)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
-        table, hypothesis, cut = self._table, step.hypothesis, step.cut
+        table, hypothesis, cut = self._table, step.discrete_hypothesis, step.cut
         if cut is None or cut.position is None:
             values = table.values(hypothesis.feature)
             self._samples.votes[:] = predicted_signs(hypothesis, values)

@@ -10,14 +10,14 @@ import threading
 
 import numpy as np
 
-from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     Cut,
-    RegionWeights,
+    RegionSums,
+    Search,
     Step,
     Totals,
     constant_cut,
-    region_weights_of,
+    region_sums_of,
 )
 from gpustump.engines.cpu.bin_profile import Profile, WeightedTable
 from gpustump.engines.cpu.codes import CodedTable
@@ -27,7 +27,7 @@ from gpustump.engines.cpu.search import best_split
 from gpustump.engines.cpu.sweep import CHUNK, Changes, add, advance, sweep, votes_by_code
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Shared, ranges
-from gpustump.learners.hypothesis import Hypothesis, predicted_signs
+from gpustump.learners.hypothesis import Partition, predicted_signs
 
 _PIECE = 2 * CHUNK
 """At least so many samples a thread takes at a time."""
@@ -48,14 +48,13 @@ class CodedState:
         -1.0 or 1.0.
     sample_weight : ndarray (n_samples,) of float64
         Positive.
-    learner : str
-        "stump" or "interval".
+    search : Search
     """
 
     def __init__(
-        self, table: CodedTable, y: np.ndarray, sample_weight: np.ndarray, learner: Learner
+        self, table: CodedTable, y: np.ndarray, sample_weight: np.ndarray, search: Search
     ) -> None:
-        self._best = {"stump": best_split, "interval": best_pair}[learner]
+        self._best = {"stump": best_split, "interval": best_pair}[search.learner]
         self._table = table
         self._samples = _first_samples(y, sample_weight)
         profile = Profile.empty(len(table.layout.offset), table.n_features)
@@ -86,15 +85,15 @@ class CodedState:
         """The largest cut."""
         return max(self._best(self._now, self._histograms), constant_cut(self._sums.signed))
 
-    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
-        """For each region the weight of its samples labelled -1, and of those labelled +1."""
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region the sum of its signed weights, and the sum of its weights."""
         signed = self._samples.signed
         units = np.copysign(np.ceil(np.abs(signed)), signed).astype(np.int64)
-        return region_weights_of(hypothesis, self._table.values(hypothesis.feature), units)
+        return region_sums_of(hypothesis, self._table.values(hypothesis.feature), units)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
-        hypothesis, update = step.hypothesis, Update.of(step)
+        hypothesis, update = step.discrete_hypothesis, Update.of(step)
         if step.cut is None:
             values = self._table.values(hypothesis.feature)
             self._samples.votes[:] = predicted_signs(hypothesis, values)

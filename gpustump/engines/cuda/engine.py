@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import PreparedTable, Resources, Task
+from gpustump.engines.contract import PreparedTable, Resources, Task, refusal_of_votes
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
 
@@ -48,8 +48,10 @@ class CudaEngine:
 
 def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
-    if task.learner != "stump":
-        return f"the CUDA kernels know stumps only, not {task.learner}s"
+    if task.search.learner != "stump":
+        return f"the CUDA kernels know stumps only, not {task.search.learner}s"
+    if refusal := refusal_of_votes(task.search, "the CUDA kernels"):
+        return refusal
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
     return None

@@ -12,11 +12,11 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Cut, RegionWeights, Step, Totals, constant_cut, sign_of
+from gpustump.engines.contract import Cut, RegionSums, Step, Totals, constant_cut, sign_of
 from gpustump.engines.cuda.search import Found, Search
 from gpustump.engines.cuda.sweep import FIRST, Change, Sweep
 from gpustump.engines.cuda.table import CudaTable
-from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, by_region, predicted_signs
+from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, predicted_signs
 
 
 class CudaState:
@@ -73,8 +73,8 @@ class CudaState:
         cut = Cut(best.feature, best.position, best.polarity, missing, best.agreement)
         return max(cut, constant)
 
-    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
-        """For each region the weight of its samples labelled -1, and of those labelled +1."""
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region the sum of its signed weights, and the sum of its weights."""
         with self._device.active():
             values, signed = self._table.values(hypothesis.feature), self._sweep.signed
             xp = self._device.xp
@@ -86,14 +86,15 @@ class CudaState:
                 for is_positive in (False, True)
             ]
             found = arrays.integers(xp.stack(sums))
-        return list(zip(found[::2], found[1::2], strict=True))
+        weights = zip(found[::2], found[1::2], strict=True)
+        return [[(positive - negative, positive + negative)] for negative, positive in weights]
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""
         with self._device.active():
             predicted = None
             if step.cut is None:
-                hypothesis = step.hypothesis
+                hypothesis = step.discrete_hypothesis
                 values = self._table.values(hypothesis.feature)
                 predicted = self._device.array(predicted_signs(hypothesis, values)).astype(np.int8)
             self._queue(Change(step.cut, predicted, step.discrete, step.halvings))

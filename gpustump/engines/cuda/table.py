@@ -16,9 +16,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
-from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
+from gpustump.engines.contract import Search
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes, write_feature
 from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
@@ -160,18 +160,18 @@ class CudaTable:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
         return self.source.values(feature)
 
-    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> CudaState:
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> CudaState:
         """Begin a run; see `engines.contract.PreparedTable`.
 
         Raises
         ------
         ValueError
-            If the learner is not "stump"; the route does not choose this engine for others.
+            If it looks for more than classic stumps; the route does not choose this engine then.
         """
         from gpustump.engines.cuda.state import CudaState  # which imports this file
 
-        if learner != "stump":
-            raise ValueError(f"the CUDA kernels know stumps only; got learner={learner!r}.")
+        if search.learner != "stump" or not search.has_signs:
+            raise ValueError(f"the CUDA kernels know classic stumps only; got {search}.")
 
         return CudaState(self, labels, sample_weight)
 

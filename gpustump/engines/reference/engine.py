@@ -15,6 +15,9 @@ from gpustump.engines.reference.table import (
 _SAMPLE_BYTES = 80
 """A sample's share of vectors: labels and weights, here and in the estimators, at their peak."""
 
+_OUTPUT_BYTES = 80
+"""What a sample takes for each output where regions vote numbers of their own, in a round."""
+
 _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
 """What sorting an element takes, scanning it in a round, and a round besides; about, on NumPy."""
 
@@ -36,7 +39,8 @@ class ReferenceEngine:
         """Orders and cuts of all features, temporaries of one."""
         position_bytes = 4 if task.n_samples < 2**31 else 8
         order_bytes = task.n_features * (position_bytes + 1)
-        return task.n_samples * (order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES)
+        output_bytes = 0 if task.search.has_signs else task.search.n_outputs * _OUTPUT_BYTES
+        return task.n_samples * (order_bytes + _SAMPLE_BYTES + output_bytes + ELEMENT_BYTES)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> ArrayTable:
         """Sort all features. max_memory bounds the temporaries, in the host's memory only."""
@@ -50,7 +54,7 @@ class ReferenceEngine:
     def seconds(self, task: Task) -> float:
         """About how long it takes, from the number of rounds, which has to be known."""
         assert task.n_rounds is not None
-        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if task.learner == "interval" else 1.0)
+        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if task.search.learner == "interval" else 1.0)
         nanoseconds = task.n_elements * (_PREPARING_NS + task.n_rounds * round_ns)
         return nanoseconds * 1e-9 + task.n_rounds * _ROUND_SECONDS
 

@@ -1,21 +1,26 @@
-"""One boosting run on arrays of any library: weights, scores, and the best cut.
+"""One boosting run on arrays of any library: the loss, the scores, and the best cut.
 
-Written for any hypothesis, any votes and any factors; the compiled engines are compared with it.
+Written for any hypothesis, any votes and any number of outputs; the compiled engines are compared
+with it.
 """
 
 from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Cut, RegionWeights, Step, Totals
-from gpustump.engines.integer_weights import in_units, reweighted, signed
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.reference.exponential_loss import ExponentialLoss
+from gpustump.engines.reference.integers import Integers, Loss, second_of
 from gpustump.engines.reference.interval_scan import best_interval
+from gpustump.engines.reference.logistic_loss import LogisticLoss
+from gpustump.engines.reference.softmax_loss import SoftmaxLoss
+from gpustump.engines.reference.split_scan import best_split
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
-from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, regions
+from gpustump.engines.worth import worth_of
+from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, regions
 
-_SEARCHES = {"stump": best_stump, "interval": best_interval}
+_WITH_SIGNS = {"stump": best_stump, "interval": best_interval}
 
 
 class ArrayState:
@@ -24,40 +29,35 @@ class ArrayState:
     Parameters
     ----------
     table : ArrayTable
-    labels : array (n_samples,) of float64
-        -1.0 or 1.0.
+    labels : array (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
     sample_weight : array (n_samples,) of float64
         Positive.
-    learner : str
-        "stump" or "interval".
+    search : Search
     """
 
     def __init__(
-        self, table: ArrayTable, labels: Array, sample_weight: Array, learner: Learner
+        self, table: ArrayTable, labels: Array, sample_weight: Array, search: Search
     ) -> None:
-        self._table, self._labels = table, labels
-        self._search = _SEARCHES[learner]
+        self._table, self._labels, self._search = table, labels, search
         self._xp = arrays.namespace_of(labels)
-        self._weights = in_units(sample_weight)
-        self._signed = signed(self._weights, labels)
-        self._first_weights = self._xp.abs(self._signed.values)
-        self._first_weight = self._signed.weight
-        self._scores = self._xp.zeros_like(labels)
-        # Factors stand in one row: those of label -1, region by region, then those of label +1.
-        is_positive = self._xp.astype(labels > 0, self._xp.int64)
-        self._label_offset = is_positive * N_REGIONS
-        self._totals: Totals | None = None  # worked out when asked for
+        self._loss = _loss(labels, sample_weight, search)
+        self._integers: Integers | None = None  # worked out when they are asked for
+        zeros = self._xp.zeros_like(sample_weight)
+        self._scores = [zeros] * search.n_outputs
+        self._first_weight = int(self._xp.sum(self._loss.first_weights))
+        self._totals: Totals | None = None
 
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
         if self._totals is None:
-            is_wrong = (self._scores > 0) != (self._labels > 0)
-            wrong = int(self._xp.sum(self._xp.where(is_wrong, self._first_weights, 0)))
+            first, second = map(sum, zip(*self._current().totals, strict=True))
+            counted = self._xp.where(self._is_wrong(), self._loss.first_weights, 0)
             self._totals = Totals(
-                signed=self._signed.total,
-                weight=self._signed.weight,
-                misclassified=wrong,
+                signed=first,
+                weight=second,
+                misclassified=int(self._xp.sum(counted)),
                 first_weight=self._first_weight,
                 n_samples=self._table.n_samples,
             )
@@ -65,44 +65,69 @@ class ArrayState:
 
     @property
     def weights(self) -> Array:
-        """Float64 weights (n_samples,); the integers are these, rounded up."""
-        return self._weights
+        """See `engines.contract.State.weights`."""
+        return self._loss.weights
 
     def smallest_weight(self) -> int:
-        """The smallest integer weight."""
-        return int(self._xp.min(self._xp.abs(self._signed.values)))
+        """The smallest second integer."""
+        outputs = self._current().outputs
+        return min(int(self._xp.min(second_of(own))) for own in outputs)
 
     def best_cut(self) -> Cut:
-        """The largest cut; see `best_stump` and `best_interval`."""
-        return self._search(self._table, self._signed)
+        """The largest cut; see `best_stump`, `best_interval` and `best_split`."""
+        integers = self._current()
+        if self._search.has_signs:
+            return _WITH_SIGNS[self._search.learner](self._table, integers.signed)
+        return best_split(self._table, integers, worth_of(self._search))
 
-    def region_weights(self, hypothesis: Hypothesis) -> RegionWeights:
-        """For each region the weight of its samples labelled -1, and of those labelled +1."""
-        xp, units = self._xp, self._signed.values
-        region = self._regions(hypothesis)
-        zero = xp.zeros_like(units)
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region and output the sums of both integers of its samples."""
+        xp, region = self._xp, self._regions(hypothesis)
+        integers = self._current().outputs
         sums = [
-            xp.sum(xp.where((region == r) & ((self._labels > 0) == is_positive), units, zero))
-            for r in range(N_REGIONS)
-            for is_positive in (False, True)
+            xp.sum(xp.where(region == number, part, 0))
+            for number in range(N_REGIONS)
+            for own in integers
+            for part in (own.first, second_of(own))
         ]
-        found = [abs(one) for one in arrays.integers(xp.stack(sums))]
-        return list(zip(found[::2], found[1::2], strict=True))
+        found = arrays.integers(xp.stack(sums))
+        pairs = list(zip(found[::2], found[1::2], strict=True))
+        return [pairs[n * len(integers) : (n + 1) * len(integers)] for n in range(N_REGIONS)]
 
     def advance(self, step: Step) -> None:
-        """Add a step's votes to the scores, and multiply the weights by its factors."""
-        region = self._regions(step.hypothesis)
-        self._scores = self._scores + self._picked(step.votes, region)
-        negative, positive = zip(*step.factors, strict=True)
-        factor = self._picked(negative + positive, region + self._label_offset)
-        self._weights = reweighted(self._weights, factor)
-        self._signed = signed(self._weights, self._labels)
-        self._totals = None
+        """Add a step's votes to the scores, and multiply weights or odds by its factors."""
+        values = self._table.values(step.hypothesis.feature)
+        by_output = zip(*step.votes, strict=True)
+        self._scores = [
+            scores + by_region(step.hypothesis, values, votes)
+            for scores, votes in zip(self._scores, by_output, strict=True)
+        ]
+        self._loss.advance(regions(step.hypothesis, values), step)
+        self._integers = self._totals = None
 
-    def _regions(self, hypothesis: Hypothesis) -> Array:
+    def _current(self) -> Integers:
+        if self._integers is None:
+            self._integers = self._loss.integers()
+        return self._integers
+
+    def _regions(self, hypothesis: Partition) -> Array:
         return regions(hypothesis, self._table.values(hypothesis.feature))
 
-    def _picked(self, numbers: tuple[float, ...], places: Array) -> Array:
-        """The number at each sample's place, float64 (n_samples,)."""
-        xp, device = self._xp, arrays.device_of(places)
-        return xp.take(xp.asarray(numbers, dtype=xp.float64, device=device), places, axis=0)
+    def _is_wrong(self) -> Array:
+        """Whether the scores misclassify each sample; of equal scores the first class counts."""
+        if len(self._scores) == 1:
+            return (self._scores[0] > 0) != (self._labels > 0)
+        best = self._scores[0]
+        predicted = self._xp.zeros_like(self._labels)
+        for number, scores in enumerate(self._scores[1:], start=1):
+            predicted = self._xp.where(scores > best, number, predicted)
+            best = self._xp.maximum(scores, best)
+        return predicted != self._labels
+
+
+def _loss(labels: Array, sample_weight: Array, search: Search) -> Loss:
+    if search.votes != "newton":
+        return ExponentialLoss(labels, sample_weight, search.n_outputs)
+    if search.n_outputs == 1:
+        return LogisticLoss(labels, sample_weight)
+    return SoftmaxLoss(labels, sample_weight, search.n_outputs)

@@ -20,7 +20,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
-from gpustump.data.parameters import Learner, check_count
+from gpustump.data.parameters import check_count
+from gpustump.engines.contract import Search
 from gpustump.learners.thresholds import midpoint
 
 if TYPE_CHECKING:
@@ -105,11 +106,11 @@ class ArrayTable:
         low, high = (self._value(feature, sample) for sample in samples)
         return midpoint(low, high)
 
-    def start(self, labels: Array, sample_weight: Array, learner: Learner) -> ArrayState:
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> ArrayState:
         """Begin a run; see `engines.contract.PreparedTable`."""
         from gpustump.engines.reference.state import ArrayState  # which is made of tables
 
-        return ArrayState(self, labels, sample_weight, learner)
+        return ArrayState(self, labels, sample_weight, search)
 
     def row_of(self, feature: int) -> tuple[Block, int]:
         """The block that holds a feature, and its place there."""

@@ -1,0 +1,67 @@
+"""Logarithms and exponentials of votes: the same digits everywhere.
+
+A vote is a whole multiple of `VOTE_UNIT`. So sums of votes are exact in float64, whatever their
+order: the score summed round by round, or feature by feature from tables, on any device, is the
+same number. What follows from a vote (the next weights, the normaliser, the bound on the training
+error) follows from the rounded one, so the theorems hold for the model as it is.
+
+Exponentials are taken in decimal arithmetic, which gives the same digits everywhere; the C
+library's would not. So are logarithms, where the last digits of the C library's could decide the
+vote.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+
+_LOG_ERROR = 2.0**-46
+"""More than a C library's logarithm, of a quotient rounded once, is ever off, relatively: 2**-52
+is usual."""
+
+EXACT = decimal.Context(
+    prec=50,
+    rounding=decimal.ROUND_HALF_EVEN,
+    Emax=10**9,
+    Emin=-(10**9),
+    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
+)
+"""The arithmetic of votes, whatever the caller's own decimal context allows."""
+
+
+def vote_of(wrong: int, total: int, learning_rate: float) -> float:
+    """learning_rate / 2 * ln((total - wrong) / wrong), for `wrong` above 0.
+
+    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`. The C library's logarithm
+    will do where it leaves no doubt which multiple is nearest; else decimal arithmetic decides.
+    """
+    scale = learning_rate / (2 * VOTE_UNIT)
+    log_odds = math.log((total - wrong) / wrong) if total > wrong else -math.inf
+    units = log_odds * scale
+    if abs(units) < 2.0**40:
+        doubt = (1.0 + abs(log_odds)) * scale * _LOG_ERROR
+        nearest = round(units)
+        if abs(units - nearest) + doubt < 0.5:
+            return nearest * VOTE_UNIT
+    with decimal.localcontext(EXACT):
+        exactly = (Decimal(total - wrong) / Decimal(wrong)).ln() / 2
+        exactly = exactly * Decimal(learning_rate) / Decimal(VOTE_UNIT)
+        if abs(exactly) > VOTES_LIMIT / VOTE_UNIT:
+            return math.copysign(math.inf, exactly)
+        return int(exactly.to_integral_value()) * VOTE_UNIT
+
+
+def nearest_vote(exactly: Fraction) -> float:
+    """The nearest multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`."""
+    if abs(exactly) > VOTES_LIMIT:
+        return math.copysign(math.inf, exactly)
+    return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
+
+
+def exponential(x: float) -> Decimal:
+    """exp(x) to 50 digits, within a `decimal.localcontext(EXACT)`."""
+    return Decimal(x).exp()

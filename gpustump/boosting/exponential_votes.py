@@ -1,0 +1,149 @@
+"""Votes under the exponential loss: real votes, and discrete votes that several outputs share.
+
+Both are confidence-rated AdaBoost [Schapire and Singer 1999]: a region r votes v_rl for output l,
+weights change by exp(-y v), and the product of the normalisers Z bounds the training error. With
+several outputs it is AdaBoost.MH (their section 7), and a stump votes for every class; its discrete
+form is a sign for each region and class, and one common alpha [Kegl 2013].
+"""
+
+from __future__ import annotations
+
+import decimal
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from gpustump.arrays import Array
+from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
+from gpustump.boosting.votes import Change, Taken
+from gpustump.engines.contract import RegionSums, RegionVotes, Search, Step, Totals, sign_of
+from gpustump.engines.integer_weights import halvings_of
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+
+
+@dataclass(frozen=True)
+class _ExponentialVotes:
+    """What both rules share; see `split_votes.Rule`.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Shrinks every vote; above 0.
+    n_outputs : int
+    """
+
+    learning_rate: float = 1.0
+    n_outputs: int = 1
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """Nothing: boosting starts from scores of 0."""
+        return (0.0,) * self.n_outputs
+
+    def change(self, taken: Taken) -> Change:
+        """Multiply weights by exp(-y v): a region's factors are exp(v) and exp(-v)."""
+        return exponential_change(taken)
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether every region holds one label only, for every output."""
+        return all(abs(first) == second for own in sums for first, second in own)
+
+    def unit(self, totals: Totals) -> float:
+        """Scores are shares of the weight."""
+        return 1.0 / totals.weight
+
+    def bound(self, product: float) -> float:
+        """See `RegionRound.training_bound`."""
+        return product if self.n_outputs == 1 else self.n_outputs / 2 * product
+
+
+@dataclass(frozen=True)
+class RealVotes(_ExponentialVotes):
+    """learning_rate / 2 * ln((P + s) / (N + s)) with s = total / (2 n K).
+
+    P and N are a region's weights of the labels +1 and -1 for an output; s is the smoothing that
+    keeps votes finite [Schapire and Singer 1999, sections 4.1 and 4.2], with the total weight of
+    the n samples and K outputs.
+    """
+
+    @property
+    def search(self) -> Search:
+        """The split of the smallest Z."""
+        return Search("stump", "real", self.n_outputs)
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of each region, for each output."""
+        first, second, missing = (tuple(self._vote(*one, totals) for one in own) for own in sums)
+        return first, second, missing
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether one region has more of a label than of the other."""
+        return any(first != 0 for own in sums for first, _ in own)
+
+    def _vote(self, first: int, second: int, totals: Totals) -> float:
+        # Both sides times 2 n K: twice P is second + first.
+        positive, negative = (
+            (second + sign * first) * totals.n_samples * self.n_outputs + totals.weight
+            for sign in (1, -1)
+        )
+        return vote_of(negative, positive + negative, self.learning_rate)
+
+
+@dataclass(frozen=True)
+class SharedDiscreteVotes(_ExponentialVotes):
+    """+alpha or -alpha for each region and output, with one alpha a round."""
+
+    @property
+    def search(self) -> Search:
+        """The split whose signs agree best with the labels of all outputs."""
+        return Search("stump", "discrete", self.n_outputs)
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The same alpha everywhere; the left and the right region have opposite signs."""
+        wrong = self._wrong(sums, totals)
+        # Without an error, the same smoothing as that of real votes keeps alpha finite.
+        share = (wrong, totals.weight) if wrong else (1, 2 * totals.n_samples * self.n_outputs)
+        alpha = vote_of(*share, self.learning_rate)
+        left = tuple(
+            alpha * sign_of(first[0] - second[0])
+            for first, second in zip(sums[FIRST], sums[SECOND], strict=True)
+        )
+        missing = tuple(
+            alpha * sign_of(own[0] or sum(region[output][0] for region in sums))
+            for output, own in enumerate(sums[MISSING])
+        )
+        return left, tuple(-vote for vote in left), missing
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether the signs get more right than wrong."""
+        wrong = self._wrong(sums, totals)
+        return wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
+
+    def _wrong(self, sums: RegionSums, totals: Totals) -> int:
+        agreed = sum(
+            abs(first[0] - second[0]) + abs(missing[0])
+            for first, second, missing in zip(*sums, strict=True)
+        )
+        return totals.wrong(agreed)
+
+
+def exponential_change(taken: Taken) -> Change:
+    """What votes do under the exponential loss, and the normaliser Z.
+
+    Z is the sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
+    """
+    with decimal.localcontext(EXACT):
+        growth = [[exponential(vote) for vote in own] for own in taken.region_votes]
+        total = Decimal(0)
+        for own, grown in zip(taken.sums, growth, strict=True):
+            for (first, second), by in zip(own, grown, strict=True):
+                total += (second - first) // 2 * by + (second + first) // 2 / by
+        n_integers = taken.totals.n_samples * len(growth[0])
+        halvings = halvings_of(Fraction(total), n_integers)
+        kept = Decimal(2) ** -halvings
+        left, right, missing = (
+            tuple((float(by * kept), float(kept / by)) for by in own) for own in growth
+        )
+        step = Step(
+            taken.hypothesis, taken.region_votes, (left, right, missing), halvings, taken.cut
+        )
+        return Change(step, float(total / taken.totals.weight))

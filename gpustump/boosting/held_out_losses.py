@@ -1,0 +1,217 @@
+"""Mean losses of held-out samples, negated: the logistic, the log-loss and the exponential loss.
+
+A sample's loss comes from a table (`loss_tables`). Sums of losses are sums of integers, so they do
+not depend on their order, and each mean is rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.held_out_samples import UNIT_BITS, Watched
+from gpustump.boosting.loss_tables import LOSS_BITS, ExponentialTable, LogisticTable
+
+Losses = Callable[[Array], Iterator[Array]]
+"""From the scores of the held-out samples to their losses, in arrays (n_held_out,) of int64 and
+units of 2**-32. The loss of a sample is the mean of its entries in these arrays."""
+
+_SPARE_BITS = 20
+"""The sum of the weights is below 2**62. Losses are below 2**20: a log-loss of K classes is at most
+ln(K) and twice the largest difference of two scores, 2**18."""
+
+
+@dataclass(frozen=True)
+class NegativeLogLoss:
+    """Minus the mean of a logarithmic loss.
+
+    The error is that of `losses`, and n_held_out * 2**-42 for the rounding of weighted losses.
+
+    Attributes
+    ----------
+    losses : callable
+        See `Losses`.
+    weights : array (n_held_out,) of float64
+        Such that products with losses, in units of 2**-32, sum to less than 2**62.
+    total : int
+        The sum of the integer weights.
+    """
+
+    losses: Losses
+    weights: Array
+    total: int
+
+    @classmethod
+    def of(cls, held_out: Watched, losses: Losses) -> NegativeLogLoss:
+        weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
+        return cls(losses, weights, held_out.weights.total)
+
+    def __call__(self, scores: Array) -> float:
+        with arrays.computing_on(scores):
+            xp = arrays.namespace_of(scores)
+            sums = []
+            for found in self.losses(scores):
+                losses = xp.astype(found, xp.float64)  # below 2**52: exact
+                sums.append(xp.sum(xp.astype(xp.round(self.weights * losses), xp.int64)))
+            weighted = sum(arrays.integers(xp.stack(sums)))
+        return -((weighted << _SPARE_BITS) / (len(sums) * self.total))
+
+
+@dataclass(frozen=True)
+class LogisticLosses:
+    """ln(1 + exp(-x)) for each output; x is y * F, or 2 * y * F. To 2**-24.
+
+    (Interpolation: 2**-25; rounding of the table: some 2**-32.)
+
+    Attributes
+    ----------
+    held_out : HeldOut or HeldOutClasses
+    table : LogisticTable
+    bits : int
+        x is the margin, an integer, times 2**-bits.
+    """
+
+    held_out: Watched
+    table: LogisticTable
+    bits: int
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        for margins in self.held_out.margins(scores):
+            yield self.table.loss(margins, self.bits)
+
+
+@dataclass(frozen=True)
+class SoftmaxLosses:
+    """-ln of exp(x_c) / (the sum of exp(x_l)), for the sample's class c; x is F or 2 F.
+
+    To (K - 1) * 2**-24, of which `LogisticTable.log_of_sum` takes most. Never negative.
+
+    Attributes
+    ----------
+    held_out : HeldOutClasses
+    table : LogisticTable
+    bits : int
+        x is the score, an integer, times 2**-bits.
+    """
+
+    held_out: Watched
+    table: LogisticTable
+    bits: int
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        log_total = self.table.log_of_sum(self.held_out.outputs(scores), self.bits)
+        own = _of_own_class(self.held_out, self.held_out.outputs(scores))
+        yield (log_total - own) >> (self.bits - LOSS_BITS)
+
+
+@dataclass(frozen=True)
+class LogisticShareLosses:
+    """-ln of s(2 F_c) / (the sum of s(2 F_l)), where s(x) = 1 / (1 + exp(-x)), for the class c.
+
+    ln s(x) = -ln(1 + exp(-x)) comes from the table. These logarithms are added up as those of the
+    softmax are. To K * 2**-24: one table error for the logarithms, K - 1 for their sum. Never
+    negative.
+
+    Attributes
+    ----------
+    held_out : HeldOutClasses
+    table : LogisticTable
+    """
+
+    held_out: Watched
+    table: LogisticTable
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        log_total = self.table.log_of_sum(self._logs(scores), LOSS_BITS)
+        yield log_total - _of_own_class(self.held_out, self._logs(scores))
+
+    def _logs(self, scores: Array) -> Iterator[Array]:
+        """ln s(2 F_l) of each output in units of 2**-32."""
+        for units in self.held_out.outputs(scores):
+            yield -self.table.loss(units, UNIT_BITS - 1)
+
+
+def log_losses(held_out: Watched, twice: bool, link: str) -> Losses:
+    """The logistic loss, or with `twice` the log-loss of the model's probabilities."""
+    table = LogisticTable.beside(held_out.classes)
+    bits = UNIT_BITS - twice
+    if len(held_out.positives) > 1 and link == "softmax":
+        return SoftmaxLosses(held_out, table, bits)
+    if len(held_out.positives) > 1 and twice:
+        return LogisticShareLosses(held_out, table)
+    return LogisticLosses(held_out, table, bits)
+
+
+def _of_own_class(held_out: Watched, terms: Iterator[Array]) -> Array:
+    """From the numbers (n_held_out,) of each class, each sample's number of its own class."""
+    found = next(terms)
+    xp, classes = arrays.namespace_of(found), held_out.classes
+    for number, term in enumerate(terms, start=1):
+        found = xp.where(classes == number, term, found)
+    return found
+
+
+@dataclass(frozen=True)
+class NegativeExponentialLoss:
+    """Minus the mean, over samples and outputs, of exp(-y * F): AdaBoost's own loss.
+
+    exp(-y * F) comes from tables (`ExponentialTable`); beyond -600 <= y * F <= 600 it is exp(600)
+    or exp(-600). It is multiplied by the weight in float64. The sum of the products is exact, and
+    the mean is rounded once. So the relative error is below 2**-49 where nothing is capped, and if
+    no sample's y * F falls, the score does not fall.
+
+    Attributes
+    ----------
+    held_out : HeldOut or HeldOutClasses
+    table : ExponentialTable
+    weights : array (n_held_out,) of float64
+        The integer weights.
+    """
+
+    held_out: Watched
+    table: ExponentialTable
+    weights: Array
+
+    @classmethod
+    def of(cls, held_out: Watched) -> NegativeExponentialLoss:
+        return cls(held_out, ExponentialTable.beside(held_out.classes), _as_floats(held_out))
+
+    def __call__(self, scores: Array) -> float:
+        total = 0
+        with arrays.computing_on(scores):
+            for margins in self.held_out.margins(scores):
+                total += _exact_sum(self.table.exponentials(margins) * self.weights)
+        count = len(self.held_out.positives) * self.held_out.weights.total
+        return -(total / (count << _SUM_BITS))
+
+
+_SUM_BITS = 1000
+"""Exact sums are multiples of 2**-1000. The products that are summed are at least exp(-600), above
+2**-866. Their last digits are 2**-918 or more, and `_exact_sum` counts steps of up to 2**-62 of
+what is left."""
+
+
+def _exact_sum(values: Array) -> int:
+    """The sum of float64 numbers (n,) that are not negative, exactly, in units of 2**-1000.
+
+    Each pass takes the leading digits off all numbers, as integers in units of one power of two
+    that keeps their sum below 2**62, until nothing is left. Multiplying and dividing by a power of
+    two is exact, and so is subtracting leading digits.
+    """
+    xp, total = arrays.namespace_of(values), 0
+    digits = 62 - values.shape[0].bit_length()
+    while largest := float(xp.max(values)):
+        power = math.frexp(largest)[1] - digits
+        leading = xp.floor(values * 2.0**-power)
+        total += int(xp.sum(xp.astype(leading, xp.int64))) << (_SUM_BITS + power)
+        values = values - leading * 2.0**power
+    return total
+
+
+def _as_floats(held_out: Watched) -> Array:
+    values = held_out.weights.values
+    xp = arrays.namespace_of(values)
+    return xp.astype(values, xp.float64)

@@ -1,0 +1,140 @@
+"""The held-out samples that early stopping watches: labels and weights, of one output or of K.
+
+Both kinds answer the same questions, so a score is defined once for both. Scores F of samples are
+float64, whole multiples of `VOTE_UNIT` with an absolute value of at most `VOTES_LIMIT`. They are
+turned into integers, in that unit, before anything is computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.learners.step_table import VOTE_UNIT
+
+UNIT_BITS = 36
+"""The binary places of a score: `VOTE_UNIT` is 2**-36."""
+
+
+class Watched(Protocol):
+    """What the scores ask of held-out samples; `HeldOut` and `HeldOutClasses` answer it."""
+
+    @property
+    def weights(self) -> IntegerWeights: ...
+
+    @property
+    def classes(self) -> Array:
+        """The class number of each sample, (n_held_out,) of int64."""
+
+    @property
+    def n_classes(self) -> int: ...
+
+    @property
+    def positives(self) -> Sequence[int]:
+        """For each output, the class that it tells from the rest."""
+
+    def outputs(self, scores: Array) -> Iterator[Array]:
+        """The scores of each output, (n_held_out,) of int64, in `VOTE_UNIT`."""
+
+    def margins(self, scores: Array) -> Iterator[Array]:
+        """For each output y * F, (n_held_out,) of int64, in `VOTE_UNIT`."""
+
+    def right(self, scores: Array) -> Array:
+        """Which samples are classified right, (n_held_out,) of bool."""
+
+    def error(self, scores: Array) -> float:
+        """The share of the weight that is classified wrongly."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Labels and weights of the held-out samples of one output, whose scores are (n_held_out,).
+
+    Attributes
+    ----------
+    y : array (n_held_out,) of float64
+        -1.0 or 1.0.
+    weights : IntegerWeights
+    """
+
+    y: Array
+    weights: IntegerWeights
+
+    @property
+    def classes(self) -> Array:
+        """1 where y is 1.0, else 0; (n_held_out,) of int64."""
+        xp = arrays.namespace_of(self.y)
+        return xp.astype(self.y > 0, xp.int64)
+
+    @property
+    def n_classes(self) -> int:
+        return 2
+
+    @property
+    def positives(self) -> Sequence[int]:
+        return (1,)
+
+    def outputs(self, scores: Array) -> Iterator[Array]:
+        yield _in_units(scores)
+
+    def margins(self, scores: Array) -> Iterator[Array]:
+        yield _in_units(self.y * scores)
+
+    def right(self, scores: Array) -> Array:
+        return (scores > 0) == (self.y > 0)
+
+    def error(self, scores: Array) -> float:
+        """The share of the weight that is classified wrongly."""
+        with arrays.computing_on(self.y):
+            return self.weights.share(~self.right(scores))
+
+
+@dataclass(frozen=True)
+class HeldOutClasses:
+    """Labels and weights of the held-out samples of K outputs, whose scores are (n_held_out, K).
+
+    Attributes
+    ----------
+    classes : array (n_held_out,) of int64
+        Class numbers, 0 to K - 1. A class may be absent.
+    weights : IntegerWeights
+    n_classes : int
+        K: each class has one output.
+    """
+
+    classes: Array
+    weights: IntegerWeights
+    n_classes: int
+
+    @property
+    def positives(self) -> Sequence[int]:
+        return range(self.n_classes)
+
+    def outputs(self, scores: Array) -> Iterator[Array]:
+        for number in self.positives:
+            yield _in_units(scores[:, number])
+
+    def margins(self, scores: Array) -> Iterator[Array]:
+        """y_l * F_l for each output l; y_l is +1 for the sample's class and -1 for the others."""
+        xp = arrays.namespace_of(scores)
+        for number, units in zip(self.positives, self.outputs(scores), strict=True):
+            yield xp.where(self.classes == number, units, -units)
+
+    def right(self, scores: Array) -> Array:
+        """Whether the class with the largest score, the first of equal ones, is the sample's."""
+        return arrays.namespace_of(scores).argmax(scores, axis=1) == self.classes
+
+    def error(self, scores: Array) -> float:
+        """The share of the weight that is classified wrongly."""
+        with arrays.computing_on(self.classes):
+            return self.weights.share(~self.right(scores))
+
+
+def _in_units(scores: Array) -> Array:
+    """Scores as integers; exact, as they are whole multiples of the unit below 2**53 of it."""
+    xp = arrays.namespace_of(scores)
+    return xp.astype(scores / VOTE_UNIT, xp.int64)

@@ -1,0 +1,217 @@
+"""Shares of the weight of held-out samples: accuracy, balanced accuracy, area under the ROC curve.
+
+Each share is a ratio of two integers, rounded once; means of shares are taken on the host.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.held_out_samples import Watched
+from gpustump.engines.integer_weights import IntegerWeights
+
+_PAIR_BITS = 30
+"""The weights of one class sum to about 2**30 when pairs are counted, so that their products do not
+overflow."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The share of the weight that is classified right; of equal scores the first class counts."""
+
+    held_out: Watched
+
+    def __call__(self, scores: Array) -> float:
+        with arrays.computing_on(scores):
+            return self.held_out.weights.share(self.held_out.right(scores))
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """The held-out samples in the order of their classes.
+
+    Attributes
+    ----------
+    order : array (n_held_out,) of int64
+        The numbers of the samples, class by class.
+    weights : array (n_held_out,) of int64
+        Their integer weights in this order.
+    ends : tuple of int
+        Where each class ends in this order.
+    totals : tuple of int
+        The integer weight of each class.
+    """
+
+    order: Array
+    weights: Array
+    ends: tuple[int, ...]
+    totals: tuple[int, ...]
+
+    @classmethod
+    def of(cls, held_out: Watched) -> ByClass:
+        classes, values = held_out.classes, held_out.weights.values
+        xp, device = arrays.namespace_of(values), arrays.device_of(values)
+        on_host = arrays.to_host(classes)
+        order = xp.asarray(np.argsort(on_host, kind="stable"), device=device)
+        ends = np.cumsum(np.bincount(on_host, minlength=held_out.n_classes)).tolist()
+        weights = xp.take(values, order, axis=0)
+        return cls(order, weights, tuple(ends), tuple(_sums_of_slices(weights, ends)))
+
+    def slices(self) -> list[slice]:
+        """For each class, its samples in `order`."""
+        return [slice(*pair) for pair in zip((0, *self.ends), self.ends, strict=False)]
+
+    def absent(self) -> list[int]:
+        """The classes without samples."""
+        return [number for number, total in enumerate(self.totals) if not total]
+
+
+def _sums_of_slices(values: Array, ends: Sequence[int]) -> list[int]:
+    """The sums of consecutive slices of integers (n,), given where each slice ends."""
+    xp = arrays.namespace_of(values)
+    sums = xp.cumulative_sum(values, include_initial=True)  # the sum of all is below 2**62
+    at = xp.asarray((0, *ends), device=arrays.device_of(values))
+    return [int(part) for part in np.diff(arrays.to_host(xp.take(sums, at, axis=0)))]
+
+
+@dataclass(frozen=True)
+class BalancedAccuracy:
+    """The mean, over all classes, of the share of the class that is classified right."""
+
+    held_out: Watched
+    by_class: ByClass
+
+    def __call__(self, scores: Array) -> float:
+        with arrays.computing_on(scores):
+            xp = arrays.namespace_of(scores)
+            is_right = xp.take(self.held_out.right(scores), self.by_class.order, axis=0)
+            weights = self.by_class.weights
+            right = xp.where(is_right, weights, xp.zeros_like(weights))
+            sums = _sums_of_slices(right, self.by_class.ends)
+        return _mean([part / all_ for part, all_ in zip(sums, self.by_class.totals, strict=True)])
+
+
+@dataclass(frozen=True)
+class RocAuc:
+    """The mean, over the outputs, of the area under the ROC curve of the class against the rest.
+
+    One area is the share of pairs, a sample of the class and one of the rest, in which the first
+    has the larger score. A pair with equal scores counts half. For K outputs the mean is what
+    scikit-learn's `roc_auc_score` calls multi_class="ovr", average="macro", applied to the scores
+    of the outputs, whatever the link.
+
+    Whole weights are counted exactly if those of the class, and of the rest, sum to less than
+    2**30; others are rounded so that they do.
+    """
+
+    held_out: Watched
+    samples: _Samples
+    outputs: tuple[_OneAgainstRest, ...]
+
+    @classmethod
+    def of(cls, held_out: Watched, by_class: ByClass) -> RocAuc:
+        bits = _bits_of_classes(by_class)
+        outputs = (_OneAgainstRest.of(number, by_class, bits) for number in held_out.positives)
+        samples = _Samples(held_out.classes, held_out.weights.values)
+        return cls(held_out, samples, tuple(outputs))
+
+    def __call__(self, scores: Array) -> float:
+        with arrays.computing_on(scores):
+            columns = zip(self.outputs, self.held_out.outputs(scores), strict=True)
+            return _mean([output.area(units, self.samples) for output, units in columns])
+
+
+class _Samples(NamedTuple):
+    """Classes and integer weights of all held-out samples, each (n_held_out,) of int64."""
+
+    classes: Array
+    weights: Array
+
+
+@dataclass(frozen=True)
+class _OneAgainstRest:
+    """The samples of one class, and how to round the weights of the rest.
+
+    Attributes
+    ----------
+    number : int
+        The class.
+    rows : array (n_of_class,) of int64
+        Its samples.
+    weights : IntegerWeights
+        Of these samples, with a sum of about 2**30 or less.
+    shift : int
+        How many binary places the weights of the rest lose, so that they sum to about 2**30 or
+        less.
+    """
+
+    number: int
+    rows: Array
+    weights: IntegerWeights
+    shift: int
+
+    @classmethod
+    def of(cls, number: int, by_class: ByClass, bits: Sequence[int]) -> _OneAgainstRest:
+        own, total = by_class.slices()[number], by_class.totals[number]
+        short = _shortened(by_class.weights[own], _shift(bits[number], total))
+        of_rest = functools.reduce(operator.or_, (*bits[:number], *bits[number + 1 :]))
+        return cls(
+            number,
+            by_class.order[own],
+            IntegerWeights(short, int(arrays.namespace_of(short).sum(short))),
+            _shift(of_rest, sum(by_class.totals) - total),
+        )
+
+    def area(self, units: Array, samples: _Samples) -> float:
+        """The area under the ROC curve, for the scores (n_held_out,) of all samples."""
+        xp = arrays.namespace_of(units)
+        order = xp.argsort(units, stable=False)
+        sums = xp.cumulative_sum(self._rest(samples, order), include_initial=True)
+        own = xp.take(units, self.rows, axis=0)
+        own_order = xp.argsort(own, stable=False)
+        lower, upper = xp.take(units, order, axis=0), xp.take(own, own_order, axis=0)
+        below, not_above = (  # quicker to search for in order
+            xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
+            for side in ("left", "right")
+        )
+        won = int(xp.sum(xp.take(self.weights.values, own_order, axis=0) * (below + not_above)))
+        return won / (2 * self.weights.total * int(sums[-1]))
+
+    def _rest(self, samples: _Samples, order: Array) -> Array:
+        """The short weights of the rest, and 0 for this class, in some order."""
+        xp = arrays.namespace_of(order)
+        short = _shortened(samples.weights, self.shift)
+        rest = xp.where(samples.classes == self.number, xp.zeros_like(short), short)
+        return xp.take(rest, order, axis=0)
+
+
+def _bits_of_classes(by_class: ByClass) -> list[int]:
+    """For each class the binary digits that occur in its weights."""
+    values = arrays.to_host(by_class.weights)
+    return [int(np.bitwise_or.reduce(values[own])) for own in by_class.slices()]
+
+
+def _shift(bits: int, total: int) -> int:
+    """How many binary places weights must lose; at least the zeros that end all of them.
+
+    (Whole weights are kept times a power of two.)
+    """
+    return max((bits & -bits).bit_length() - 1, total.bit_length() - _PAIR_BITS)
+
+
+def _shortened(values: Array, shift: int) -> Array:
+    """Weights (n,) of int64 without their last binary places, rounded."""
+    return (values + ((1 << shift) >> 1)) >> shift
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,171 @@
+"""Tables from which the losses of held-out samples are computed without an array library's exp.
+
+The exponentials and logarithms of array libraries differ in their last digits, and so would the
+round at which a run stops. The host makes the tables, by decimal arithmetic wherever the last
+digits could decide an entry. What is done with the entries is the same on every device: integer
+arithmetic for ln(1 + exp(-x)), and IEEE products of float64 numbers for exp(-x).
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.held_out_samples import UNIT_BITS
+
+LOSS_BITS = 32
+"""Logarithmic losses of single samples are multiples of 2**-32."""
+
+EXPONENT_LIMIT = 600
+"""exp(-x) is capped outside -600 <= x <= 600, so that it is a normal float64 number, times a weight
+as well."""
+
+_NODE_BITS = 10
+_LAST_NODE = 24 << _NODE_BITS
+"""The table has a node at every 2**-10 up to 24, where the loss is below 2**-34. Between nodes the
+loss is interpolated, which adds at most 2**-25."""
+
+_DOUBT = 2.0**-14
+"""More than the error, in units of an entry, of an exponential and a logarithm of any C library."""
+
+_PART_BITS = 12
+"""The 36 binary places of an exponent are looked up in three parts of 12 bits."""
+
+
+@dataclass(frozen=True)
+class LogisticTable:
+    """ln(1 + exp(-x)) in integers.
+
+    Attributes
+    ----------
+    nodes, drops : array (n_nodes,) of int64
+        The loss at each node, and how much smaller it is at the next one.
+    """
+
+    nodes: Array
+    drops: Array
+
+    @classmethod
+    def beside(cls, x: Array) -> LogisticTable:
+        """The table in the library and on the device of an array."""
+        xp, device = arrays.namespace_of(x), arrays.device_of(x)
+        return cls(*(xp.asarray(part, device=device) for part in _loss_table()))
+
+    def loss(self, margins: Array, bits: int) -> Array:
+        """ln(1 + exp(-x)) in units of 2**-32, to 2**-25 + 2**-31.
+
+        Parameters
+        ----------
+        margins : array (n,) of int64
+            x in units of 2**-bits; at most 2**18.
+        bits : int
+            At least 32.
+        """
+        xp = arrays.namespace_of(margins)
+        sizes = xp.abs(margins)
+        # ln(1 + exp(x)) = x + ln(1 + exp(-x)); the difference is 0 or twice the size.
+        return self.added(sizes, bits) + ((sizes - margins) >> (bits - LOSS_BITS + 1))
+
+    def added(self, sizes: Array, bits: int) -> Array:
+        """As `loss`, for numbers (n,) that are not negative."""
+        xp, step_bits = arrays.namespace_of(sizes), bits - _NODE_BITS
+        places = sizes >> step_bits
+        places = xp.where(places < _LAST_NODE, places, _LAST_NODE)
+        rest = sizes & ((1 << step_bits) - 1)
+        fallen = (xp.take(self.drops, places, axis=0) * rest) >> step_bits
+        return xp.take(self.nodes, places, axis=0) - fallen
+
+    def log_of_sum(self, terms: Iterator[Array], bits: int) -> Array:
+        """ln of the sum of exp(x_l), in the order given, in units of 2**-bits.
+
+        ln(exp(a) + exp(b)) = max(a, b) + ln(1 + exp(-|a - b|)). No term moves the result by more
+        than it moves itself, so the errors of the K - 1 additions add up: the result is off by
+        less than (K - 1) * (2**-25 + 2**-31). It is not below any term.
+
+        Parameters
+        ----------
+        terms : iterator of K arrays (n,) of int64
+            Each x_l in units of 2**-bits.
+        bits : int
+            At least 32.
+        """
+        total = next(terms)
+        xp = arrays.namespace_of(total)
+        for term in terms:
+            added = self.added(xp.abs(total - term), bits) << (bits - LOSS_BITS)
+            total = xp.where(total > term, total, term) + added
+        return total
+
+
+@functools.cache
+def _loss_table() -> tuple[np.ndarray, np.ndarray]:
+    """The loss ln(1 + exp(-x)) at each node x, rounded to 2**-32, and its drop to the next node."""
+    x = np.arange(_LAST_NODE) / 2.0**_NODE_BITS
+    units = np.log1p(np.exp(-x)) * 2.0**LOSS_BITS
+    nodes = np.zeros(_LAST_NODE + 1, dtype=np.int64)
+    nodes[:-1] = np.rint(units)
+    for i in np.flatnonzero(np.abs(units - np.floor(units) - 0.5) < _DOUBT).tolist():
+        nodes[i] = _loss_at(Decimal(float(x[i])))
+    return nodes, np.append(nodes[:-1] - nodes[1:], 0)
+
+
+def _loss_at(x: Decimal) -> int:
+    with decimal.localcontext(decimal.Context(prec=50, rounding=decimal.ROUND_HALF_EVEN)):
+        return int(((1 + (-x).exp()).ln() * 2**LOSS_BITS).to_integral_value())
+
+
+@dataclass(frozen=True)
+class ExponentialTable:
+    """exp(-x) as a product of four float64 numbers.
+
+    x is a whole number and three groups of 12 binary places, and each has a table. The entries are
+    rounded correctly, and IEEE multiplication is the same on every device, so the product is too:
+    exp(-x) with a relative error below 2**-50. Numbers x that differ by one unit, 2**-36, have
+    values that differ by far more than that, so the product falls strictly where x rises.
+
+    Attributes
+    ----------
+    parts : tuple of 4 arrays of float64
+        exp(600 - i) for i = 0, ..., 1200; then exp(-i * 2**-12), exp(-i * 2**-24) and
+        exp(-i * 2**-36) for i = 0, ..., 4095.
+    """
+
+    parts: tuple[Array, ...]
+
+    @classmethod
+    def beside(cls, x: Array) -> ExponentialTable:
+        """The table in the library and on the device of an array."""
+        xp, device = arrays.namespace_of(x), arrays.device_of(x)
+        return cls(tuple(xp.asarray(part, device=device) for part in _exponential_table()))
+
+    def exponentials(self, margins: Array) -> Array:
+        """exp(-x), (n,) of float64, for x (n,) of int64 in units of 2**-36.
+
+        Beyond -600 and 600 it is exp(600) and exp(-600).
+        """
+        xp, limit = arrays.namespace_of(margins), EXPONENT_LIMIT << UNIT_BITS
+        places = xp.where(margins < limit, margins, limit)
+        places = xp.where(places > -limit, places, -limit) + limit
+        found = xp.take(self.parts[0], places >> UNIT_BITS, axis=0)
+        for number, part in enumerate(self.parts[1:], start=1):
+            place = (places >> (UNIT_BITS - number * _PART_BITS)) & ((1 << _PART_BITS) - 1)
+            found = found * xp.take(part, place, axis=0)
+        return found
+
+
+@functools.cache
+def _exponential_table() -> tuple[np.ndarray, ...]:
+    with decimal.localcontext(decimal.Context(prec=40, rounding=decimal.ROUND_HALF_EVEN)):
+        whole = [Decimal(EXPONENT_LIMIT - i).exp() for i in range(2 * EXPONENT_LIMIT + 1)]
+        parts = [
+            [(-Decimal(i) / 2 ** (number * _PART_BITS)).exp() for i in range(1 << _PART_BITS)]
+            for number in (1, 2, 3)
+        ]
+    return tuple(np.asarray([float(value) for value in part]) for part in (whole, *parts))

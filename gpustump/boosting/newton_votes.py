@@ -1,0 +1,172 @@
+"""Newton votes under the logistic loss: LogitBoost, for two classes and for several.
+
+A region votes learning_rate / 2 * A / (B + lambda), where A and B are the sums of the two terms of
+`engines.reference.logistic_loss` or `softmax_loss`: a Newton step of the loss, halved because the
+log-odds are twice the score [Friedman, Hastie and Tibshirani 2000, sections 4.3 and 5]. Lambda
+shrinks the votes of regions about which little is known, as in XGBoost [Chen and Guestrin 2016];
+it is measured in sample weights, so one sample of weight 1 and probability 1/2 adds 1/4 to B.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.exact_numbers import EXACT, exponential, nearest_vote, vote_of
+from gpustump.boosting.votes import Change, Taken
+from gpustump.engines.contract import (
+    OutputFactors,
+    RegionFactors,
+    RegionSums,
+    RegionVotes,
+    Search,
+    Step,
+    Totals,
+)
+from gpustump.engines.integer_weights import IntegerWeights, unit_exponent
+
+LARGEST_STEP = 4
+"""Bound on A / (B + lambda). Where a region's samples are all far on the wrong side, B is next to
+nothing and a Newton step would leave the range in which the loss is nearly quadratic [Friedman,
+Hastie and Tibshirani 2000, section 4.4, bound the same quantity by 2 to 4]."""
+
+_LARGEST_EXPONENT = 690.0
+"""Bound of the exponent of a factor, so that float64 has room for it: exp(690) is about 2**995, and
+odds stay within 2**-900 and 2**900 in any case."""
+
+_LARGEST_L2 = 2.0**1000
+
+
+@dataclass(frozen=True)
+class NewtonVotes:
+    """Newton votes; see `split_votes.Rule`.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Shrinks every vote; above 0.
+    n_outputs : int
+        1 for two classes.
+    l2 : float
+        Lambda, in units of the integers.
+    exponent : int
+        Integers are sample weights times 2**exponent.
+    """
+
+    learning_rate: float
+    n_outputs: int
+    l2: float
+    exponent: int
+
+    @classmethod
+    def of(
+        cls,
+        sample_weight: Array,
+        *,
+        learning_rate: float,
+        l2_regularization: float,
+        n_outputs: int = 1,
+    ) -> NewtonVotes:
+        """For a run with these weights, (n_samples,) of float64."""
+        with arrays.computing_on(sample_weight):
+            exponent = unit_exponent(sample_weight)
+        l2 = _times_power_of_two(l2_regularization, exponent)
+        return cls(learning_rate, n_outputs, l2, exponent)
+
+    @property
+    def search(self) -> Search:
+        """The split of the largest gain."""
+        return Search("stump", "newton", self.n_outputs, self.l2)
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores that give every sample the classes' shares of the weight."""
+        with arrays.computing_on(labels):
+            weights = IntegerWeights.of(sample_weight)
+            if self.n_outputs == 1:
+                positive = _weight_of(weights, labels > 0)
+                return (vote_of(max(weights.total - positive, 1), weights.total, 1.0),)
+            classes = [_weight_of(weights, labels == n) for n in range(self.n_outputs)]
+        total = weights.total
+        # ln(own / total) is what `vote_of` takes from total + own, of which total is wrong.
+        return tuple(vote_of(total, total + max(own, 1), 1.0) for own in classes)
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of each region, for each output."""
+        half, l2 = Fraction(self.learning_rate) / 2, Fraction(self.l2)
+        first, second, missing = (
+            tuple(nearest_vote(half * _step(*one, l2)) for one in own) for own in sums
+        )
+        return first, second, missing
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether a region's samples are, all in all, on one side."""
+        return any(first != 0 for own in sums for first, _ in own)
+
+    def change(self, taken: Taken) -> Change:
+        """The factors of the odds, or of the probabilities."""
+        votes = taken.region_votes
+        factors = _of_odds(votes) if self.n_outputs == 1 else _of_probabilities(votes)
+        return Change(Step(taken.hypothesis, votes, factors, cut=taken.cut), 1.0)
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Never: the loss goes on falling."""
+        return False
+
+    def unit(self, totals: Totals) -> float:
+        """Scores are in units of the sample weights."""
+        return math.ldexp(1.0, -self.exponent)
+
+    def bound(self, product: float) -> None:
+        """None: no normaliser bounds the training error."""
+
+
+def _weight_of(weights: IntegerWeights, selected: Array) -> int:
+    xp = arrays.namespace_of(selected)
+    return int(xp.sum(xp.where(selected, weights.values, 0)))
+
+
+def _step(first: int, second: int, l2: Fraction) -> Fraction:
+    """A / (B + lambda), bounded; 0 for an empty region."""
+    if second == 0:
+        return Fraction(0)
+    found = first / (second + l2)
+    return max(Fraction(-LARGEST_STEP), min(Fraction(LARGEST_STEP), found))
+
+
+def _of_odds(votes: RegionVotes) -> RegionFactors:
+    """exp(2 v) for the label -1 and exp(-2 v) for the label +1."""
+    with decimal.localcontext(EXACT):
+        left, right, missing = (
+            tuple((_factor(2.0 * vote), _factor(-2.0 * vote)) for vote in own) for own in votes
+        )
+    return left, right, missing
+
+
+def _of_probabilities(votes: RegionVotes) -> RegionFactors:
+    """exp(2 v) over the largest of a region: the sum of all probabilities is 1 in any case."""
+    with decimal.localcontext(EXACT):
+        left, right, missing = (_below_one(own) for own in votes)
+    return left, right, missing
+
+
+def _below_one(votes: tuple[float, ...]) -> OutputFactors:
+    largest = max(votes)
+    factors = (_factor(2.0 * (vote - largest)) for vote in votes)
+    return tuple((factor, factor) for factor in factors)
+
+
+def _factor(exponent: float) -> float:
+    """exp(exponent), within bounds that float64 has room for."""
+    bounded = max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, exponent))
+    return float(exponential(bounded))
+
+
+def _times_power_of_two(x: float, exponent: int) -> float:
+    try:
+        return min(math.ldexp(x, exponent), _LARGEST_L2)
+    except OverflowError:
+        return _LARGEST_L2

@@ -1,0 +1,163 @@
+"""Votes of splits, whose regions vote numbers of their own: what all kinds of them share.
+
+The search finds a split by its score. Its votes follow, on the host, from the exact sums of the two
+integers over its regions, whether the split has just been found or comes from an earlier run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gpustump.arrays import Array
+from gpustump.boosting.votes import Change, RegionRound, SoFar, Taken
+from gpustump.data.parameters import Learner
+from gpustump.engines.contract import (
+    PreparedTable,
+    RegionSums,
+    RegionVotes,
+    Search,
+    State,
+    Totals,
+    split_at,
+)
+from gpustump.engines.worth import Sums, worth_of
+from gpustump.learners.hypothesis import FIRST, MISSING
+from gpustump.learners.split import Split
+
+
+class Rule(Protocol):
+    """What one kind of votes is: numbers from sums, and what they do to the samples."""
+
+    @property
+    def search(self) -> Search:
+        """What the engine is to look for."""
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores from which boosting starts, one for each output."""
+
+    def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of the regions with these sums; all 0 if the run has to end."""
+
+    def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
+        """Whether votes that are not rounded differ from 0."""
+
+    def change(self, taken: Taken) -> Change:
+        """What the votes do to scores and weights."""
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether another round could only find the same again."""
+
+    def unit(self, totals: Totals) -> float:
+        """What a score is multiplied by in a round's record."""
+
+    def bound(self, product: float) -> float | None:
+        """The bound on the training error for a product of normalisers; None if there is none."""
+
+
+@dataclass(frozen=True)
+class SplitVotes:
+    """Votes by a rule; see `boosting.votes.Votes`."""
+
+    rule: Rule
+
+    def search(self, learner: Learner) -> Search:
+        """Splits only.
+
+        Raises
+        ------
+        ValueError
+            If the learner makes intervals.
+        """
+        if learner != "stump":
+            search = self.rule.search
+            found = f"votes={search.votes!r}" if search.n_outputs == 1 else "multi_class='shared'"
+            raise ValueError(
+                f"weak_learner={learner!r} is for discrete votes of one class against the rest; "
+                f"with {found}, weak_learner must be 'stump'."
+            )
+        return self.rule.search
+
+    def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
+        """The scores from which boosting starts, one for each output."""
+        return self.rule.constant(labels, sample_weight)
+
+    def found(self, table: PreparedTable, state: State) -> Taken | str:
+        """The best cut and the votes of its regions, or why there are none."""
+        taken = self.best(table, state)
+        if any(vote for own in taken.region_votes for vote in own):
+            return taken
+        has_edge = self.rule.has_edge(_weighed(taken), taken.totals)
+        return "small vote" if has_edge else "no edge"
+
+    def best(self, table: PreparedTable, state: State) -> Taken:
+        """The best cut and the votes of its regions, which may all be 0."""
+        cut, totals = state.best_cut(), state.totals
+        split = split_at(table, cut)
+        sums = state.region_sums(split)
+        weighed = together(sums) if cut.position is None else sums
+        votes = self.rule.votes_of(weighed, totals)
+        if cut.position is None:
+            votes = (votes[FIRST], votes[FIRST], votes[FIRST])
+        return Taken(split, votes, totals, sums=sums, cut=cut)
+
+    def known(self, hypothesis: Split, vote: RegionVotes, state: State) -> Taken:
+        """A split and its votes from elsewhere."""
+        return Taken(hypothesis, vote, state.totals, sums=state.region_sums(hypothesis))
+
+    def is_perfect(self, taken: Taken) -> bool:
+        """Whether another round could only find the same again."""
+        return self.rule.is_perfect(_weighed(taken))
+
+    def change(self, taken: Taken) -> Change:
+        """What the votes do to scores and weights."""
+        return self.rule.change(taken)
+
+    def score(self, taken: Taken) -> float:
+        """What the split is worth; see `RegionRound`."""
+        return score_of(_weighed(taken), self.rule.search) * self.rule.unit(taken.totals)
+
+    def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
+        """Votes and score, and the bound on the training error."""
+        assert isinstance(taken.hypothesis, Split)
+        bound = self.rule.bound(so_far.bound)
+        return RegionRound(
+            number=so_far.number,
+            stump=taken.hypothesis,
+            votes=taken.region_votes,
+            score=self.score(taken),
+            normaliser=None if bound is None else change.normaliser,
+            training_error=so_far.totals.training_error,
+            training_bound=bound,
+        )
+
+
+def score_of(sums: RegionSums, search: Search) -> float:
+    """What a split with these sums is worth, as the search computes it."""
+    worth = worth_of(search)
+    regions = [
+        [Sums(*(np.asarray([part], dtype=np.int64) for part in own)) for own in region]
+        for region in sums
+    ]
+    parts = [worth(*own) for own in zip(*regions, strict=True)]
+    return float(sum(parts[1:], start=parts[0])[0])
+
+
+def together(sums: RegionSums) -> RegionSums:
+    """The sums of a constant: all samples in the first region."""
+    totals = [
+        (sum(own[0] for own in regions), sum(own[1] for own in regions))
+        for regions in zip(*sums, strict=True)
+    ]
+    nothing = [(0, 0)] * len(totals)
+    return [totals, nothing, nothing]
+
+
+def _weighed(taken: Taken) -> RegionSums:
+    """The sums that the votes follow from: a constant does not part present and missing values."""
+    votes = taken.region_votes
+    is_constant = taken.hypothesis.thresholds[0] == math.inf and votes[FIRST] == votes[MISSING]
+    return together(taken.sums) if is_constant else taken.sums

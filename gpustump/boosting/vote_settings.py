@@ -1,0 +1,48 @@
+"""Which votes a run makes: parameters as values, and the votes object of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpustump.arrays import Array
+from gpustump.boosting.discrete_votes import DiscreteVotes
+from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
+from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.split_votes import SplitVotes
+from gpustump.boosting.votes import Votes
+from gpustump.data.parameters import VoteKind
+
+
+@dataclass(frozen=True)
+class VoteSettings:
+    """What regions vote.
+
+    Attributes
+    ----------
+    kind : str
+        "discrete", "real" or "newton".
+    learning_rate : float
+        Shrinks every vote; above 0.
+    l2_regularization : float
+        For Newton votes: lambda, in sample weights; not negative.
+    """
+
+    kind: VoteKind = "discrete"
+    learning_rate: float = 1.0
+    l2_regularization: float = 0.0
+
+    def votes(self, sample_weight: Array, n_outputs: int = 1) -> Votes:
+        """The votes of a run on samples with these weights, (n_samples,) of float64."""
+        rate = self.learning_rate
+        if self.kind == "newton":
+            l2 = self.l2_regularization
+            return SplitVotes(
+                NewtonVotes.of(
+                    sample_weight, learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
+                )
+            )
+        if self.kind == "real":
+            return SplitVotes(RealVotes(rate, n_outputs))
+        if n_outputs > 1:
+            return SplitVotes(SharedDiscreteVotes(rate, n_outputs))
+        return DiscreteVotes(rate)

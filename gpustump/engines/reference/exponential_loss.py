@@ -1,0 +1,56 @@
+"""The exponential loss: AdaBoost's weights, and the integers of discrete and of real votes.
+
+A weight is the sample's own times exp(-y * F) for each output, up to a common factor. The first
+integer is the weight, rounded up, with the sign of the label; the second is its size.
+"""
+
+from __future__ import annotations
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import Step
+from gpustump.engines.integer_weights import in_units, reweighted
+from gpustump.engines.reference.integers import Integers, factor_of, signs_of
+from gpustump.engines.worth import Sums
+
+
+class ExponentialLoss:
+    """The weights of a run; see `integers.Loss`.
+
+    Parameters
+    ----------
+    labels : array (n_samples,)
+        -1.0 or 1.0; with more outputs than one the number of the class.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    n_outputs : int
+    """
+
+    def __init__(self, labels: Array, sample_weight: Array, n_outputs: int) -> None:
+        self._xp = arrays.namespace_of(sample_weight)
+        self._signs = signs_of(labels, n_outputs)
+        weights = in_units(sample_weight, n_outputs)
+        self.first_weights = self._xp.astype(weights, self._xp.int64)
+        self._weights = [weights] * n_outputs
+
+    @property
+    def weights(self) -> Array:
+        """(n_samples,), or (n_samples, n_outputs) for more outputs than one."""
+        one = len(self._weights) == 1
+        return self._weights[0] if one else self._xp.stack(self._weights, axis=1)
+
+    def integers(self) -> Integers:
+        """The weights, rounded up, with the signs of the labels."""
+        return Integers.of(
+            [
+                Sums(self._xp.astype(self._xp.ceil(own) * signs, self._xp.int64), None)
+                for own, signs in zip(self._weights, self._signs, strict=True)
+            ]
+        )
+
+    def advance(self, region: Array, step: Step) -> None:
+        """Multiply each weight by the factor of its region, output and label."""
+        self._weights = [
+            reweighted(own, factor_of(step, output, region, signs > 0))
+            for output, (own, signs) in enumerate(zip(self._weights, self._signs, strict=True))
+        ]

@@ -1,0 +1,90 @@
+"""The two integers of each sample and output that a round adds up, and what makes them: a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import Step
+from gpustump.engines.integer_weights import SignedWeights
+from gpustump.engines.worth import Sums
+
+
+@dataclass(frozen=True)
+class Integers:
+    """One round's integers.
+
+    Attributes
+    ----------
+    outputs : sequence of Sums
+        For each output the first and the second integer of each sample, (n_samples,) of int64. The
+        second ones are None if they are the absolute first ones.
+    totals : sequence of (int, int)
+        For each output their sums.
+    """
+
+    outputs: Sequence[Sums]
+    totals: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, outputs: Sequence[Sums]) -> Integers:
+        """With the totals, which take one transfer from the device."""
+        xp = arrays.namespace_of(outputs[0].first)
+        sums = [xp.sum(part) for own in outputs for part in (own.first, second_of(own))]
+        found = arrays.integers(xp.stack(sums))
+        return cls(outputs, list(zip(found[::2], found[1::2], strict=True)))
+
+    @property
+    def signed(self) -> SignedWeights:
+        """The integers of a run with one output and no second ones."""
+        ((total, weight),) = self.totals
+        return SignedWeights(self.outputs[0].first, total, weight)
+
+
+def second_of(own: Sums) -> Array:
+    """The second integers of an output, (n_samples,)."""
+    return arrays.namespace_of(own.first).abs(own.first) if own.second is None else own.second
+
+
+class Loss(Protocol):
+    """What a run knows of its samples beside their scores: weights, odds or probabilities."""
+
+    @property
+    def first_weights(self) -> Array:
+        """The integer weight of each sample before the first round, (n_samples,) of int64."""
+
+    @property
+    def weights(self) -> Array:
+        """Float64 (n_samples,), or (n_samples, n_outputs) for more outputs than one."""
+
+    def integers(self) -> Integers:
+        """This round's integers."""
+
+    def advance(self, region: Array, step: Step) -> None:
+        """Follow a step: `region`, (n_samples,) of int64, says where each sample lies."""
+
+
+def signs_of(labels: Array, n_outputs: int) -> list[Array]:
+    """For each output -1.0 or 1.0 for each sample, (n_samples,) of float64.
+
+    Parameters
+    ----------
+    labels : array (n_samples,)
+        -1.0 or 1.0; with more outputs than one the number of the class.
+    n_outputs : int
+    """
+    if n_outputs == 1:
+        return [labels]
+    xp = arrays.namespace_of(labels)
+    return [2.0 * xp.astype(labels == number, xp.float64) - 1.0 for number in range(n_outputs)]
+
+
+def factor_of(step: Step, output: int, region: Array, is_positive: Array) -> Array:
+    """What a step multiplies an output's weight of each sample by, float64 (n_samples,)."""
+    xp = arrays.namespace_of(region)
+    negative, positive = zip(*(own[output] for own in step.factors), strict=True)
+    row = xp.asarray(negative + positive, dtype=xp.float64, device=arrays.device_of(region))
+    return xp.take(row, region + xp.astype(is_positive, xp.int64) * len(negative), axis=0)

@@ -1,0 +1,62 @@
+"""The logistic loss of two classes: odds, and the integers of Newton votes.
+
+With u = exp(-2 y F), the odds of the wrong label, the model gives it the probability w = u / (1+u).
+The first integer is weight * w with the sign of the label, the second weight * w * (1 - w): minus
+half of the gradient, and a quarter of the Hessian, of ln(1 + exp(-2 y F)) [Friedman, Hastie and
+Tibshirani 2000, section 4.3]. The odds follow the scores by multiplication, so no exponential is
+computed on a device.
+"""
+
+from __future__ import annotations
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import Step
+from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.reference.integers import Integers, factor_of
+from gpustump.engines.worth import Sums
+
+
+class LogisticLoss:
+    """The odds of a run; see `integers.Loss`.
+
+    Parameters
+    ----------
+    labels : array (n_samples,) of float64
+        -1.0 or 1.0.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    """
+
+    def __init__(self, labels: Array, sample_weight: Array) -> None:
+        self._xp = arrays.namespace_of(sample_weight)
+        self._labels = labels
+        self._units = in_units(sample_weight)
+        self.first_weights = self._xp.astype(self._units, self._xp.int64)
+        self._odds = self._xp.ones_like(self._units)
+
+    @property
+    def weights(self) -> Array:
+        """weight * w * (1 - w), (n_samples,)."""
+        return self._terms()[1]
+
+    def integers(self) -> Integers:
+        """Both terms, rounded up."""
+        xp = self._xp
+        first, second = map(xp.ceil, self._terms())
+        return Integers.of(
+            [Sums(*(xp.astype(x, xp.int64) for x in (first * self._labels, second)))]
+        )
+
+    def advance(self, region: Array, step: Step) -> None:
+        """Multiply the odds, and keep them in a range that no library flushes to zero."""
+        xp = self._xp
+        odds = self._odds * factor_of(step, 0, region, self._labels > 0)
+        odds = xp.minimum(odds, arrays.scalar(1.0 / FLOOR, odds))
+        self._odds = xp.maximum(odds, arrays.scalar(FLOOR, odds))
+
+    def _terms(self) -> tuple[Array, Array]:
+        # Each operation is stored before the next one: there is nothing to contract.
+        below = self._odds + 1.0
+        first = self._units * (self._odds / below)
+        return first, first * (1.0 / below)

@@ -1,0 +1,82 @@
+"""The softmax loss of several classes: probabilities, and the integers of Newton votes.
+
+The model gives class l the probability p_l = exp(2 F_l) / sum over m of exp(2 F_m). With w_l the
+probability on the wrong side, 1 - p_l for the sample's class and p_l for others, the first integer
+is weight * w_l, positive for the sample's class and negative for others, and the second one is
+weight * p_l * (1 - p_l): minus half of the gradient and a quarter of the Hessian's diagonal
+[Friedman, Hastie and Tibshirani 2000, section 5].
+
+The probabilities themselves are kept: a step multiplies each by its factor, and they are divided by
+their sum, added up in the order of the classes. So no exponential is computed on a device, and
+nothing has to be kept in range.
+"""
+
+from __future__ import annotations
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import Step
+from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.reference.integers import Integers, factor_of
+from gpustump.engines.worth import Sums
+
+
+class SoftmaxLoss:
+    """The probabilities of a run; see `integers.Loss`.
+
+    Parameters
+    ----------
+    labels : array (n_samples,) of int64
+        The number of the class.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    n_outputs : int
+        How many classes there are.
+    """
+
+    def __init__(self, labels: Array, sample_weight: Array, n_outputs: int) -> None:
+        self._xp = arrays.namespace_of(sample_weight)
+        self._labels = labels
+        self._units = in_units(sample_weight)
+        self.first_weights = self._xp.astype(self._units, self._xp.int64)
+        equal = self._xp.full_like(self._units, 1.0 / n_outputs)
+        self._probabilities = [equal] * n_outputs
+
+    @property
+    def weights(self) -> Array:
+        """weight * p * (1 - p), (n_samples, n_outputs)."""
+        outputs = range(len(self._probabilities))
+        return self._xp.stack([self._terms(output)[1] for output in outputs], axis=1)
+
+    def integers(self) -> Integers:
+        """Both terms, rounded up to one unit at least."""
+        outputs = range(len(self._probabilities))
+        return Integers.of([self._rounded(output) for output in outputs])
+
+    def advance(self, region: Array, step: Step) -> None:
+        """Multiply the probabilities, and divide them by their sum."""
+        xp = self._xp
+        everywhere = self._labels >= 0  # the factors do not depend on the label
+        # All products are stored before the first one is added.
+        grown = [
+            own * factor_of(step, output, region, everywhere)
+            for output, own in enumerate(self._probabilities)
+        ]
+        total = grown[0]
+        for own in grown[1:]:
+            total = total + own
+        floor = arrays.scalar(FLOOR, total)
+        self._probabilities = [xp.maximum(own / total, floor) for own in grown]
+
+    def _rounded(self, output: int) -> Sums:
+        xp, one = self._xp, arrays.scalar(1.0, self._units)
+        first, second = (xp.maximum(xp.ceil(x), one) for x in self._terms(output))
+        first = xp.where(self._labels == output, first, -first)
+        return Sums(xp.astype(first, xp.int64), xp.astype(second, xp.int64))
+
+    def _terms(self, output: int) -> tuple[Array, Array]:
+        """weight * w and weight * p * (1 - p) of an output."""
+        own = self._probabilities[output]
+        rest = 1.0 - own
+        wrong = self._xp.where(self._labels == output, rest, own)
+        return self._units * wrong, (self._units * own) * rest

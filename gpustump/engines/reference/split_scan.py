@@ -1,0 +1,205 @@
+"""The scan for splits of any worth: real and Newton votes, and votes for several outputs.
+
+For every feature, with its samples in sorted order, and for every output, the cumulative sums of
+the first and of the second integers are the sums over the left region of each cut. Those of the
+right region are the rest of the samples that are present, and missing values are a region of their
+own. `worth` makes a score of them; the cut with the largest one is the best.
+
+The sums are int64 and the scores are defined operation by operation, so blocks, libraries and
+devices do not matter. The compiled engines must return the same numbers as this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut
+from gpustump.engines.reference.integers import Integers
+from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
+from gpustump.engines.worth import Sums, Worth
+
+_TIMES_THE_BYTES = 3
+"""Scores take so many times the temporary memory per element of `stump_scan`."""
+
+
+class Best(NamedTuple):
+    """Each feature's largest score over its cuts, and the first sorted position that has it.
+
+    Both are arrays (n_features,). Without a cut, the score is below those of all cuts.
+    """
+
+    score: Array
+    position: Array
+
+
+def best_split(table: ArrayTable, integers: Integers, worth: Worth) -> Cut:
+    """The largest cut over all features and positions, in the order of `Cut`."""
+    found = [_best_of_block(block, integers, worth, table.block_bytes) for block in table.blocks]
+    best, missing = zip(*found, strict=True)
+    xp = arrays.namespace_of(best[0].score)
+    on_host = Best(*(arrays.to_host(xp.concat(field)) for field in zip(*best, strict=True)))
+    return _chosen(table, integers, worth, on_host, _missing_on_host(table, missing))
+
+
+def _best_of_block(
+    block: Block, integers: Integers, worth: Worth, block_bytes: int
+) -> tuple[Best, list[Sums]]:
+    """The best cuts of a block's features, and the sums over their missing values, (b, 1) each."""
+    n_features, n_samples = block.order.shape
+    missing = _missing_sums(block, integers, block_bytes)
+    present = [
+        Sums(first - none.first, second - none.second)
+        for (first, second), none in zip(integers.totals, missing, strict=True)
+    ]
+    before: list[Sums] = []
+    best: Best | None = None
+    bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
+    for samples in spans(n_samples - 1, bytes_each, block_bytes):
+        order, scores = block.order[:, samples], None
+        left = [_running_sums(one, order) for one in integers.outputs]
+        if before:
+            left = [_added(one, carry) for one, carry in zip(left, before, strict=True)]
+        for here, all_present, none in zip(left, present, missing, strict=True):
+            own = worth(here, _less(all_present, here), none)
+            scores = own if scores is None else scores + own
+        before = [Sums(one.first[:, -1:], one.second[:, -1:]) for one in left]
+        best = _merged(best, _best_here(scores, block.cuts, samples))
+    assert best is not None  # there are two samples or more
+    return best, missing
+
+
+def _missing_sums(block: Block, integers: Integers, block_bytes: int) -> list[Sums]:
+    """For each output the sums over each feature's missing values, (b, 1)."""
+    n_features, n_samples = block.order.shape
+    values = integers.outputs[0].first
+    xp, device = arrays.namespace_of(values), arrays.device_of(values)
+    nothing = xp.zeros((n_features, 1), dtype=xp.int64, device=device)
+    found = [Sums(nothing, nothing) for _ in integers.outputs]
+    first = int(block.n_present.min())
+    n_present = xp.asarray(block.n_present[:, np.newaxis], device=device)
+    for span in spans(n_samples - first, n_features * ELEMENT_BYTES, block_bytes):
+        samples = slice(first + span.start, first + span.stop)
+        places = xp.arange(samples.start, samples.stop, dtype=xp.int64, device=device)
+        is_missing = xp.reshape(places, (1, -1)) >= n_present
+        order = block.order[:, samples]
+        found = [
+            _added(sums, _summed(one, order, is_missing))
+            for sums, one in zip(found, integers.outputs, strict=True)
+        ]
+    return found
+
+
+def _gathered(values: Array, order: Array) -> Array:
+    xp = arrays.namespace_of(values)
+    return xp.reshape(xp.take(values, xp.reshape(order, (-1,)), axis=0), order.shape)
+
+
+def _of_samples(integers: Sums, order: Array) -> Sums:
+    """The integers of samples in sorted order, (b, n); weights are the signed ones' sizes."""
+    first = _gathered(integers.first, order)
+    if integers.second is None:
+        return Sums(first, arrays.namespace_of(first).abs(first))
+    return Sums(first, _gathered(integers.second, order))
+
+
+def _running_sums(integers: Sums, order: Array) -> Sums:
+    own = _of_samples(integers, order)
+    xp = arrays.namespace_of(own.first)
+    return Sums(*(xp.cumulative_sum(part, axis=1) for part in own))
+
+
+def _summed(integers: Sums, order: Array, selected: Array) -> Sums:
+    own = _of_samples(integers, order)
+    xp = arrays.namespace_of(own.first)
+    return Sums(*(xp.sum(xp.where(selected, part, 0), axis=1, keepdims=True) for part in own))
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    return Sums(one.first + other.first, one.second + other.second)
+
+
+def _less(one: Sums, other: Sums) -> Sums:
+    return Sums(one.first - other.first, one.second - other.second)
+
+
+def _best_here(scores: Array, cuts: Array | None, samples: slice) -> Best:
+    """The best cuts of a stretch of sorted positions, from the scores (b, n) there."""
+    xp = arrays.namespace_of(scores)
+    if cuts is not None:
+        scores = xp.where(cuts[:, samples], scores, _below_all(scores))
+    at = xp.astype(xp.argmax(scores, axis=1), xp.int64)
+    return Best(xp.max(scores, axis=1), at + samples.start)
+
+
+def _below_all(scores: Array) -> float | int:
+    """Less than every score: agreements are not negative, other scores are floats."""
+    return -np.inf if arrays.dtype_name(scores) == "float64" else -1
+
+
+def _merged(best: Best | None, here: Best) -> Best:
+    """The better of two stretches; of equal ones the earlier, which has the lower threshold."""
+    if best is None:
+        return here
+    xp = arrays.namespace_of(here.score)
+    wins = here.score > best.score
+    return Best(*(xp.where(wins, new, old) for new, old in zip(here, best, strict=True)))
+
+
+def _missing_on_host(table: ArrayTable, blocks: Sequence[list[Sums]]) -> list[Sums]:
+    """For each output the sums over the features' missing values, (n_features,), on the host."""
+    n_outputs = len(blocks[0])
+    if not table.n_missing.any():
+        nothing = np.zeros(table.n_features, dtype=np.int64)
+        return [Sums(nothing, nothing)] * n_outputs
+    xp = arrays.namespace_of(blocks[0][0].first)
+    parts = [xp.concat([part for sums in block for part in sums], axis=1) for block in blocks]
+    columns = arrays.to_host(xp.concat(parts)).T
+    return [Sums(*columns[2 * number : 2 * number + 2]) for number in range(n_outputs)]
+
+
+def _chosen(
+    table: ArrayTable, integers: Integers, worth: Worth, best: Best, missing: list[Sums]
+) -> Cut:
+    """The best cut of all features, and the constant."""
+    constant = _constant_score(integers, worth)
+    score = np.where(table.n_cuts > 0, best.score, _below_all(best.score))
+    apart = _scores_apart(table, integers, worth, missing)
+    # The threshold above all values makes a split only where it is better than a constant.
+    is_apart = (apart > constant) & (apart > score)
+    position = np.where(is_apart, table.n_present - 1, best.position)
+    score = np.where(is_apart, apart, score)
+    feature = int(np.argmax(score))  # of equal ones the lowest
+    if constant > score[feature]:
+        return Cut(0, None, 0, 0, constant)
+    return Cut(feature, int(position[feature]), 0, 0, score[feature].item())
+
+
+def _constant_score(integers: Integers, worth: Worth) -> float | int:
+    """What it is worth to leave all samples together."""
+    nothing = np.zeros(1, dtype=np.int64)
+    totals = [
+        Sums(*(np.asarray([part], dtype=np.int64) for part in own)) for own in integers.totals
+    ]
+    parts = [worth(own, Sums(nothing, nothing), Sums(nothing, nothing)) for own in totals]
+    found: float | int = sum(parts[1:], start=parts[0])[0].item()
+    return found
+
+
+def _scores_apart(
+    table: ArrayTable, integers: Integers, worth: Worth, missing: list[Sums]
+) -> np.ndarray:
+    """What it is worth to part the present values from the missing ones, (n_features,)."""
+    nothing = np.zeros(table.n_features, dtype=np.int64)
+    empty, score = Sums(nothing, nothing), None
+    for (first, second), none in zip(integers.totals, missing, strict=True):
+        own = worth(Sums(first - none.first, second - none.second), empty, none)
+        score = own if score is None else score + own
+    assert score is not None
+    has_both = (table.n_missing > 0) & (table.n_present > 0)
+    found: np.ndarray = np.where(has_both, score, _below_all(score))
+    return found

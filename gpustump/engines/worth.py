@@ -1,0 +1,87 @@
+"""What a cut is worth: the scores, defined operation by operation.
+
+A run adds up two integers for each sample and output: `first`, signed, the first-order term, and
+`second`, not negative, the second-order term. A cut parts the samples into three regions: left,
+right and missing values. From the sums over the regions follow
+
+    discrete    sum over outputs of |first_left - first_right| + |first_missing|
+                the weight that the best signs get right less the weight that they get wrong
+                [Freund and Schapire 1997; for several outputs Kegl 2013]
+    real        minus the sum over outputs and regions of sqrt(P * N), that is -Z/2, where
+                P = (second + first) / 2 is the weight of the samples with the label +1 and
+                N = (second - first) / 2 that of the others [Schapire and Singer 1999, section 4.1]
+    newton      sum over outputs and regions of first**2 / (second + l2): twice the decrease of the
+                loss in a Newton step [Friedman, Hastie and Tibshirani 2000; Chen and Guestrin 2016]
+
+The first is an integer. The other two are float64 numbers, and defined by the order of operations
+here: convert to float64, multiply, add or take the root, in this order; then left + right, then
++ missing; then output after output. No product is added to anything, so no compiler can contract
+two operations into one, and every library and device gets the same bits. Every engine computes
+these scores, or bounds of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.arrays.square_roots import square_root
+from gpustump.engines.contract import Search
+
+
+class Sums(NamedTuple):
+    """Sums over a region, for one output: int64 arrays that broadcast against each other."""
+
+    first: Array
+    second: Array
+
+
+Worth = Callable[[Sums, Sums, Sums], Array]
+"""From the sums of left, right and missing to one output's part of the score."""
+
+
+def worth_of(search: Search) -> Worth:
+    """The function that computes one output's part of a score; add the parts in order."""
+    if search.votes == "discrete":
+        return _agreement
+    if search.votes == "real":
+        return _minus_half_normaliser
+    return _NewtonGain(search.l2)
+
+
+def _agreement(left: Sums, right: Sums, missing: Sums) -> Array:
+    xp = arrays.namespace_of(left.first)
+    return xp.abs(left.first - right.first) + xp.abs(missing.first)
+
+
+def _minus_half_normaliser(left: Sums, right: Sums, missing: Sums) -> Array:
+    roots = (_root_of_product(left) + _root_of_product(right)) + _root_of_product(missing)
+    return -roots
+
+
+def _root_of_product(sums: Sums) -> Array:
+    positive, negative = (sums.second + sums.first) >> 1, (sums.second - sums.first) >> 1
+    return square_root(_float(positive) * _float(negative))
+
+
+class _NewtonGain:
+    """The gain of a Newton step; `l2` is lambda in units of the integers."""
+
+    def __init__(self, l2: float) -> None:
+        self._l2 = l2
+
+    def __call__(self, left: Sums, right: Sums, missing: Sums) -> Array:
+        return (self._of_region(left) + self._of_region(right)) + self._of_region(missing)
+
+    def _of_region(self, sums: Sums) -> Array:
+        xp, first = arrays.namespace_of(sums.first), _float(sums.first)
+        denominator = _float(sums.second) + self._l2
+        # Only an empty region has a second sum below 1; its first sum is 0.
+        return (first * first) / xp.maximum(denominator, xp.ones_like(denominator))
+
+
+def _float(x: Array) -> Array:
+    xp = arrays.namespace_of(x)
+    return xp.astype(x, xp.float64)

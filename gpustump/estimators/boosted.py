@@ -1,0 +1,174 @@
+"""What boosting estimators share: how a fit starts and ends, and what is known of its rounds."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from gpustump.arrays import Array
+from gpustump.boosting.early_stopping import Stopping
+from gpustump.boosting.rounds import Callback, checked_resources
+from gpustump.boosting.training import Run, Settings
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import AnyRound
+from gpustump.data.parameters import (
+    Learner,
+    MultiClass,
+    Scoring,
+    check_count,
+    check_multi_class,
+    check_real,
+    check_scoring,
+)
+from gpustump.engines.contract import Search
+from gpustump.estimators.fitted import Data, StumpClassifier
+from gpustump.estimators.held_out_split import Earlier, Split, Watching, refuse_bad_random_state
+
+
+class BoostedClassifier(StumpClassifier):
+    """Boosting with any votes; `AdaBoostClassifier` and `LogitBoostClassifier` say which."""
+
+    n_estimators: int
+    learning_rate: float
+    multi_class: MultiClass
+    random_state: Any
+    device: str
+    n_iter_no_change: int | None
+    validation_fraction: float
+    scoring: Scoring
+    tol: float
+    warm_start: bool
+    verbose: int
+    callback: Callback | None
+    max_memory: int | str | None
+    block_bytes: int | None
+
+    _search: Search
+    _runs: tuple[Run, ...]
+    _split: Split | None
+    _n_rounds: int
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Train on a table.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+            Of any array library, or a pandas or polars frame. NaN means missing.
+        y : array (n_samples,)
+            Two classes or more: whole numbers, booleans or text.
+        sample_weight : array (n_samples,), optional
+            Finite, not negative, not all zero. Samples of weight zero take no part.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data or a parameter is not as described; the message names it and what was found.
+        DeviceError
+            If `device` asks for a GPU that cannot be had.
+        """
+        settings, earlier = self._settings(), self._earlier()
+        watching = None
+        if settings.stopping is not None:
+            scoring = settings.stopping.scoring
+            watching = Watching(self.validation_fraction, self.random_state, scoring)
+        if earlier is not None:
+            self._refuse_other_votes(settings, earlier)
+            n_done = max(len(run.rounds) for run in earlier.runs)
+            if settings.n_rounds < n_done:
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} is less than the {n_done} rounds already "
+                    "made; with warm_start=True it can only grow."
+                )
+        self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
+        return self
+
+    def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
+        """A warm start goes on with the same kind of votes, for the same outputs."""
+        is_shared = len(earlier.classes) > 2 and settings.multi_class == "shared"
+        n_outputs = len(earlier.classes) if is_shared else 1
+        asked, before = (settings.votes.kind, n_outputs), earlier.search
+        if asked != (before.votes, before.n_outputs):
+            found = _described(before.votes, before.n_outputs)
+            raise ValueError(
+                f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
+                f"{_described(*asked)}. Keep them as they were, or fit anew with warm_start=False."
+            )
+
+    def _earlier(self) -> Earlier | None:
+        """What a warm start goes on from; None for a fit from the beginning."""
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None
+        return Earlier(self._runs, self.classes_, self._split, self._search)
+
+    @property
+    def n_iter_(self) -> int:
+        """The rounds that the model keeps; of several runs the most of any."""
+        check_is_fitted(self)
+        return self.model_.n_rounds
+
+    @property
+    def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
+        """For each run what its rounds did."""
+        check_is_fitted(self)
+        return tuple(run.rounds for run in self._runs)
+
+    @property
+    def stop_reasons_(self) -> tuple[str, ...]:
+        """For each run why it ended."""
+        check_is_fitted(self)
+        return tuple(run.stop_reason for run in self._runs)
+
+    @property
+    def held_out_scores_(self) -> tuple[tuple[float, ...], ...]:
+        """For each run the score of the held-out samples after each round; see `scoring`."""
+        check_is_fitted(self)
+        return tuple(run.held_out_scores for run in self._runs)
+
+    @property
+    def held_out_errors_(self) -> tuple[tuple[float, ...], ...]:
+        """For each run the held-out error after each round."""
+        check_is_fitted(self)
+        return tuple(run.held_out_errors for run in self._runs)
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        refuse_bad_random_state(self.random_state)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
+        return Settings(
+            n_rounds=check_count(self.n_estimators, "n_estimators"),
+            votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
+            multi_class=check_multi_class(self.multi_class),
+            learner=self._learner(),
+            stopping=self._stopping(),
+            callback=self.callback,
+            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
+            show_progress=bool(self.verbose),
+            announces_route=int(self.verbose) > 1,
+        )
+
+    def _votes(self, learning_rate: float) -> VoteSettings:
+        """What regions vote, from checked parameters."""
+        raise NotImplementedError
+
+    def _learner(self) -> Learner:
+        """What a round may choose from."""
+        return "stump"
+
+    def _stopping(self) -> Stopping | None:
+        """When to stop early; the parameters are checked even where they are not used."""
+        scoring = check_scoring(self.scoring)
+        tol = check_real(self.tol, "tol", least=0.0)
+        if self.n_iter_no_change is None:
+            return None
+        patience = check_count(self.n_iter_no_change, "n_iter_no_change")
+        share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
+        if share >= 1.0:
+            raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
+        return Stopping(patience, tol, scoring)
+
+
+def _described(votes: str, n_outputs: int) -> str:
+    return f"{votes} votes" + (f" that {n_outputs} classes share" if n_outputs > 1 else "")

@@ -1,0 +1,118 @@
+"""LogitBoost as an estimator: Newton votes on the logistic loss, from the classes' shares on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpustump.boosting.rounds import Callback
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.data.parameters import MultiClass, Scoring, check_real
+from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.fitted import DeviceName
+
+
+class LogitBoostClassifier(BoostedClassifier):
+    """LogitBoost with exact decision stumps: good probabilities, and one model for all classes.
+
+    Each round takes the split, and each of its regions the vote, of a Newton step of the logistic
+    loss [Friedman, Hastie and Tibshirani 2000]. Boosting starts from the classes' shares of the
+    weight. With more than two classes every stump votes for all of them, by default, and the loss
+    is that of the softmax.
+
+    Parameters
+    ----------
+    n_estimators : int
+        The most rounds of boosting: in all, or for each class against the rest.
+    learning_rate : float
+        Shrinks every vote; above 0.
+    l2_regularization : float
+        Shrinks the votes of regions with few samples: a region votes
+        learning_rate / 2 * A / (B + l2_regularization), where B is the sum of weight * p * (1 - p)
+        over its samples; not negative. It is on the scale of the sample weights, as in XGBoost.
+    multi_class : "shared" or "one_vs_rest"
+        With more than two classes: one run whose stumps vote for all classes at once, under the
+        softmax; or a run for each class against the rest.
+    random_state : int, RandomState or None
+    device : str
+        As for `AdaBoostClassifier`.
+    n_iter_no_change : int or None
+    validation_fraction : float
+        As for `AdaBoostClassifier`.
+    scoring : str
+        What early stopping watches, as for `AdaBoostClassifier`; by default "neg_log_loss", minus
+        the mean of -ln P, where P is the probability of the sample's class. Shared stumps are
+        watched on all classes.
+    tol : float
+    warm_start : bool
+    verbose : int
+        As for `AdaBoostClassifier`.
+    callback : callable or None
+        Called with each `RegionRound`; a true answer ends that run.
+    n_jobs : int or None
+    max_memory : int, str or None
+    block_bytes : int or None
+        As for `AdaBoostClassifier`.
+
+    Attributes
+    ----------
+    model_ : StumpEnsemble
+        The model itself, free of any array library: `digest()`, `save(path)`, `load(path)`. Its
+        scores are half the log-odds: P(second class) = 1 / (1 + exp(-2 F)); the softmax is
+        P_l = exp(2 F_l) / sum over m of exp(2 F_m).
+    rounds_ : tuple of tuple of RegionRound
+        For each run (one, or one for each class against the rest) the record of each round.
+    classes_, n_classes_, device_, route_, stop_reasons_, n_iter_, held_out_scores_
+        As for `AdaBoostClassifier`.
+    held_out_errors_, feature_importances_, n_features_in_, feature_names_in_
+        As for `AdaBoostClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpustump import LogitBoostClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = LogitBoostClassifier(n_estimators=10, device="cpu").fit(X, y)
+    >>> clf.model_.members[0].splits[0].feature
+    20
+    """
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 200,
+        learning_rate: float = 0.3,
+        l2_regularization: float = 1.0,
+        multi_class: MultiClass = "shared",
+        random_state: Any = None,
+        device: DeviceName = "auto",
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        scoring: Scoring = "neg_log_loss",
+        tol: float = 0.0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        block_bytes: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.l2_regularization = l2_regularization
+        self.multi_class = multi_class
+        self.random_state = random_state
+        self.device = device
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.block_bytes = block_bytes
+
+    def _votes(self, learning_rate: float) -> VoteSettings:
+        l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)
+        return VoteSettings("newton", learning_rate, l2)

@@ -1,0 +1,329 @@
+"""The members of a model: hypotheses, and what their regions vote for one output or for several.
+
+A `Member` holds discrete votes: every stump votes +vote or -vote, with the stump's own signs, for
+one output. A `RegionMember` holds a number for every region and every output of a split, and a
+constant; real votes, Newton votes and stumps that all classes share are of this kind. `AnyMember`
+is what both offer, and what everything that works for every kind of model uses.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gpustump.learners.hypothesis import FIRST, N_REGIONS, SECOND, Partition
+from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
+from gpustump.learners.step_table import StepTable
+from gpustump.learners.stump import Stump
+from gpustump.model.additive import AdditiveModel, Term
+
+OutputTables = tuple[float, tuple[StepTable, ...]]
+"""One output's score: its constant part, and step tables with values (k,)."""
+
+
+class AnyMember(Protocol):
+    """What every kind of member is: the terms of one output or more, in the order of boosting."""
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores that it adds up."""
+
+    @property
+    def constant(self) -> np.ndarray:
+        """What each score starts from: (n_outputs,) of float64."""
+
+    @property
+    def hypotheses(self) -> Sequence[Partition]:
+        """The hypothesis of each term."""
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How far each term's votes can lie from their middle: (n_terms,) of float64.
+
+        Half the difference between the largest and the smallest vote, added up over the outputs. A
+        term that votes the same for every sample has 0.
+        """
+
+    @property
+    def used_features(self) -> frozenset[int]:
+        """The features of the terms that do not vote the same for every sample."""
+
+    def __len__(self) -> int:
+        """The number of terms."""
+
+    def terms(self, first_output: int, n_outputs: int) -> Sequence[Term]:
+        """The terms of a model with `n_outputs`, of which this member's begin at `first_output`."""
+
+    def output_tables(self, output: int) -> OutputTables:
+        """The constant part of one output's score, and a step table for each feature in use."""
+
+    def truncated(self, n_rounds: int) -> Self:
+        """The member as it was after some rounds."""
+
+    def of_output(self, output: int) -> Self:
+        """The member with the votes of one output only."""
+
+
+@dataclass(frozen=True, repr=False)
+class Member:
+    """One additive score F(x), the sum of vote * h(x) over its stumps, in the order of boosting.
+
+    Attributes
+    ----------
+    stumps : tuple of Stump or Interval
+    votes : tuple of float
+        As many as stumps, all finite.
+
+    Raises
+    ------
+    ValueError
+        If the votes are not as described.
+    """
+
+    stumps: tuple[Stump | Interval, ...]
+    votes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.stumps) != len(self.votes):
+            raise ValueError(
+                f"stumps and votes must be equally many; got {len(self.stumps)} and "
+                f"{len(self.votes)}."
+            )
+        object.__setattr__(self, "stumps", tuple(self.stumps))
+        object.__setattr__(self, "votes", tuple(map(float, self.votes)))
+        if not all(map(math.isfinite, self.votes)):
+            wrong = next(vote for vote in self.votes if not math.isfinite(vote))
+            raise ValueError(f"votes must be finite; got {wrong!r}.")
+
+    def __repr__(self) -> str:
+        return f"Member of {len(self)} stumps"
+
+    def __len__(self) -> int:
+        return len(self.stumps)
+
+    @property
+    def n_outputs(self) -> int:
+        """Discrete votes are for one output."""
+        return 1
+
+    @property
+    def constant(self) -> np.ndarray:
+        """Zero: discrete boosting starts from nothing."""
+        return np.zeros(1)
+
+    @property
+    def hypotheses(self) -> tuple[Stump | Interval, ...]:
+        """The stumps."""
+        return self.stumps
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The absolute vote of each stump, or 0 if the stump is constant: (n_stumps,)."""
+        pairs = zip(self.stumps, self.votes, strict=True)
+        return np.asarray([0.0 if s.is_constant else abs(vote) for s, vote in pairs])
+
+    @property
+    def used_features(self) -> frozenset[int]:
+        """The features of the stumps that are not constant."""
+        return frozenset(s.feature for s in self.stumps if not s.is_constant)
+
+    @cached_property
+    def tables(self) -> OutputTables:
+        """The constant part of the score, and a step function for each feature in use."""
+        return _of_output(added_up([self]), 0)
+
+    def terms(self, first_output: int, n_outputs: int) -> list[Term]:
+        """The terms of a model with `n_outputs`; the votes are for `first_output`."""
+        return [
+            Term.discrete(stump, vote, first_output, n_outputs)
+            for stump, vote in zip(self.stumps, self.votes, strict=True)
+        ]
+
+    def output_tables(self, output: int) -> OutputTables:
+        """`tables`; there is one output, 0."""
+        _check_only_output(output)
+        return self.tables
+
+    def truncated(self, n_rounds: int) -> Member:
+        """The member as it was after some rounds."""
+        return Member(self.stumps[:n_rounds], self.votes[:n_rounds])
+
+    def of_output(self, output: int) -> Member:
+        """The member itself, as it has one output, 0."""
+        _check_only_output(output)
+        return self
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RegionMember:
+    """Additive scores F(x): a constant, and what the region of each split that x lies in votes.
+
+    F_l(x) = constant[l] + sum over the splits of votes[split, region of x, l]
+
+    Real votes and Newton votes are such numbers for one output. Stumps that all classes share vote
+    for K outputs at once. LogitBoost starts from the class priors, which the constant holds.
+
+    Attributes
+    ----------
+    splits : tuple of Split
+        In the order of boosting.
+    votes : ndarray (n_splits, 3, n_outputs) of float64
+        The votes of each split's regions: left, right, missing. Finite; the array is read-only.
+    constant : ndarray (n_outputs,) of float64
+        Finite; the array is read-only.
+
+    Raises
+    ------
+    TypeError
+        If the splits are others than `Split`.
+    ValueError
+        If the numbers are not as described.
+
+    Notes
+    -----
+    Equal members have equal splits and numbers; -0.0 becomes 0.0.
+    """
+
+    splits: tuple[Split, ...]
+    votes: np.ndarray
+    constant: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "splits", tuple(self.splits))
+        object.__setattr__(self, "constant", _numbers("constant", self.constant))
+        object.__setattr__(self, "votes", _numbers("votes", self.votes))
+        for split in self.splits:
+            if not isinstance(split, Split):
+                raise TypeError(f"splits must be of type Split; got {split!r}.")
+        if self.constant.ndim != 1 or not len(self.constant):
+            raise ValueError(
+                "constant must have a number for each output, and at least one; got the shape "
+                f"{self.constant.shape}."
+            )
+        wanted = (len(self.splits), N_REGIONS, len(self.constant))
+        if self.votes.shape != wanted:
+            raise ValueError(
+                f"votes must have the shape {wanted}, a number for each split, region and output; "
+                f"got {self.votes.shape}."
+            )
+
+    def __repr__(self) -> str:
+        return f"RegionMember of {len(self)} splits, n_outputs={self.n_outputs}"
+
+    def __len__(self) -> int:
+        return len(self.splits)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RegionMember):
+            return NotImplemented
+        return self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make it anew, since pickle forgets that an array is read-only."""
+        return RegionMember, (self.splits, self.votes, self.constant)
+
+    @property
+    def _value(self) -> tuple[Any, ...]:
+        """What makes two members equal; there is no -0.0 and no NaN, so bytes will do."""
+        return self.splits, self.votes.tobytes(), self.constant.tobytes()
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores."""
+        return len(self.constant)
+
+    @property
+    def hypotheses(self) -> tuple[Split, ...]:
+        """The splits."""
+        return self.splits
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Half the largest difference between a split's votes, summed over the outputs: (n_splits,)
+
+        Only regions that can hold values count: nothing lies right of an infinite threshold.
+        """
+        reached = self.votes.copy()
+        endless = np.asarray([split.threshold == math.inf for split in self.splits], dtype=bool)
+        reached[endless, SECOND] = reached[endless, FIRST]
+        halves: np.ndarray = (reached.max(axis=1) - reached.min(axis=1)).sum(axis=1) / 2
+        return halves
+
+    @property
+    def used_features(self) -> frozenset[int]:
+        """The features of the splits whose regions do not all vote the same at infinity."""
+        terms = self.terms(0, self.n_outputs)
+        return frozenset(term.partition.feature for term in terms if not term.is_constant)
+
+    @cached_property
+    def _additive(self) -> AdditiveModel:
+        return added_up([self])
+
+    def terms(self, first_output: int, n_outputs: int) -> list[Term]:
+        """The terms of a model with `n_outputs`, of which this member's begin at `first_output`."""
+        after = n_outputs - first_output - self.n_outputs
+        votes = np.pad(self.votes, ((0, 0), (0, 0), (first_output, after)))
+        return list(map(Term, self.splits, votes))
+
+    def output_tables(self, output: int) -> OutputTables:
+        """The constant part of one output's score, and a step table for each feature in use."""
+        return _of_output(self._additive, output)
+
+    def truncated(self, n_rounds: int) -> RegionMember:
+        """The member as it was after some rounds; it keeps the constant."""
+        return RegionMember(self.splits[:n_rounds], self.votes[:n_rounds], self.constant)
+
+    def of_output(self, output: int) -> RegionMember:
+        """The member with the votes of one output only."""
+        own = slice(output, output + 1)
+        return RegionMember(self.splits, self.votes[:, :, own], self.constant[own])
+
+
+Members = tuple[Member | RegionMember, ...]
+"""The members of one model; all are of one type."""
+
+
+def added_up(members: Sequence[AnyMember]) -> AdditiveModel:
+    """The model whose outputs are those of the members, one member after the other."""
+    counts = [member.n_outputs for member in members]
+    starts = itertools.accumulate(counts, initial=0)
+    terms = [
+        member.terms(start, sum(counts)) for member, start in zip(members, starts, strict=False)
+    ]
+    rounds = tuple(
+        tuple(term for term in of_round if term is not None)
+        for of_round in itertools.zip_longest(*terms)
+    )
+    constant = (value for member in members for value in member.constant.tolist())
+    return AdditiveModel(rounds, tuple(constant))
+
+
+def _numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """A read-only copy in float64, without -0.0; refused if a number is not finite."""
+    found = np.array(values, dtype=np.float64, order="C") + 0.0
+    if not np.isfinite(found).all():
+        wrong = found[~np.isfinite(found)][0].item()
+        raise ValueError(f"{name} must be finite; got {wrong!r}.")
+    found.setflags(write=False)
+    return found
+
+
+def _check_only_output(output: int) -> None:
+    if output != 0:
+        raise IndexError(f"output must be 0, the only one; got {output!r}.")
+
+
+def _of_output(model: AdditiveModel, output: int) -> OutputTables:
+    constant, tables = model.tables
+    return float(constant[output]), tuple(table.output(output) for table in tables)

@@ -1,0 +1,99 @@
+"""A region member's splits and votes as the rows of a file, and back, with every value checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpustump.data.readable import shown
+from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.split import Split
+from gpustump.learners.step_table import VOTES_LIMIT
+from gpustump.model.members import RegionMember
+from gpustump.model.row_rules import (
+    THRESHOLD,
+    UNSIGNED_ZERO_VOTE,
+    Row,
+    as_text,
+    columns_of,
+    feature_rule,
+    refuse_others,
+)
+
+_SPLIT_FIELDS = ["feature", "threshold"]
+_REGIONS = ["left", "right", "missing"]
+
+
+def fields_of(n_outputs: int) -> list[str]:
+    """The columns of a row: the split, and the votes of its regions, each for all outputs."""
+    if n_outputs == 1:
+        return [*_SPLIT_FIELDS, *_REGIONS]
+    votes = [f"{region} {output}" for region in _REGIONS for output in range(n_outputs)]
+    return [*_SPLIT_FIELDS, *votes]
+
+
+def rows_of(member: RegionMember) -> list[Row]:
+    """The rows of a file; an infinite threshold is text."""
+    votes = member.votes.reshape(len(member), N_REGIONS * member.n_outputs).tolist()
+    return [
+        [split.feature, as_text(split.threshold), *own]
+        for split, own in zip(member.splits, votes, strict=True)
+    ]
+
+
+def checked_member(rows: Any, constant: Any, n_outputs: int, n_features: int) -> RegionMember:
+    """The member in a file's rows, after checking every value.
+
+    Raises
+    ------
+    ValueError
+        That names the first stump, from 0, that is no row of a model, or the constant, and what is
+        wrong with it.
+    """
+    _check_constant(constant, n_outputs)
+    columns = columns_of(rows, fields_of(n_outputs))
+    rules = {"feature": feature_rule(n_features), "threshold": THRESHOLD}
+    for name, values in columns.items():
+        refuse_others(name, values, rules.get(name, UNSIGNED_ZERO_VOTE))
+    features, thresholds, *votes = columns.values()
+    table = np.asarray(votes, dtype=np.float64).T.reshape(len(rows), N_REGIONS, n_outputs)
+    member = RegionMember(
+        tuple(map(Split, features, map(float, thresholds))), table, np.asarray(constant)
+    )
+    _check_sums(member)
+    return member
+
+
+def _check_constant(constant: Any, n_outputs: int) -> None:
+    if type(constant) is not list or len(constant) != n_outputs:
+        found = f"{len(constant)} values" if type(constant) is list else shown(constant)
+        raise ValueError(f"its constant must be a list of {n_outputs} numbers; got {found}.")
+    for place, value in enumerate(constant):
+        if not UNSIGNED_ZERO_VOTE.is_right(value):
+            raise ValueError(
+                f"its constant {place} must be {UNSIGNED_ZERO_VOTE.wanted}; got {shown(value)}."
+            )
+
+
+def _check_sums(member: RegionMember) -> None:
+    """Refuse votes whose sums could be rounded.
+
+    A score adds one region's vote of each split. A step table starts from the votes on the right
+    and adds the differences between left and right, threshold by threshold. Float64 holds every
+    such sum, in any order, if the larger of these numbers for each split add up to the limit at
+    most.
+    """
+    left, right = member.votes[:, 0], member.votes[:, 1]
+    largest = np.maximum(np.abs(member.votes).max(axis=1), np.abs(left - right))
+    for output, (constant, own) in enumerate(
+        zip(member.constant.tolist(), largest.T.tolist(), strict=True)
+    ):
+        if math.fsum([abs(constant), *own, -VOTES_LIMIT]) > 0:  # rounded once, at the end
+            raise ValueError(
+                f"the votes of output {output} must add up to {VOTES_LIMIT:.0f} at most, so that "
+                "every score is exact: the absolute constant, and for each stump the largest "
+                "absolute vote or the difference between left and right; their sum is "
+                f"{math.fsum([abs(constant), *own]):.17g}."
+            )
