@@ -174,24 +174,24 @@ class _OneAgainstRest:
     def area(self, units: Array, samples: _Samples) -> float:
         """The area under the ROC curve, for the scores (n_held_out,) of all samples."""
         xp = arrays.namespace_of(units)
-        order = xp.argsort(units, stable=False)
-        sums = xp.cumulative_sum(self._rest(samples, order), include_initial=True)
-        own = xp.take(units, self.rows, axis=0)
-        own_order = xp.argsort(own, stable=False)
-        lower, upper = xp.take(units, order, axis=0), xp.take(own, own_order, axis=0)
+        rest = xp.nonzero(samples.classes != self.number)[0]
+        lower, lower_weights = _in_order(units, rest, xp.take(samples.weights, rest, axis=0))
+        upper, upper_weights = _in_order(units, self.rows, self.weights.values)
+        sums = xp.cumulative_sum(_shortened(lower_weights, self.shift), include_initial=True)
         below, not_above = (  # quicker to search for in order
             xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
             for side in ("left", "right")
         )
-        won = int(xp.sum(xp.take(self.weights.values, own_order, axis=0) * (below + not_above)))
+        won = int(xp.sum(upper_weights * (below + not_above)))
         return won / (2 * self.weights.total * int(sums[-1]))
 
-    def _rest(self, samples: _Samples, order: Array) -> Array:
-        """The short weights of the rest, and 0 for this class, in some order."""
-        xp = arrays.namespace_of(order)
-        short = _shortened(samples.weights, self.shift)
-        rest = xp.where(samples.classes == self.number, xp.zeros_like(short), short)
-        return xp.take(rest, order, axis=0)
+
+def _in_order(units: Array, rows: Array, weights: Array) -> tuple[Array, Array]:
+    """The sorted scores of some samples, out of those of all, and the weights beside them."""
+    xp = arrays.namespace_of(units)
+    scores = xp.take(units, rows, axis=0)
+    order = xp.argsort(scores, stable=False)
+    return xp.take(scores, order, axis=0), xp.take(weights, order, axis=0)
 
 
 def _bits_of_classes(by_class: ByClass) -> list[int]:

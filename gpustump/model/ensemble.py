@@ -344,13 +344,9 @@ class StumpEnsemble:
         score [Lundberg and Lee 2017].
         """
         X = self.checked(X)
-        xp = arrays.namespace_of(X)
         with arrays.computing_on(X):
-            parts = [
-                explanation.contributions(X, *self.output_tables(number), self.n_features)
-                for number in range(self.n_outputs)
-            ]
-            return parts[0] if self.is_binary else xp.stack(parts, axis=1)
+            parts = explanation.contributions(X, *self.additive.tables, self.n_features)
+            return parts[:, 0, :] if self.is_binary else parts
 
     @property
     def contribution_names(self) -> tuple[str, ...]:
@@ -374,7 +370,7 @@ class StumpEnsemble:
         weight = np.zeros(self.n_features)
         for member in self.members:
             features = [one.feature for one in member.hypotheses]
-            np.add.at(weight, np.asarray(features, dtype=np.int64), member.weights)
+            np.add.at(weight, np.asarray(features, dtype=np.int64), member.term_importances)
         total = weight.sum()
         return weight / total if total else weight
 

@@ -32,36 +32,36 @@ _AT_ONCE = 64
 
 
 def contributions(
-    X: Array, intercept: float, tables: Sequence[StepTable], n_features: int
+    X: Array, intercepts: np.ndarray, tables: Sequence[StepTable], n_features: int
 ) -> Array:
-    """Each feature's contribution to F(x), and the intercept.
+    """Each feature's contribution to each output of F(x), and the intercepts.
 
     Parameters
     ----------
     X : array (n_samples, n_features)
-    intercept : float
+    intercepts : ndarray (n_outputs,) of float64
     tables : sequence of StepTable
-        With values (k,); at most one for each feature.
+        With values (k, n_outputs); at most one for each feature.
     n_features : int
 
     Returns
     -------
-    array (n_samples, n_features + 1) of float64
+    array (n_samples, n_outputs, n_features + 1) of float64
     """
     given, X = X, quick_to_compute_in(X)
     if X is not given:
-        return moved_to_device_of(contributions(X, intercept, tables, n_features), given)
+        return moved_to_device_of(contributions(X, intercepts, tables, n_features), given)
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
-    nothing = xp.zeros(X.shape[0], dtype=xp.float64, device=device)
-    columns = [nothing, xp.full_like(nothing, intercept)]
+    nothing = xp.zeros((X.shape[0], len(intercepts)), dtype=xp.float64, device=device)
+    columns = [nothing, nothing + xp.asarray(intercepts, device=device)]
     places = np.zeros(n_features + 1, dtype=np.int64)  # all features without a stump share a column
     places[-1] = 1
     for table in tables:
         places[table.feature] = len(columns)
         columns.append(table.look_up(X[:, table.feature]))
     starts = range(0, len(columns), _AT_ONCE)
-    stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=1) for start in starts]
-    return xp.take(xp.concat(stacked, axis=1), xp.asarray(places, device=device), axis=1)
+    stacked = [xp.stack(columns[start : start + _AT_ONCE], axis=2) for start in starts]
+    return xp.take(xp.concat(stacked, axis=2), xp.asarray(places, device=device), axis=2)
 
 
 class Sorted(NamedTuple):

@@ -45,7 +45,7 @@ class AnyMember(Protocol):
         """The hypothesis of each term."""
 
     @property
-    def weights(self) -> np.ndarray:
+    def term_importances(self) -> np.ndarray:
         """How far each term's votes can lie from their middle: (n_terms,) of float64.
 
         Half the difference between the largest and the smallest vote, added up over the outputs. A
@@ -125,7 +125,7 @@ class Member:
         return self.stumps
 
     @property
-    def weights(self) -> np.ndarray:
+    def term_importances(self) -> np.ndarray:
         """The absolute vote of each stump, or 0 if the stump is constant: (n_stumps,)."""
         pairs = zip(self.stumps, self.votes, strict=True)
         return np.asarray([0.0 if s.is_constant else abs(vote) for s, vote in pairs])
@@ -249,7 +249,7 @@ class RegionMember:
         return self.splits
 
     @property
-    def weights(self) -> np.ndarray:
+    def term_importances(self) -> np.ndarray:
         """Half the largest difference between a split's votes, summed over the outputs: (n_splits,)
 
         Only regions that can hold values count: nothing lies right of an infinite threshold.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from gpustump.data.readable import shown
-from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.hypothesis import FIRST, N_REGIONS, SECOND
 from gpustump.learners.split import Split
-from gpustump.learners.step_table import VOTES_LIMIT
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 from gpustump.model.members import RegionMember
 from gpustump.model.row_rules import (
     THRESHOLD,
@@ -85,15 +85,19 @@ def _check_sums(member: RegionMember) -> None:
     such sum, in any order, if the larger of these numbers for each split add up to the limit at
     most.
     """
-    left, right = member.votes[:, 0], member.votes[:, 1]
-    largest = np.maximum(np.abs(member.votes).max(axis=1), np.abs(left - right))
-    for output, (constant, own) in enumerate(
-        zip(member.constant.tolist(), largest.T.tolist(), strict=True)
-    ):
-        if math.fsum([abs(constant), *own, -VOTES_LIMIT]) > 0:  # rounded once, at the end
+    votes, constant = _units(member.votes), _units(member.constant)
+    largest = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
+    for output, (start, own) in enumerate(zip(constant.tolist(), largest.T.tolist(), strict=True)):
+        total = (abs(start) + sum(own)) * Fraction(VOTE_UNIT)
+        if total > VOTES_LIMIT:
             raise ValueError(
                 f"the votes of output {output} must add up to {VOTES_LIMIT:.0f} at most, so that "
                 "every score is exact: the absolute constant, and for each stump the largest "
                 "absolute vote or the difference between left and right; their sum is "
-                f"{math.fsum([abs(constant), *own]):.17g}."
+                f"{float(total):.17g}."
             )
+
+
+def _units(votes: np.ndarray) -> np.ndarray:
+    """Checked votes as whole numbers of units, int64: float64 may round their differences."""
+    return (votes / VOTE_UNIT).astype(np.int64)

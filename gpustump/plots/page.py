@@ -125,7 +125,7 @@ def _title(model: StumpEnsemble) -> str:
     counts = [f"{len(member):,}" for member in model.members]
     if len(set(counts)) == 1:
         rounds = f"{counts[0]} round{'s' * (counts[0] != '1')}"
-        rounds += "" if model.is_binary else " for each class"
+        rounds += "" if model.is_binary or model.is_shared else " for each class"
     else:
         rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
     classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])

@@ -15,7 +15,6 @@ from backends import Backend
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
 from gpustump import AdaBoostClassifier
-from gpustump.boosting import loss_tables
 from gpustump.boosting.held_out_scores import HeldOut, scorer
 from gpustump.data.parameters import SCORINGS
 from gpustump.engines.integer_weights import IntegerWeights
@@ -80,23 +79,6 @@ def test_each_sample_s_loss_is_its_definition_between_the_nodes_of_the_table_too
     for one, margin in zip(found.tolist(), margins.tolist(), strict=True):
         error = one * Decimal(2) ** -32 - loss_of(scoring, 1.0, margin)
         assert -(Decimal(2) ** -31) <= error <= Decimal(2) ** -25 + Decimal(2) ** -31
-
-
-def test_the_loss_rises_with_the_margin_s_fall_without_exception():
-    """Ties aside: a table whose entries were a digit off could turn two rounds around."""
-    nodes, drops = loss_tables._loss_table()
-    assert (np.diff(nodes) <= 0).all()
-    assert (np.diff(drops) <= 2).all()  # convex but for the rounding
-    assert nodes[0] == round(Decimal(2).ln() * 2**32)
-
-
-def test_entries_that_a_c_library_could_round_either_way_are_decimal(monkeypatch):
-    """With every entry in doubt, all of them come from decimal arithmetic, and none changes."""
-    plain = loss_tables._loss_table()
-    monkeypatch.setattr(loss_tables, "_LAST_NODE", 1500)
-    monkeypatch.setattr(loss_tables, "_DOUBT", 1.0)
-    nodes, _ = loss_tables._loss_table.__wrapped__()
-    assert np.array_equal(nodes[:-1], plain[0][:1500])
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)

@@ -9,7 +9,7 @@ pytest.importorskip("numba")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_models import member, reference_scores, rows
+from made_up_models import member, reference_scores, region_member, rows
 
 from gpustump import Member, StumpEnsemble
 from gpustump.engines.cpu import prediction
@@ -38,6 +38,31 @@ def test_scores_are_the_references_to_the_last_bit(seed, n_stumps, dtype, exact,
     X = rows(random, n_samples, n_features, dtype)
     expected = reference_scores(one, X)
     found = prediction.scores(X, *tables_of(one), threads)[:, 0]
+    assert found.view(np.int64).tolist() == expected.view(np.int64).tolist()
+
+
+@settings(max_examples=80)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0, 1, 3, 40, 300]),
+    st.sampled_from(["float16", "float32", "float64", "uint8", "int64"]),
+    st.sampled_from([1, 2, 3, 7]),
+    st.sampled_from([1.0, 0.9, 0.0]),
+    st.integers(1, 3),
+)
+def test_scores_of_regions_votes_are_the_references_for_any_number_of_outputs(
+    seed, n_splits, dtype, n_outputs, exact, threads
+):
+    random = np.random.default_rng(seed)
+    n_samples, n_features = int(random.integers(1, 1200)), int(random.integers(1, 6))
+    one = region_member(random, n_splits, n_features, n_outputs, exact=exact)
+    X = rows(random, n_samples, n_features, dtype)
+    constant, tables = added_up([one]).tables
+    expected = np.tile(constant, (n_samples, 1))
+    for table in tables:
+        expected = expected + table.look_up(X[:, table.feature])
+    found = prediction.scores(X, constant, tables, threads)
+    assert found.shape == (n_samples, n_outputs)
     assert found.view(np.int64).tolist() == expected.view(np.int64).tolist()
 
 
