@@ -156,7 +156,8 @@ def elsewhere() -> list[Stump | Interval]:
 def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_reference(engine, learner):
     engine.skip_if_unusable()
     case = example()
-    reference = dict(ENGINES[0].make(case.X, None))["numpy"].start(case.y, case.weights, Search(learner))
+    first = dict(ENGINES[0].make(case.X, None))["numpy"]
+    reference = first.start(case.y, case.weights, Search(learner))
     expected = []
     for number, hypothesis in enumerate(elsewhere()):
         weights = list(reference.region_sums(hypothesis))

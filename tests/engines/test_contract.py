@@ -124,7 +124,7 @@ def test_a_constant_votes_for_the_heavier_label_everywhere(signed_weight):
 
 def test_cuts_are_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        NO_CUT.agreement = 0  # type: ignore[misc]
+        NO_CUT.score = 0  # type: ignore[misc]
 
 
 HYPOTHESES = st.builds(Stump, FEW, st.floats(-2, 2), SIGN, SIGN, st.just(0.25)) | st.builds(
@@ -139,9 +139,9 @@ def test_a_step_of_discrete_votes_says_the_same_in_general_factors_and_in_two(
     step = discrete_step(hypothesis, vote, grown, halvings)
     kept = 2.0**-halvings
     assert step.discrete == (signs(hypothesis), vote, grown, kept)
-    for sign, region_vote, factors in zip(signs(hypothesis), step.votes, step.factors, strict=True):
-        assert region_vote == sign * vote
-        for label, factor in zip((-1, 1), factors, strict=True):
+    for sign, votes, factors in zip(signs(hypothesis), step.votes, step.factors, strict=True):
+        assert votes == (sign * vote,)
+        for label, factor in zip((-1, 1), factors[0], strict=True):
             assert factor == (kept if sign == label else grown)
     assert (step.hypothesis, step.halvings, step.cut) == (hypothesis, halvings, None)
 
@@ -153,4 +153,5 @@ REGIONS = st.tuples(*[st.tuples(st.integers(0, 9), st.integers(0, 9))] * 3)
 def test_agreement_is_the_weight_got_right_less_the_weight_got_wrong(weights, region_signs):
     right = sum(weights[r][(sign + 1) // 2] for r, sign in enumerate(region_signs))
     wrong = sum(weights[r][(1 - sign) // 2] for r, sign in enumerate(region_signs))
-    assert agreement(weights, region_signs) == right - wrong
+    sums = [[(positive - negative, positive + negative)] for negative, positive in weights]
+    assert agreement(sums, region_signs) == right - wrong

@@ -95,7 +95,7 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
         ("coded", "gpustump.engines.cpu.state.add"),
         ("direct", "gpustump.engines.cpu.direct._vote"),
         ("direct", "gpustump.engines.cpu.direct._step"),
-        ("reference", "gpustump.engines.reference.state.reweighted"),
+        ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],
 )
 def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernels, step):

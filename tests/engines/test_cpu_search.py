@@ -19,7 +19,7 @@ CUTS = st.builds(
     position=st.integers(0, 3),
     polarity=st.sampled_from([-1, 1]),
     missing=st.sampled_from([-1, 1]),
-    agreement=st.integers(0, 2),
+    score=st.integers(0, 2),
     after=st.none() | st.integers(0, 3),
 )
 """Splits of few different values, so that they often tie."""

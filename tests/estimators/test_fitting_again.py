@@ -11,6 +11,8 @@ import pytest
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
+from gpustump.boosting.held_out_scores import HeldOut
+from gpustump.engines.integer_weights import IntegerWeights
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -93,7 +95,8 @@ def test_an_earlier_rounds_held_out_score_is_worked_out_once():
 
     stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
     signs = np.where(NOISE, 1.0, -1.0)
-    watch = Counting(X, None, signs, np.ones(300), Stopping(patience=3))
+    held_out = HeldOut(signs, IntegerWeights.of(np.ones(300)))
+    watch = Counting(X, None, held_out, Stopping(patience=3))
     watch.resume(stumps, [0.5] * 8)
     assert watch.n_scores == 1
     assert watch.best_round == 8
