@@ -176,7 +176,7 @@ def count_stumps(model: Any) -> int:
 
 
 def _count_ours(model: Any) -> int:
-    return sum(not record.stump.is_constant for records in model.rounds_ for record in records)
+    return sum(not term.is_constant for term in model.model_.additive.terms)
 
 
 def _count_xgboost(model: Any) -> int:
@@ -185,7 +185,7 @@ def _count_xgboost(model: Any) -> int:
 
 
 _COUNTS: Mapping[str, Callable[[Any], int]] = {
-    "rounds_": _count_ours,
+    "model_": _count_ours,
     "get_booster": _count_xgboost,  # and hessboost
     "booster_": lambda model: int(np.sum(model.booster_.feature_importance("split"))),
     "get_tree_leaf_counts": lambda model: int(np.sum(model.get_tree_leaf_counts() > 1)),

@@ -170,11 +170,6 @@ def split_trees_of_scikit_learn(model) -> int:
     return sum(tree.tree_.node_count == 3 for tree in model[-1].estimators_)
 
 
-def split_trees_of_ours(model) -> int:
-    """The terms of the fitted model that say something about a feature."""
-    return sum(not stump.is_constant for member in model.estimators_ for stump in member)
-
-
 def made_model(name: str, rounds: int):
     """A model of three well separated classes: so easy that some trees need no split."""
     peer = BY_NAME[name]
@@ -210,10 +205,28 @@ def test_stumps_of_scikit_learn_are_its_trees_of_three_nodes():
     assert count_stumps(model) == split_trees_of_scikit_learn(model) == 20
 
 
-def test_stumps_of_ours_are_those_of_all_classes_but_constants():
-    model = made_model("gpustump discrete", 20)
-    assert count_stumps(model) == split_trees_of_ours(model)
-    assert 40 < count_stumps(model) <= 60
+@pytest.mark.parametrize(
+    ("name", "each_round"),
+    [
+        ("gpustump discrete", 3),
+        ("gpustump real", 3),
+        ("gpustump discrete shared", 1),
+        ("gpustump real shared", 1),
+        ("gpustump LogitBoost", 1),
+        ("gpustump LogitBoost one-vs-rest", 3),
+    ],
+)
+def test_stumps_of_ours_are_those_with_a_threshold_whatever_they_vote_for(name, each_round):
+    model = made_model(name, 10)  # of values that are all known
+    stumps = [record.stump for records in model.rounds_ for record in records]
+    assert len(stumps) == 10 * each_round
+    assert count_stumps(model) == sum(np.isfinite(stump.threshold) for stump in stumps)
+
+
+def test_a_constant_of_ours_is_no_stump():
+    model = made_model("gpustump discrete shared", 10)  # no class has most of the samples
+    assert not np.isfinite(model.rounds_[0][0].stump.threshold)
+    assert count_stumps(model) == 9
 
 
 def test_what_cannot_be_counted_is_refused():

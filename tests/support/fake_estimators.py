@@ -104,7 +104,7 @@ class Noter(Sleeper):
     seen: ClassVar[list[tuple[int, bytes, bytes, bytes]]] = []
     """For each prediction: rounds, and the features and labels of the training samples, and the
     features of the others."""
-    rounds_ = ()
+    estimators_ = ()
 
     def __init__(self, n_estimators: int):
         super().__init__(n_estimators, 0.0, 0.0, 0.0)
