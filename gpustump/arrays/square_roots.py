@@ -17,5 +17,5 @@ from gpustump.arrays.libraries import Array, namespace_of, on_host, to_host
 def square_root(x: Array) -> Array:
     """The square root of each number, float64 of any shape, rounded once."""
     if array_api_compat.is_torch_array(x) and on_host(x):
-        return sys.modules["torch"].from_numpy(np.sqrt(to_host(x)))
+        return sys.modules["torch"].from_numpy(np.asarray(np.sqrt(to_host(x))))
     return namespace_of(x).sqrt(x)

@@ -43,13 +43,9 @@ class _ExponentialVotes:
         """Multiply weights by exp(-y v): a region's factors are exp(v) and exp(-v)."""
         return exponential_change(taken)
 
-    def is_perfect(self, sums: RegionSums) -> bool:
-        """Whether every region holds one label only, for every output."""
-        return all(abs(first) == second for own in sums for first, second in own)
-
-    def unit(self, totals: Totals) -> float:
-        """Scores are shares of the weight."""
-        return 1.0 / totals.weight
+    def recorded(self, score: float, totals: Totals) -> float:
+        """As a share of the weight."""
+        return score * (1.0 / totals.weight)
 
     def bound(self, product: float) -> float:
         """See `RegionRound.training_bound`."""
@@ -78,6 +74,10 @@ class RealVotes(_ExponentialVotes):
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
         """Whether one region has more of a label than of the other."""
         return any(first != 0 for own in sums for first, _ in own)
+
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether every region holds one label only, for every output."""
+        return all(abs(first) == second for own in sums for first, second in own)
 
     def _vote(self, first: int, second: int, totals: Totals) -> float:
         # Both sides times 2 n K: twice P is second + first.
@@ -118,12 +118,24 @@ class SharedDiscreteVotes(_ExponentialVotes):
         wrong = self._wrong(sums, totals)
         return wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
 
+    def is_perfect(self, sums: RegionSums) -> bool:
+        """Whether the signs get everything right.
+
+        Pure regions do not suffice: left and right have opposite signs for every output, also for
+        a class that neither of them holds.
+        """
+        return _agreed(sums) == sum(second for own in sums for _, second in own)
+
     def _wrong(self, sums: RegionSums, totals: Totals) -> int:
-        agreed = sum(
-            abs(first[0] - second[0]) + abs(missing[0])
-            for first, second, missing in zip(*sums, strict=True)
-        )
-        return totals.wrong(agreed)
+        return totals.wrong(_agreed(sums))
+
+
+def _agreed(sums: RegionSums) -> int:
+    """What the best signs get right less what they get wrong."""
+    return sum(
+        abs(first[0] - second[0]) + abs(missing[0])
+        for first, second, missing in zip(*sums, strict=True)
+    )
 
 
 def exponential_change(taken: Taken) -> Change:

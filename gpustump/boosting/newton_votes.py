@@ -116,9 +116,9 @@ class NewtonVotes:
         """Never: the loss goes on falling."""
         return False
 
-    def unit(self, totals: Totals) -> float:
-        """Scores are in units of the sample weights."""
-        return math.ldexp(1.0, -self.exponent)
+    def recorded(self, score: float, totals: Totals) -> float:
+        """In units of the sample weights; the power of two alone may not be a float."""
+        return math.ldexp(score, -self.exponent)
 
     def bound(self, product: float) -> None:
         """None: no normaliser bounds the training error."""

@@ -9,7 +9,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.rounds import SignedSamples, checked_resources
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.data.parameters import Learner, VoteKind, check_real, check_vote_kind
+from gpustump.data.parameters import Learner, VoteKind
 from gpustump.data.tables import check_table
 from gpustump.engines.contract import Resources, Search, hypothesis_at
 from gpustump.learners.interval import Interval
@@ -92,7 +92,8 @@ def fit_stump(
         [Schapire and Singer 1999]. "newton": a Newton step of the logistic loss in each region
         [Friedman, Hastie and Tibshirani 2000].
     l2_regularization : float
-        For Newton votes: see `LogitBoostClassifier`.
+        For Newton votes only: shrinks the votes of regions with few samples; not negative. See
+        `LogitBoostClassifier`, whose default is 1; here it is 0.
     block_bytes : int, optional
         How many bytes of temporaries the reference scan may take.
     n_jobs : int, optional
@@ -119,11 +120,19 @@ def fit_stump(
     -----
     This is empirical risk minimisation over decision stumps [Shalev-Shwartz and Ben-David,
     Understanding Machine Learning, 10.1.1], in O(n_features * n_samples * log n_samples).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpustump import fit_stump
+    >>> X = np.asarray([[0.0], [1.0], [2.0], [3.0]])
+    >>> fit_stump(X, [-1, -1, 1, 1])
+    Stump(feature=0, threshold=1.5, polarity=-1, missing=1, error=0.0)
+    >>> found = fit_stump(X, [-1, -1, 1, 1], votes="newton")
+    >>> found.split, found.votes
+    (Split(feature=0, threshold=1.5), (-1.0, 1.0, 0.0))
     """
-    settings = VoteSettings(
-        check_vote_kind(votes),
-        l2_regularization=check_real(l2_regularization, "l2_regularization", least=0.0),
-    )
+    settings = VoteSettings.checked(votes, l2_regularization=l2_regularization)
     X = check_table(X)
     resources = checked_resources(n_jobs, max_memory, block_bytes)
     if votes == "discrete":

@@ -26,8 +26,6 @@ from gpustump.data.parameters import (
     check_count,
     check_jobs,
     check_learner,
-    check_real,
-    check_vote_kind,
 )
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.sign_labels import check_both_signs, check_signs
@@ -73,11 +71,14 @@ def boost(
     learning_rate : float
         Shrinks every vote; above 0.
     votes : "discrete", "real" or "newton"
-        What a round's regions vote. "discrete": AdaBoost's alpha, with a sign for each region.
-        "real": confidence-rated AdaBoost, half the log-odds of each region. "newton": LogitBoost, a
-        Newton step of the logistic loss for each region.
+        What a round's regions vote. "discrete": +alpha or -alpha, AdaBoost with a sign for each
+        region [Freund and Schapire 1997]. "real": half the log-odds of each region,
+        confidence-rated AdaBoost [Schapire and Singer 1999]. "newton": a Newton step of the
+        logistic loss for each region, LogitBoost [Friedman, Hastie and Tibshirani 2000]; boosting
+        starts from half the log-odds of the labels, `Boosting.constant`.
     l2_regularization : float
-        For Newton votes: shrinks the votes of regions with few samples; not negative.
+        For Newton votes only: shrinks the votes of regions with few samples; not negative. See
+        `LogitBoostClassifier`, whose default is 1; here it is 0.
     n_rounds : int, optional
         Stop after so many rounds; by default only where boosting itself ends.
     weak_learner : "stump" or "interval"
@@ -92,6 +93,13 @@ def boost(
         Iterate it for the rounds. Its `model` is the ensemble so far, `stop_reason` says why there
         are no more rounds, and `resume` goes on from known rounds.
 
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described; the message names it and what was found.
+    DeviceError
+        If a GPU's memory is too small; the message says how much is needed.
+
     Examples
     --------
     >>> import numpy as np
@@ -101,12 +109,19 @@ def boost(
     ...     print(record.stump.threshold, record.stump.polarity, round(record.error, 6))
     1.5 1 0.25
     inf -1 0.166667
+
+    Other votes give a number to each region: left, right and missing.
+
+    >>> run = boost(X, [-1, 1, -1, -1], votes="newton", n_rounds=1)
+    >>> for record in run:
+    ...     print(record.stump.threshold, [round(vote, 4) for (vote,) in record.votes])
+    1.5 [0.6667, -0.6667, 0.0]
+    >>> round(run.constant[0], 4)
+    -0.5493
     """
     X = check_table(X)
-    settings = VoteSettings(
-        check_vote_kind(votes),
-        check_real(learning_rate, "learning_rate", above=0.0),
-        check_real(l2_regularization, "l2_regularization", least=0.0),
+    settings = VoteSettings.checked(
+        votes, learning_rate=learning_rate, l2_regularization=l2_regularization
     )
     limit = None if n_rounds is None else check_count(n_rounds, "n_rounds")
     learner = check_learner(weak_learner)
@@ -149,8 +164,9 @@ class Boosting(Iterator[Any]):
     stop_reason : str or None
         Why there are no more rounds: "no edge" (the best stump is no better than chance),
         "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done),
-        "callback", "small vote" (the learning rate is so low that the vote rounds to zero),
-        "large votes" (their sum would exceed `VOTES_LIMIT`); None while there may be more.
+        "callback", "small vote" (the votes round to zero: the learning rate is very low, or
+        l2_regularization very high, or there is next to nothing left to learn), "large votes"
+        (their sum would exceed `VOTES_LIMIT`); None while there may be more.
     """
 
     def __init__(
@@ -193,8 +209,12 @@ class Boosting(Iterator[Any]):
 
     @property
     def weights(self) -> Array:
-        """D_t for the next round, (n_samples,) of float64 beside y, up to a common factor."""
-        return moved_to_device_of(self._state.weights, self._labels)
+        """D_t for the next round, float64 beside y, up to a common factor.
+
+        (n_samples,), or (n_samples, n_outputs) for more outputs than one.
+        """
+        with arrays.computing_on(self._labels):
+            return moved_to_device_of(self._state.weights, self._labels)
 
     @property
     def model(self) -> StumpEnsemble:

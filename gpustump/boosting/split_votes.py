@@ -16,6 +16,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.votes import Change, RegionRound, SoFar, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
+    Cut,
     PreparedTable,
     RegionSums,
     RegionVotes,
@@ -51,8 +52,8 @@ class Rule(Protocol):
     def is_perfect(self, sums: RegionSums) -> bool:
         """Whether another round could only find the same again."""
 
-    def unit(self, totals: Totals) -> float:
-        """What a score is multiplied by in a round's record."""
+    def recorded(self, score: float, totals: Totals) -> float:
+        """A score in the units of a round's record."""
 
     def bound(self, product: float) -> float | None:
         """The bound on the training error for a product of normalisers; None if there is none."""
@@ -90,7 +91,8 @@ class SplitVotes:
         taken = self.best(table, state)
         if any(vote for own in taken.region_votes for vote in own):
             return taken
-        has_edge = self.rule.has_edge(_weighed(taken), taken.totals)
+        assert taken.cut is not None
+        has_edge = self.rule.has_edge(_of_cut(taken.cut, taken.sums), taken.totals)
         return "small vote" if has_edge else "no edge"
 
     def best(self, table: PreparedTable, state: State) -> Taken:
@@ -98,8 +100,7 @@ class SplitVotes:
         cut, totals = state.best_cut(), state.totals
         split = split_at(table, cut)
         sums = state.region_sums(split)
-        weighed = together(sums) if cut.position is None else sums
-        votes = self.rule.votes_of(weighed, totals)
+        votes = self.rule.votes_of(_of_cut(cut, sums), totals)
         if cut.position is None:
             votes = (votes[FIRST], votes[FIRST], votes[FIRST])
         return Taken(split, votes, totals, sums=sums, cut=cut)
@@ -118,7 +119,7 @@ class SplitVotes:
 
     def score(self, taken: Taken) -> float:
         """What the split is worth; see `RegionRound`."""
-        return score_of(_weighed(taken), self.rule.search) * self.rule.unit(taken.totals)
+        return self.rule.recorded(score_of(_weighed(taken), self.rule.search), taken.totals)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
         """Votes and score, and the bound on the training error."""
@@ -156,8 +157,13 @@ def together(sums: RegionSums) -> RegionSums:
     return [totals, nothing, nothing]
 
 
-def _weighed(taken: Taken) -> RegionSums:
+def _of_cut(cut: Cut, sums: RegionSums) -> RegionSums:
     """The sums that the votes follow from: a constant does not part present and missing values."""
+    return together(sums) if cut.position is None else sums
+
+
+def _weighed(taken: Taken) -> RegionSums:
+    """The same where the votes are known, but perhaps not the cut."""
     votes = taken.region_votes
     is_constant = taken.hypothesis.thresholds[0] == math.inf and votes[FIRST] == votes[MISSING]
     return together(taken.sums) if is_constant else taken.sums

@@ -68,14 +68,20 @@ class Samples:
         return 2.0 * xp.astype(self.classes == positive, xp.float64) - 1.0
 
 
+ROUNDS_OF_AN_OUTPUT = 200
+"""Rounds for each output of a run, where nobody says how many: as many stumps as other libraries
+make for each class in 200 rounds."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to boost.
 
     Attributes
     ----------
-    n_rounds : int
-        The most rounds for each run, those of earlier runs included.
+    n_rounds : int or None
+        The most rounds for each run, those of earlier runs included; None for
+        `ROUNDS_OF_AN_OUTPUT` for each output of a run.
     votes : VoteSettings
     multi_class : str
         With more than two classes: "one_vs_rest", a run for each class, or "shared", one run whose
@@ -91,7 +97,7 @@ class Settings:
         Say where and by which engine the rounds are made, and why.
     """
 
-    n_rounds: int
+    n_rounds: int | None
     votes: VoteSettings = field(default_factory=VoteSettings)
     multi_class: MultiClass = "one_vs_rest"
     learner: Learner = "stump"
@@ -100,6 +106,16 @@ class Settings:
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
     announces_route: bool = False
+
+    def n_outputs(self, n_classes: int) -> int:
+        """How many outputs a run has."""
+        return n_classes if n_classes > 2 and self.multi_class == "shared" else 1
+
+    def n_rounds_of(self, n_classes: int) -> int:
+        """The most rounds for each run."""
+        if self.n_rounds is None:
+            return ROUNDS_OF_AN_OUTPUT * self.n_outputs(n_classes)
+        return self.n_rounds
 
 
 @dataclass(frozen=True)
@@ -182,10 +198,11 @@ def train(
     DeviceError
         If no device that may be tried could do it.
     """
-    is_shared = n_classes > 2 and settings.multi_class == "shared"
-    n_outputs = n_classes if is_shared else 1
-    n_runs = 1 if n_classes == 2 or is_shared else n_classes
-    job = _Job(X, samples, n_runs, n_outputs, settings, held_out, earlier)
+    n_outputs = settings.n_outputs(n_classes)
+    n_runs = 1 if n_classes == 2 or n_outputs > 1 else n_classes
+    job = _Job(
+        X, samples, n_runs, n_outputs, settings.n_rounds_of(n_classes), settings, held_out, earlier
+    )
     if device != "auto" or arrays.device_name(X) != "cpu":
         return _train_on(device, job)
     has_begun = False
@@ -213,6 +230,7 @@ class _Job:
     samples: Samples
     n_runs: int
     n_outputs: int
+    n_rounds: int
     settings: Settings
     held_out: Samples | None
     earlier: Sequence[Run] | None
@@ -220,9 +238,9 @@ class _Job:
 
 def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
     settings = job.settings
-    n_rounds = settings.n_rounds * job.n_runs
+    limit = job.n_rounds
     search = settings.votes.votes(job.samples.weights, job.n_outputs).search(settings.learner)
-    task = Task(job.X, int(job.samples.classes.shape[0]), search, n_rounds)
+    task = Task(job.X, int(job.samples.classes.shape[0]), search, limit * job.n_runs)
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
@@ -231,7 +249,7 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     samples = job.samples.beside(table.X)
     held_out = None if job.held_out is None else job.held_out.beside(table.X)
     done = job.earlier or [Run()] * job.n_runs
-    total = sum(settings.n_rounds - len(run.rounds) for run in done)
+    total = sum(limit - len(run.rounds) for run in done)
     runs = []
     with (
         explained_errors(route.place),
@@ -239,10 +257,10 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     ):
         for number, before in enumerate(done):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs)
-            boosting = _boosting(table, samples, target, settings, before)
+            boosting = _boosting(table, samples, target, replace(settings, n_rounds=limit), before)
             watch = _watch(boosting, table, held_out, target, settings)
             runs.append(_run(boosting, watch, before, bar))
-            bar.skip(settings.n_rounds - boosting.n_done)
+            bar.skip(limit - boosting.n_done)
     return Trained(tuple(runs), search, route, table.n_missing)
 
 

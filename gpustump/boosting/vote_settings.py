@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gpustump.arrays import Array
 from gpustump.boosting.discrete_votes import DiscreteVotes
@@ -10,7 +11,7 @@ from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Votes
-from gpustump.data.parameters import VoteKind
+from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,28 @@ class VoteSettings:
     kind: VoteKind = "discrete"
     learning_rate: float = 1.0
     l2_regularization: float = 0.0
+
+    @classmethod
+    def checked(
+        cls, votes: Any, *, learning_rate: Any = 1.0, l2_regularization: Any = 0.0
+    ) -> VoteSettings:
+        """From parameters as users give them.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If one is out of its range or of the wrong type, or if l2_regularization is not 0 and
+            the votes are not Newton votes; the message names it.
+        """
+        kind = check_vote_kind(votes)
+        rate = check_real(learning_rate, "learning_rate", above=0.0)
+        l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
+        if l2 and kind != "newton":
+            raise ValueError(
+                f"l2_regularization is for votes='newton'; got l2_regularization={l2!r} and "
+                f"votes={kind!r}. Leave it out, or take votes='newton'."
+            )
+        return cls(kind, rate, l2)
 
     def votes(self, sample_weight: Array, n_outputs: int = 1) -> Votes:
         """The votes of a run on samples with these weights, (n_samples,) of float64."""

@@ -449,7 +449,8 @@ def agreement(sums: RegionSums, region_signs: Sequence[int]) -> int:
 def refusal_of_votes(search: Search, kernels: str) -> str | None:
     """Why kernels that know discrete votes of one output only cannot do this; None if they can."""
     if search.votes != "discrete":
-        return f"{kernels} do not make {search.votes} votes yet"
+        name = search.votes.replace("newton", "Newton")
+        return f"{kernels} do not make {name} votes yet"
     if search.n_outputs > 1:
         return f"{kernels} do not vote for several classes at once yet"
     return None

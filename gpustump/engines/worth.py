@@ -79,7 +79,7 @@ class _NewtonGain:
         xp, first = arrays.namespace_of(sums.first), _float(sums.first)
         denominator = _float(sums.second) + self._l2
         # Only an empty region has a second sum below 1; its first sum is 0.
-        return (first * first) / xp.maximum(denominator, xp.ones_like(denominator))
+        return (first * first) / xp.maximum(denominator, arrays.scalar(1.0, denominator))
 
 
 def _float(x: Array) -> Array:

@@ -29,7 +29,7 @@ from gpustump.estimators.held_out_split import Earlier, Split, Watching, refuse_
 class BoostedClassifier(StumpClassifier):
     """Boosting with any votes; `AdaBoostClassifier` and `LogitBoostClassifier` say which."""
 
-    n_estimators: int
+    n_estimators: int | None
     learning_rate: float
     multi_class: MultiClass
     random_state: Any
@@ -76,9 +76,10 @@ class BoostedClassifier(StumpClassifier):
         if earlier is not None:
             self._refuse_other_votes(settings, earlier)
             n_done = max(len(run.rounds) for run in earlier.runs)
-            if settings.n_rounds < n_done:
+            n_rounds = settings.n_rounds_of(len(earlier.classes))
+            if n_rounds < n_done:
                 raise ValueError(
-                    f"n_estimators={self.n_estimators} is less than the {n_done} rounds already "
+                    f"n_estimators={n_rounds} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
         self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
@@ -86,14 +87,16 @@ class BoostedClassifier(StumpClassifier):
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """A warm start goes on with the same kind of votes, for the same outputs."""
-        is_shared = len(earlier.classes) > 2 and settings.multi_class == "shared"
-        n_outputs = len(earlier.classes) if is_shared else 1
+        n_outputs = settings.n_outputs(len(earlier.classes))
         asked, before = (settings.votes.kind, n_outputs), earlier.search
         if asked != (before.votes, before.n_outputs):
-            found = _described(before.votes, before.n_outputs)
+            found, wanted = (
+                _described(*rounds, len(earlier.classes))
+                for rounds in ((before.votes, before.n_outputs), asked)
+            )
             raise ValueError(
                 f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
-                f"{_described(*asked)}. Keep them as they were, or fit anew with warm_start=False."
+                f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
             )
 
     def _earlier(self) -> Earlier | None:
@@ -137,21 +140,27 @@ class BoostedClassifier(StumpClassifier):
         refuse_bad_random_state(self.random_state)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
+        is_flag = isinstance(self.verbose, bool)
+        verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
         return Settings(
-            n_rounds=check_count(self.n_estimators, "n_estimators"),
+            n_rounds=self._n_rounds_asked_for(),
             votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
             multi_class=check_multi_class(self.multi_class),
             learner=self._learner(),
             stopping=self._stopping(),
             callback=self.callback,
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
-            show_progress=bool(self.verbose),
-            announces_route=int(self.verbose) > 1,
+            show_progress=verbose > 0,
+            announces_route=verbose > 1,
         )
 
     def _votes(self, learning_rate: float) -> VoteSettings:
         """What regions vote, from checked parameters."""
         raise NotImplementedError
+
+    def _n_rounds_asked_for(self) -> int | None:
+        """The most rounds of a run; None for what suits the classes."""
+        return check_count(self.n_estimators, "n_estimators")
 
     def _learner(self) -> Learner:
         """What a round may choose from."""
@@ -170,5 +179,8 @@ class BoostedClassifier(StumpClassifier):
         return Stopping(patience, tol, scoring)
 
 
-def _described(votes: str, n_outputs: int) -> str:
-    return f"{votes} votes" + (f" that {n_outputs} classes share" if n_outputs > 1 else "")
+def _described(votes: str, n_outputs: int, n_classes: int) -> str:
+    if n_classes == 2:
+        return f"{votes} votes"
+    how = "shared" if n_outputs > 1 else "one_vs_rest"
+    return f"{votes} votes with multi_class={how!r}"

@@ -21,8 +21,10 @@ class LogitBoostClassifier(BoostedClassifier):
 
     Parameters
     ----------
-    n_estimators : int
-        The most rounds of boosting: in all, or for each class against the rest.
+    n_estimators : int or None
+        The most rounds of boosting: in all, or for each class against the rest. None stands for 200,
+        or 200 for each class that shares the stumps: so many trees as other libraries make in 200
+        rounds.
     learning_rate : float
         Shrinks every vote; above 0.
     l2_regularization : float
@@ -53,6 +55,15 @@ class LogitBoostClassifier(BoostedClassifier):
     block_bytes : int or None
         As for `AdaBoostClassifier`.
 
+    Notes
+    -----
+    The defaults of learning_rate and l2_regularization were chosen on 26 real tables with two classes
+    and 11 with more, of up to 3000 rows, by three folds. After 200 rounds for two classes, the mean
+    log-loss was 0.3276 with 0.2 and 3 (error 0.140), 0.3290 with 0.2 and 1 (0.142), 0.3343 with 0.3
+    and 1 (0.143), 0.3470 with 0.5 and 1 (0.144). After 200 rounds for each of more classes it was
+    0.518 with 0.2 and 3 (error 0.203), 0.523 with 0.2 and 1 (0.202), and 0.533 with 0.3 and 1 (0.203).
+    Many more rounds need a lower rate or early stopping.
+
     Attributes
     ----------
     model_ : StumpEnsemble
@@ -79,9 +90,9 @@ class LogitBoostClassifier(BoostedClassifier):
     def __init__(
         self,
         *,
-        n_estimators: int = 200,
-        learning_rate: float = 0.3,
-        l2_regularization: float = 1.0,
+        n_estimators: int | None = None,
+        learning_rate: float = 0.2,
+        l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
         random_state: Any = None,
         device: DeviceName = "auto",
@@ -112,6 +123,9 @@ class LogitBoostClassifier(BoostedClassifier):
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.block_bytes = block_bytes
+
+    def _n_rounds_asked_for(self) -> int | None:
+        return None if self.n_estimators is None else super()._n_rounds_asked_for()
 
     def _votes(self, learning_rate: float) -> VoteSettings:
         l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)

@@ -86,5 +86,11 @@ def factor_of(step: Step, output: int, region: Array, is_positive: Array) -> Arr
     """What a step multiplies an output's weight of each sample by, float64 (n_samples,)."""
     xp = arrays.namespace_of(region)
     negative, positive = zip(*(own[output] for own in step.factors), strict=True)
-    row = xp.asarray(negative + positive, dtype=xp.float64, device=arrays.device_of(region))
-    return xp.take(row, region + xp.astype(is_positive, xp.int64) * len(negative), axis=0)
+    place = region + xp.astype(is_positive, xp.int64) * len(negative)
+    return picked_numbers(negative + positive, place)
+
+
+def picked_numbers(numbers: Sequence[float], places: Array) -> Array:
+    """The number at each sample's place, float64 (n_samples,)."""
+    xp, device = arrays.namespace_of(places), arrays.device_of(places)
+    return xp.take(xp.asarray(numbers, dtype=xp.float64, device=device), places, axis=0)

@@ -7,8 +7,9 @@ weight * p_l * (1 - p_l): minus half of the gradient and a quarter of the Hessia
 [Friedman, Hastie and Tibshirani 2000, section 5].
 
 The probabilities themselves are kept: a step multiplies each by its factor, and they are divided by
-their sum, added up in the order of the classes. So no exponential is computed on a device, and
-nothing has to be kept in range.
+their sum, added up in the order of the classes. So no exponential is computed on a device. Large
+votes may make all products tiny; they are kept above the subnormal numbers, which XLA flushes to
+zero, since dividing by a sum as tiny would make them count again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from gpustump.engines.contract import Step
 from gpustump.engines.integer_weights import FLOOR, in_units
 from gpustump.engines.reference.integers import Integers, factor_of
 from gpustump.engines.worth import Sums
+
+_LEAST_PRODUCT = 2.0**-1000
+"""The smallest product of a probability and a factor: a normal number, and far below `FLOOR`, which
+the largest product never is."""
 
 
 class SoftmaxLoss:
@@ -57,9 +62,10 @@ class SoftmaxLoss:
         """Multiply the probabilities, and divide them by their sum."""
         xp = self._xp
         everywhere = self._labels >= 0  # the factors do not depend on the label
+        least = arrays.scalar(_LEAST_PRODUCT, self._units)
         # All products are stored before the first one is added.
         grown = [
-            own * factor_of(step, output, region, everywhere)
+            xp.maximum(own * factor_of(step, output, region, everywhere), least)
             for output, own in enumerate(self._probabilities)
         ]
         total = grown[0]

@@ -37,6 +37,13 @@ class Best(NamedTuple):
     position: Array
 
 
+class Groups(NamedTuple):
+    """For each output the sums over the samples with a value and over those without, (b, 1)."""
+
+    present: list[Sums]
+    missing: list[Sums]
+
+
 def best_split(table: ArrayTable, integers: Integers, worth: Worth) -> Cut:
     """The largest cut over all features and positions, in the order of `Cut`."""
     found = [_best_of_block(block, integers, worth, table.block_bytes) for block in table.blocks]
@@ -56,6 +63,9 @@ def _best_of_block(
         Sums(first - none.first, second - none.second)
         for (first, second), none in zip(integers.totals, missing, strict=True)
     ]
+    if block.places is not None and n_features * n_samples * ELEMENT_BYTES <= block_bytes:
+        groups = Groups(present, missing)
+        return _best_at(block.places, block.order, integers, worth, groups), missing
     before: list[Sums] = []
     best: Best | None = None
     bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
@@ -71,6 +81,19 @@ def _best_of_block(
         best = _merged(best, _best_here(scores, block.cuts, samples))
     assert best is not None  # there are two samples or more
     return best, missing
+
+
+def _best_at(places: Array, order: Array, integers: Integers, worth: Worth, groups: Groups) -> Best:
+    """The best of few cuts, at the sorted positions `places` (b, m): no others get a score."""
+    xp, scores = arrays.namespace_of(order), None
+    for own, all_present, none in zip(integers.outputs, *groups, strict=True):
+        sums = _running_sums(own, order)
+        left = Sums(*(xp.take_along_axis(part, places, axis=1) for part in sums))
+        score = worth(left, _less(all_present, left), none)
+        scores = score if scores is None else scores + score
+    at = xp.argmax(scores, axis=1)
+    position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
+    return Best(xp.max(scores, axis=1), position[:, 0])
 
 
 def _missing_sums(block: Block, integers: Integers, block_bytes: int) -> list[Sums]:

@@ -10,7 +10,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
-from gpustump.engines.reference.integers import Integers, Loss, second_of
+from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
 from gpustump.engines.reference.interval_scan import best_interval
 from gpustump.engines.reference.logistic_loss import LogisticLoss
 from gpustump.engines.reference.softmax_loss import SoftmaxLoss
@@ -18,7 +18,7 @@ from gpustump.engines.reference.split_scan import best_split
 from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.worth import worth_of
-from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, regions
+from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
 
 _WITH_SIGNS = {"stump": best_stump, "interval": best_interval}
 
@@ -96,13 +96,13 @@ class ArrayState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
-        values = self._table.values(step.hypothesis.feature)
+        region = self._regions(step.hypothesis)
         by_output = zip(*step.votes, strict=True)
         self._scores = [
-            scores + by_region(step.hypothesis, values, votes)
+            scores + picked_numbers(votes, region)
             for scores, votes in zip(self._scores, by_output, strict=True)
         ]
-        self._loss.advance(regions(step.hypothesis, values), step)
+        self._loss.advance(region, step)
         self._integers = self._totals = None
 
     def _current(self) -> Integers:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,9 @@ HOST_BLOCK_BYTES = 8 * 2**20
 """Default budget for temporaries on the CPU; on NumPy, 2 to 64 MiB cost about the same."""
 DEVICE_BLOCK_BYTES = 512 * 2**20
 """Default budget elsewhere, meant to give each launch enough to do; not measured on a GPU yet."""
+
+_FEW_CUTS = 0.25
+"""Up to this share of the sorted positions, cuts are worth a list of their own."""
 
 ELEMENT_BYTES = 48
 """Temporary bytes per element of a block: values, keys, order and sorted keys while it is prepared;
@@ -55,6 +59,23 @@ class Block:
     cuts: Array | None
     n_cuts: np.ndarray
     n_present: np.ndarray
+
+    @cached_property
+    def places(self) -> Array | None:
+        """The sorted positions of each feature's cuts, (b, m) of int64, where they are few.
+
+        m is the largest number of cuts of a feature; others repeat their last one. None if many
+        positions are cuts, or if there is none.
+        """
+        n_positions, most = self.order.shape[1] - 1, int(self.n_cuts.max())
+        if self.cuts is None or not 0 < most <= n_positions * _FEW_CUTS:
+            return None
+        xp, device = arrays.namespace_of(self.cuts), arrays.device_of(self.cuts)
+        positions = xp.arange(n_positions, dtype=xp.int64, device=device)
+        found = xp.sort(xp.where(self.cuts, positions, n_positions), axis=1)[:, :most]
+        last = xp.asarray(np.maximum(self.n_cuts - 1, 0)[:, np.newaxis], device=device)
+        ends = xp.take_along_axis(found, last, axis=1)
+        return xp.where(found < n_positions, found, xp.where(ends < n_positions, ends, 0))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,358 @@
+"""What every kind of classifier answers, whatever its votes: scores, parts, copies, frames.
+
+The model of a kind is proved elsewhere; here each answer is compared with another one that must be
+the same number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from backends import Backend
+from classifiers import CASES, KINDS, SHARED, TWO_CLASSES, drawn
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.class_weight import compute_sample_weight
+
+from gpustump import StumpEnsemble
+from gpustump.learners.step_table import VOTES_LIMIT
+
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+EVERY_CASE = pytest.mark.parametrize(("kind", "n_classes"), CASES)
+
+
+@EVERY_CASE
+def test_contributions_add_up_to_the_score_bit_for_bit(kind, n_classes):
+    X, y = drawn(n_classes, missing=0.1)
+    classifier = KINDS[kind](n_estimators=15).fit(X, y)
+    parts, scores = classifier.explain(X), classifier.decision_function(X)
+    assert parts.shape == (*scores.shape, 5)
+    assert_array_equal(parts.sum(axis=-1), scores)
+    assert_array_equal(parts[..., ::-1].cumsum(axis=-1)[..., -1], scores)  # in any order
+
+
+@EVERY_CASE
+def test_shape_functions_are_the_contributions(kind, n_classes):
+    X, y = drawn(n_classes, missing=0.1)
+    words = np.asarray(["low", "middle", "top"])[y]
+    classifier = KINDS[kind](n_estimators=15).fit(X, words)
+    parts = classifier.explain(X)
+    labels = classifier.classes_ if n_classes > 2 else [None]
+    for number, label in enumerate(labels):
+        own = parts if n_classes == 2 else parts[:, number]
+        for feature in range(4):
+            shape = classifier.shape_function(feature, label=label)
+            assert_array_equal(shape.look_up(X[:, feature]), own[:, feature])
+
+
+@EVERY_CASE
+def test_staged_answers_are_those_of_shorter_fits(kind, n_classes):
+    X, y = drawn(n_classes)
+    classifier = KINDS[kind](n_estimators=6).fit(X, y)
+    staged = zip(
+        classifier.staged_decision_function(X),
+        classifier.staged_predict(X),
+        classifier.staged_predict_proba(X),
+        classifier.staged_score(X, y),
+        strict=True,
+    )
+    for number, (scores, labels, shares, accuracy) in enumerate(staged, start=1):
+        shorter = KINDS[kind](n_estimators=number).fit(X, y)
+        assert_array_equal(scores, shorter.decision_function(X))
+        assert_array_equal(labels, shorter.predict(X))
+        assert_array_equal(shares, shorter.predict_proba(X))
+        assert accuracy == shorter.score(X, y) == np.mean(labels == y)
+    assert number == 6
+
+
+@EVERY_CASE
+def test_a_round_s_training_error_is_that_of_its_predictions(kind, n_classes):
+    X, y = drawn(n_classes, missing=0.1)
+    weights = np.random.default_rng(1).integers(1, 5, len(y))
+    classifier = KINDS[kind](n_estimators=8).fit(X, y, weights)
+    if len(classifier.rounds_) > 1:  # each run tells one class from the rest
+        scores = np.asarray(list(classifier.staged_decision_function(X)))
+        wrong = (scores > 0) != (y[:, np.newaxis] == classifier.classes_)
+    else:
+        wrong = [(labels != y)[:, np.newaxis] for labels in classifier.staged_predict(X)]
+    for number, own in enumerate(wrong):
+        errors = weights @ own / weights.sum()
+        assert [rounds[number].training_error for rounds in classifier.rounds_] == list(errors)
+
+
+@EVERY_CASE
+def test_probabilities_follow_from_the_scores_by_their_definition(kind, n_classes):
+    X, y = drawn(n_classes)
+    classifier = KINDS[kind](n_estimators=15).fit(X, y)
+    scores = classifier.decision_function(X)
+    if n_classes == 2:
+        second = 1 / (1 + np.exp(-2 * scores))
+        expected = np.stack([1 - second, second], axis=1)
+    else:
+        own = np.exp(2 * scores) if kind == "newton-shared" else 1 / (1 + np.exp(-2 * scores))
+        expected = own / own.sum(axis=1, keepdims=True)
+    found = classifier.predict_proba(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(np.exp(classifier.predict_log_proba(X)), found, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [("real", 2), ("newton", 2)] + [(name, 3) for name in SHARED]
+)
+def test_every_library_gets_the_same_model_and_answers_in_kind(backend: Backend, kind, n_classes):
+    X, y = drawn(n_classes, n_samples=40, missing=0.1)
+    plain = KINDS[kind](n_estimators=4).fit(X, y)
+    there = backend.asarray(X)
+    classifier = KINDS[kind](n_estimators=4).fit(there, backend.asarray(y))
+    assert classifier.model_.digest() == plain.model_.digest()
+    assert classifier.rounds_ == plain.rounds_
+    for answer in ("decision_function", "predict"):
+        found = getattr(classifier, answer)(there)
+        assert backend.owns(found)
+        assert_array_equal(backend.to_numpy(found), getattr(plain, answer)(X))
+
+
+@EVERY_KIND
+def test_copies_are_the_same_classifier(kind, tmp_path):
+    X, y = drawn(3)
+    make = KINDS[kind]
+    classifier = make(n_estimators=5, learning_rate=0.5).fit(X, y)
+    joblib.dump(classifier, tmp_path / "classifier")
+    classifier.model_.save(tmp_path / "model.json")
+    for copied in (
+        pickle.loads(pickle.dumps(classifier)),
+        joblib.load(tmp_path / "classifier"),
+        clone(classifier).fit(X, y),
+        make().set_params(**classifier.get_params()).fit(X, y),
+    ):
+        assert copied.get_params() == classifier.get_params()
+        assert copied.model_.digest() == classifier.model_.digest()
+        assert copied.rounds_ == classifier.rounds_
+        assert_array_equal(copied.predict_proba(X), classifier.predict_proba(X))
+    assert StumpEnsemble.load(tmp_path / "model.json") == classifier.model_
+
+
+@EVERY_KIND
+def test_a_pickled_classifier_goes_on_by_a_warm_start(kind):
+    X, y = drawn(3)
+    whole = KINDS[kind](n_estimators=9).fit(X, y)
+    parts = KINDS[kind](n_estimators=4, warm_start=True).fit(X, y)
+    parts = pickle.loads(pickle.dumps(parts)).set_params(n_estimators=9).fit(X, y)
+    assert parts.rounds_ == whole.rounds_
+
+
+@EVERY_KIND
+def test_searches_and_cross_validation_take_it(kind):
+    X, y = drawn(3)
+    choices = {"learning_rate": [1e-13, 0.5]}
+    search = GridSearchCV(KINDS[kind](n_estimators=12), choices, cv=2).fit(X, y)
+    assert search.best_params_ == {"learning_rate": 0.5}
+    scores = cross_val_score(KINDS[kind](n_estimators=12), X, y, cv=2, scoring="neg_log_loss")
+    assert (scores > -3.0).all()
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+@EVERY_KIND
+def test_frames_with_text_labels_are_their_numbers(kind, library):
+    X, y = drawn(3, missing=0.1)
+    names = ["height", "width", "age", "price"]
+    frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
+    words = library.Series(["few", "many", "some"]).to_numpy()[y]
+    classifier = KINDS[kind](n_estimators=5).fit(frame, library.Series(words))
+    plain = KINDS[kind](n_estimators=5).fit(X, y)
+    assert classifier.classes_.tolist() == ["few", "many", "some"]
+    assert classifier.feature_names_in_.tolist() == names
+    assert_array_equal(classifier.decision_function(frame), plain.decision_function(X))
+    assert_array_equal(
+        classifier.predict(frame), words[np.argsort(y)][[0, 60, 119]][plain.predict(X)]
+    )
+    assert_array_equal(
+        classifier.shape_function("age", label="some").values,
+        plain.shape_function(2, label=2).values,
+    )
+
+
+@EVERY_CASE
+def test_missing_values_are_a_region_with_votes_of_its_own(kind, n_classes):
+    """Labels follow from which values are missing, and from nothing else."""
+    random = np.random.default_rng(0)
+    y = np.arange(120) % n_classes
+    X = random.normal(size=(120, 3))
+    X[y == 0, 1] = np.nan
+    X[y == 1, 2] = np.nan
+    classifier = KINDS[kind](n_estimators=30).fit(X, y)
+    assert classifier.score(X, y) == 1.0
+    assert classifier.feature_importances_[0] < 0.2
+
+
+@EVERY_CASE
+def test_a_value_that_lacks_in_prediction_only_is_warned_of_by_the_feature(kind, n_classes):
+    X, y = drawn(n_classes)
+    classifier = KINDS[kind](n_estimators=10).fit(X, y)
+    with pytest.warns(UserWarning, match="missing"):
+        shares = classifier.predict_proba(np.full((1, 4), np.nan))
+    assert shares.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [case for case in CASES if not case[0].startswith("discrete")]
+)
+def test_where_no_value_was_missing_in_training_a_missing_value_gets_no_vote(kind, n_classes):
+    """Discrete votes have a sign in every region: they vote there as the majority does."""
+    X, y = drawn(n_classes)
+    classifier = KINDS[kind](n_estimators=10).fit(X, y)
+    votes = classifier.explain(np.full((1, 4), np.nan))[..., :-1]
+    assert_array_equal(votes, np.zeros_like(votes))
+
+
+@EVERY_CASE
+def test_a_sample_of_weight_0_is_one_that_is_not_there(kind, n_classes):
+    X, y = drawn(n_classes)
+    weights = np.random.default_rng(1).integers(0, 3, len(y)) * 0.7
+    kept = weights > 0
+    weighted = KINDS[kind](n_estimators=8).fit(X, y, weights)
+    without = KINDS[kind](n_estimators=8).fit(X[kept], y[kept], weights[kept])
+    assert weighted.rounds_ == without.rounds_
+    assert weighted.model_.digest() == without.model_.digest()
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [case for case in CASES if not case[0].startswith("real")]
+)
+def test_whole_weights_are_repeated_samples_but_for_rounding(kind, n_classes):
+    """Real votes are smoothed by the number of samples, so there it is not so."""
+    X, y = drawn(n_classes)
+    weights = np.random.default_rng(1).integers(0, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), weights)
+    weighted = KINDS[kind](n_estimators=8).fit(X, y, weights)
+    plain = KINDS[kind](n_estimators=8).fit(X[repeated], y[repeated])
+    for own, other in zip(weighted.rounds_, plain.rounds_, strict=True):
+        assert [r.stump.thresholds for r in own] == [r.stump.thresholds for r in other]
+        np.testing.assert_allclose(
+            np.asarray([r.vote for r in own]), np.asarray([r.vote for r in other]), atol=2.0**-34
+        )
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [c for c in CASES if not c[0].startswith("newton")])
+def test_only_ratios_of_weights_matter(kind, n_classes):
+    X, y = drawn(n_classes)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    digests = {
+        KINDS[kind](n_estimators=8).fit(X, y, weights * factor).model_.digest()
+        for factor in (1.0, 2.0**70, 2.0**-300)
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("newton")])
+def test_l2_regularization_is_on_the_scale_of_the_weights(kind):
+    X, y = drawn(3)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    digests = {
+        KINDS[kind](n_estimators=8, l2_regularization=factor)
+        .fit(X, y, weights * factor)
+        .model_.digest()
+        for factor in (1.0, 2.0**40, 2.0**-300)
+    }
+    assert len(digests) == 1
+    free = KINDS[kind](n_estimators=8, l2_regularization=0.0).fit(X, y, weights)
+    assert free.model_.digest() not in digests
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("newton")])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_newton_votes_begin_with_the_classes_shares_of_the_weight(kind, n_classes):
+    X, y = drawn(n_classes)
+    weights = np.where(y == 0, 3.0, 1.0)
+    constant = np.full((1, 4), 0.0)  # with a learning rate this low nothing else is in the model
+    classifier = KINDS[kind](n_estimators=1, learning_rate=1e-13).fit(X, y, weights)
+    assert set(classifier.stop_reasons_) == {"small vote"}
+    shares = np.bincount(y, weights) / weights.sum()
+    found = classifier.predict_proba(constant)[0]
+    np.testing.assert_allclose(found, shares, rtol=1e-9)
+
+
+@EVERY_KIND
+def test_balanced_weights_find_a_rare_class(kind):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 4))
+    y = (X[:, 0] + random.normal(size=400) > 2.2).astype(int)
+    assert 0.02 < y.mean() < 0.12
+    plain = KINDS[kind](n_estimators=10, learning_rate=0.3).fit(X, y)
+    balanced = KINDS[kind](n_estimators=10, learning_rate=0.3).fit(
+        X, y, compute_sample_weight("balanced", y)
+    )
+    found = [classifier.predict(X)[y == 1].mean() for classifier in (plain, balanced)]
+    assert found[1] > found[0]
+    assert found[1] > 0.7
+
+
+@EVERY_CASE
+def test_a_callback_sees_every_record_and_ends_its_run(kind, n_classes):
+    X, y = drawn(n_classes)
+    seen = []
+
+    def stop_after_three(record):
+        seen.append(record)
+        return record.number == 3
+
+    classifier = KINDS[kind](n_estimators=50, callback=stop_after_three).fit(X, y)
+    assert tuple(seen) == sum(classifier.rounds_, ())
+    assert set(classifier.stop_reasons_) == {"callback"}
+    assert all(len(rounds) == 3 for rounds in classifier.rounds_)
+
+
+@EVERY_CASE
+def test_votes_that_would_grow_too_large_end_the_run(kind, n_classes):
+    X, y = drawn(n_classes)
+    classifier = KINDS[kind](n_estimators=3000, learning_rate=9000.0).fit(X, y)
+    assert set(classifier.stop_reasons_) == {"large votes"}
+    assert 0 < classifier.n_iter_ < 1000
+    scores = classifier.decision_function(X)
+    assert np.abs(scores).max() <= VOTES_LIMIT
+    assert_array_equal(classifier.explain(X).sum(axis=-1), scores)
+    assert np.isfinite(classifier.predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize("kind", TWO_CLASSES)
+def test_two_classes_do_not_ask_how_classes_share_stumps(kind):
+    X, y = drawn(2)
+    shared, alone = (
+        KINDS[kind](n_estimators=5, multi_class=how).fit(X, y) for how in ("shared", "one_vs_rest")
+    )
+    assert shared.model_.digest() == alone.model_.digest()
+
+
+@EVERY_KIND
+def test_importances_are_shares(kind):
+    X, y = drawn(3)
+    classifier = KINDS[kind](n_estimators=15).fit(X, y)
+    for shares in (classifier.feature_importances_, classifier.contribution_importances(X)):
+        assert shares.shape == (4,)
+        assert shares.min() >= 0
+        assert shares.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if name.startswith("newton")])
+def test_newton_votes_lower_the_training_log_loss_in_every_round(kind):
+    X, y = drawn(3)
+    classifier = KINDS[kind](n_estimators=20).fit(X, y)
+    losses = [log_loss(y, shares) for shares in classifier.staged_predict_proba(X)]
+    assert all(after < before for before, after in itertools.pairwise(losses))
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if not name.startswith("newton")])
+def test_exponential_votes_lower_the_bound_on_the_training_error_in_every_round(kind):
+    X, y = drawn(3)
+    for rounds in KINDS[kind](n_estimators=20).fit(X, y).rounds_:
+        bounds = [record.training_bound for record in rounds]
+        assert all(after < before for before, after in itertools.pairwise(bounds))
+        assert all(record.training_error <= record.training_bound for record in rounds)
