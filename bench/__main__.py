@@ -1,6 +1,7 @@
 """`python -m bench`: measure, show, report.
 
     python -m bench backends | peers | growth | limit     measure, into a JSON file
+    python -m bench accuracy                              how good the votes are, into a JSON file
     python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its tables
     python -m bench report FOLDER                         one page of all JSON files in a folder
@@ -21,14 +22,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import profile, records
+from bench import accuracy, accuracy_records, profile, records
+from bench.accuracy_records import Accuracy
 from bench.benchmarks import BENCHMARKS, UsageError, add_options, planned
 from bench.data import MissingDataError
 from bench.figures import draw
 from bench.machine import describe, source_sha256
 from bench.play import play
 from bench.records import FormatError
-from bench.report import write_report
+from bench.report import page_of, write_report
 from bench.speed import probes
 from bench.summary import disagreement
 from bench.tables import page
@@ -82,6 +84,30 @@ def measure(options: argparse.Namespace) -> int:
     return int(any(problems))
 
 
+def measure_accuracy(options: argparse.Namespace) -> None:
+    """Run `accuracy`: its JSON file, written anew after each table, and its tables."""
+    started = datetime.datetime.now(datetime.UTC)
+    target = _target(options, started)
+    machine, clock = describe(), time.perf_counter()
+    tables: list[accuracy_records.TableResults] = []
+    for table in accuracy.measured(options):
+        tables.append(table)
+        found = Accuracy(
+            benchmark="accuracy",
+            command=options.command,
+            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            seconds=time.perf_counter() - clock,
+            machine=machine,
+            rounds=options.rounds,
+            folds=options.folds,
+            threads=options.threads,
+            tables=tuple(tables),
+        )
+        records.write(found, target)
+    print(page_of(target))
+    print(f"\nwritten: {target}", file=sys.stderr)
+
+
 def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
     """What to say of those who had to be measured and were not."""
     missed = []
@@ -113,12 +139,17 @@ def _parser() -> argparse.ArgumentParser:
         add_options(command, name)
         about = "default: bench-results/NAME-TIME.json; the figure goes beside it"
         command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
-    about = (inspect.getdoc(profile) or "").partition(": ")[2]
-    profile.add_options(add("profile", about, lambda options: print(profile.run(options))))
+    command = add("accuracy", _about(accuracy), measure_accuracy)
+    accuracy.add_options(command)
+    about = "default: bench-results/NAME-TIME.json"
+    command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
+    profile.add_options(
+        add("profile", _about(profile), lambda options: print(profile.run(options)))
+    )
     shown = add(
         "show",
         "the tables of JSON files",
-        lambda options: print("\n\n".join(page(records.read(file)) for file in options.file)),
+        lambda options: print("\n\n".join(map(page_of, options.file))),
     )
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(
@@ -128,6 +159,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     reported.add_argument("folder", type=Path)
     return parser
+
+
+def _about(module: object) -> str:
+    """The help of a sub-command: the docstring of its module, from the first line's colon on."""
+    return (inspect.getdoc(module) or "").partition(": ")[2]
 
 
 def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:

@@ -130,7 +130,7 @@ class Report(Record, frozen=True, tag_field="schema", tag=1):
     """Of `limit` only."""
 
 
-def write(report: Report, path: str | PathLike[str]) -> None:
+def write(report: Record, path: str | PathLike[str]) -> None:
     """Write a report as JSON, whole or not at all."""
     with whole_file(path) as file:
         file.write(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
@@ -144,10 +144,7 @@ def read(path: str | PathLike[str]) -> Report:
     FormatError
         If the file does not hold one; the message says where it goes wrong.
     """
-    try:
-        report = msgspec.json.decode(Path(path).read_bytes(), type=Report)
-    except msgspec.DecodeError as error:  # a ValidationError is one, too
-        raise FormatError(f"{path} is not the JSON of a benchmark: {error}") from None
+    report: Report = decoded(path, Report)
     for run in (run for section in report.sections for run in section.runs):
         measured = (run.load, run.first_fit, run.accuracy, run.auc)
         if run.reason is None and (None in measured or not run.turns):
@@ -156,3 +153,17 @@ def read(path: str | PathLike[str]) -> Report:
                 "has neither results nor a reason"
             )
     return report
+
+
+def decoded(path: str | PathLike[str], kind: Any) -> Any:
+    """The record in a JSON file: of this type, or of one of a union.
+
+    Raises
+    ------
+    FormatError
+        If the file does not hold one; the message says where it goes wrong.
+    """
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=kind)
+    except msgspec.DecodeError as error:  # a ValidationError is one, too
+        raise FormatError(f"{path} is not the JSON of a benchmark: {error}") from None

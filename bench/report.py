@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import records
+from bench import accuracy_records, accuracy_tables, records, tables
+from bench.accuracy_records import Accuracy
 from bench.benchmarks import UsageError
 from bench.figures import draw
-from bench.tables import page
+from bench.records import Report
 from gpustump.model.whole_file import whole_file
 
 HOW_TO_READ = """\
@@ -24,7 +25,26 @@ TITLES = {  # in this order
     "backends": "One model on every backend",
     "limit": "What part of the machine's limit is reached",
     "growth": "How the cost grows",
+    "accuracy": "How good the votes are",
 }
+
+
+def page_of(file: Path) -> str:
+    """What a JSON file says, as Markdown.
+
+    Raises
+    ------
+    FormatError
+        If it is not that of a benchmark.
+    """
+    found = read(file)
+    return accuracy_tables.page(found) if isinstance(found, Accuracy) else tables.page(found)
+
+
+def read(file: Path) -> Report | Accuracy:
+    """What is in a JSON file, of either kind; see `page_of`."""
+    found = records.decoded(file, Report | Accuracy)
+    return accuracy_records.read(file) if isinstance(found, Accuracy) else records.read(file)
 
 
 def write_report(folder: Path) -> Path:
@@ -39,15 +59,17 @@ def write_report(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
-    reports = {file: records.read(file) for file in sorted(folder.glob("*.json"))}
+    reports = {file: read(file) for file in sorted(folder.glob("*.json"))}
     if not reports:
         raise UsageError(f"there is no JSON file of a benchmark in {folder}")
     parts = ["# What gpustump costs", HOW_TO_READ]
     for benchmark, title in TITLES.items():
         for file, report in reports.items():
             if report.benchmark == benchmark:
-                picture = f"![{file.stem}]({draw(file).name})"
-                parts += [f"## {title}: {file.stem}", picture, page(report)]
+                parts.append(f"## {title}: {file.stem}")
+                if isinstance(report, Report):
+                    parts.append(f"![{file.stem}]({draw(file).name})")
+                parts.append(page_of(file))
     target = folder / "report.md"
     with whole_file(target) as stream:
         stream.write(("\n\n".join(parts) + "\n").encode())

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 import tabulate
 
 from bench import summary
-from bench.records import Report, Run, Section
+from bench.records import Machine, Report, Run, Section
 from bench.summary import spread
 
 tabulate.MIN_PADDING = 0  # columns no wider than they need
 
 NOTHING = "-"
-_WORDS = ("", "exact", "digest")  # columns that hold no numbers
+_WORDS = ("", "exact", "digest", "what")  # columns that hold no numbers
 
 Column = tuple[str, Callable[[Run], str]]
 """A title, and what a run has below it."""
@@ -31,7 +31,7 @@ def page(report: Report) -> str:
     for section in report.sections:
         tables = makers[report.benchmark](report, section)
         parts += [*(tables if summary.measured(section) else tables[:1]), *_not_measured(section)]
-    return "\n\n".join([*parts, _origin(report)])
+    return "\n\n".join([*parts, origin(report.machine, report.started, report.command)])
 
 
 def number(value: float | None) -> str:
@@ -205,8 +205,8 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _origin(report: Report) -> str:
-    machine = report.machine
+def origin(machine: Machine, started: str, command: str) -> str:
+    """Where, when and how a run was measured."""
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     memory = f", {machine.memory / 2**30:.0f} GiB" if machine.memory else ""
     commit = f" at {machine.commit}" if machine.commit else ""
@@ -214,5 +214,5 @@ def _origin(report: Report) -> str:
         f"{machine.processor}, {_plural(machine.cores, 'core')}{memory}, "
         f"{'; '.join(machine.gpus) or 'no GPU'}, {machine.system}. "
         f"Python {machine.python}, {versions}. "
-        f"gpustump {machine.gpustump}{commit}, {report.started[:10]}: `{report.command}`"
+        f"gpustump {machine.gpustump}{commit}, {started[:10]}: `{command}`"
     )

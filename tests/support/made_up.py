@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench.accuracy_records import Accuracy, Fold, Result, TableResults
 from bench.records import Machine, Report, Run, Section, Speed, Turn
 
 
@@ -33,9 +34,9 @@ def absent() -> Run:
     return run(contender="absent", reason="not installed", load=None, accuracy=None, auc=None)
 
 
-def report(benchmark: str, *sections: Section, speeds: tuple[Speed, ...] = ()) -> Report:
-    """A report of these sections."""
-    machine = Machine(
+def machine() -> Machine:
+    """A machine that says what it must."""
+    return Machine(
         processor="a processor",
         cores=1,
         memory=None,
@@ -47,5 +48,55 @@ def report(benchmark: str, *sections: Section, speeds: tuple[Speed, ...] = ()) -
         versions={"numpy": "2.1"},
         gpus=(),
     )
+
+
+def report(benchmark: str, *sections: Section, speeds: tuple[Speed, ...] = ()) -> Report:
+    """A report of these sections."""
     command = f"python -m bench {benchmark}"
-    return Report(benchmark, command, "2026-01-01T00:00:00Z", 1.0, machine, sections, speeds)
+    return Report(benchmark, command, "2026-01-01T00:00:00Z", 1.0, machine(), sections, speeds)
+
+
+def fold(error: float = 0.0, log_loss: float = 0.5, stumps: int = 7, seconds: float = 1.0) -> Fold:
+    """What a contender did on one fold of `accuracy`."""
+    return Fold(error=error, log_loss=log_loss, stumps=stumps, seconds=seconds)
+
+
+def result(contender: str, *folds: Fold, group: str = "", reason: str | None = None) -> Result:
+    """What a contender did on a table of `accuracy`."""
+    return Result(
+        contender=contender,
+        group=group or contender,
+        parameters={},
+        rounds=7,
+        folds=folds,
+        reason=reason,
+    )
+
+
+def table(name: str, *results: Result, classes: tuple[int, ...] = (60, 40)) -> TableResults:
+    """A table of `accuracy`: 4 features, a quarter of the values missing."""
+    return TableResults(
+        name=name,
+        about=f"About {name}.",
+        samples=sum(classes),
+        features=4,
+        classes=classes,
+        missing=0.25,
+        sha256="a" * 64,
+        results=results,
+    )
+
+
+def accuracy(*tables: TableResults, folds: int = 2) -> Accuracy:
+    """A run of `accuracy`."""
+    return Accuracy(
+        benchmark="accuracy",
+        command="python -m bench accuracy",
+        started="2026-01-01T00:00:00Z",
+        seconds=1.0,
+        machine=machine(),
+        rounds=7,
+        folds=folds,
+        threads=1,
+        tables=tables,
+    )
