@@ -23,7 +23,7 @@ from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
-from gpustump.data.parameters import Learner, MultiClass
+from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
 from gpustump.engines.integer_weights import IntegerWeights
@@ -66,11 +66,6 @@ class Samples:
         """float64 labels: 1.0 for one class, -1.0 for the rest."""
         xp = arrays.namespace_of(self.classes)
         return 2.0 * xp.astype(self.classes == positive, xp.float64) - 1.0
-
-
-ROUNDS_OF_AN_OUTPUT = 200
-"""Rounds for each output of a run, where nobody says how many: as many stumps as other libraries
-make for each class in 200 rounds."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import NoReturn, get_args
 from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
-from gpustump.data.parameters import MULTI_CLASS
+from gpustump.data.parameters import MULTI_CLASS, ROUNDS_OF_AN_OUTPUT
 from gpustump.data.readable import quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz; - for standard input"
@@ -330,6 +330,8 @@ def _described_default() -> str:
 
 
 def _option_value(value: object) -> str:
+    if value is None:
+        return f"{ROUNDS_OF_AN_OUTPUT}, times the number of classes that share the stumps"
     return str(value).replace("_", "-")
 
 

@@ -31,8 +31,9 @@ class Method:
     votes : "discrete", "real" or "newton"
         "newton" with the logistic loss, and only there.
     multi_class : "one_vs_rest" or "shared"
-    rounds : int
-        The most rounds: in all, or for each class against the rest.
+    rounds : int or None
+        The most rounds: in all, or for each class against the rest. None for what the estimator
+        takes for the number of classes.
     learning_rate : float
     l2 : float
         For Newton votes.
@@ -43,14 +44,14 @@ class Method:
     loss: Loss
     votes: VoteKind
     multi_class: MultiClass
-    rounds: int
+    rounds: int | None
     learning_rate: float
     l2: float = 0.0
     weak_learner: Learner = "stump"
 
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
-LOGITBOOST = Method("logistic", "newton", "shared", rounds=200, learning_rate=0.3, l2=1.0)
+LOGITBOOST = Method("logistic", "newton", "shared", rounds=None, learning_rate=0.2, l2=3.0)
 """What is usual for each loss."""
 
 DEFAULT = ADABOOST
@@ -91,10 +92,10 @@ def method_of(arguments: argparse.Namespace) -> Method:
     return method
 
 
-def settings(method: Method) -> dict[str, object]:
-    """A method as the details of a model file hold it, in the order of the parameters."""
+def settings(method: Method, n_rounds: int) -> dict[str, object]:
+    """A method and its most rounds, as the details of a model file hold them."""
     found: dict[str, object] = {
-        "rounds": method.rounds,
+        "rounds": n_rounds,
         "learning_rate": method.learning_rate,
         "weak_learner": method.weak_learner,
     }

@@ -121,6 +121,8 @@ class AdaBoostClassifier(BoostedClassifier):
         of each of its rounds: error, edge, vote, bound.
     stop_reasons_ : tuple of str
         For each run why it ended; see `Boosting`, and "early".
+    n_estimators_ : int
+        The most rounds that a run was allowed.
     n_iter_ : int
         The rounds that the model keeps; of several runs the most of any.
     held_out_scores_ : tuple of tuple of float
@@ -242,7 +244,7 @@ class AdaBoostClassifier(BoostedClassifier):
                 "a stump has no single vote and no error here, as its regions vote numbers of "
                 "their own; see rounds_ and model_.members"
             )
-        length = max(self._n_rounds, self.model_.n_rounds)
+        length = max(self.n_estimators_, self.model_.n_rounds)
         table = np.full((len(self._runs), length), fill)
         for row, run in zip(table, self._runs, strict=True):
             row[: len(run.rounds)] = [getattr(record, name) for record in run.rounds]

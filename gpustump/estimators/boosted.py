@@ -47,7 +47,7 @@ class BoostedClassifier(StumpClassifier):
     _search: Search
     _runs: tuple[Run, ...]
     _split: Split | None
-    _n_rounds: int
+    n_estimators_: int
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Train on a table.

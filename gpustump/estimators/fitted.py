@@ -289,7 +289,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             "_runs": trained.runs,
             "_search": trained.search,
             "_split": split,
-            "_n_rounds": settings.n_rounds_of(len(classes)),
+            "n_estimators_": settings.n_rounds_of(len(classes)),
         }
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
         self.__dict__ = kept | table | fitted  # at once: nothing is ever half new

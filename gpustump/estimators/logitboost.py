@@ -72,6 +72,8 @@ class LogitBoostClassifier(BoostedClassifier):
         P_l = exp(2 F_l) / sum over m of exp(2 F_m).
     rounds_ : tuple of tuple of RegionRound
         For each run (one, or one for each class against the rest) the record of each round.
+    n_estimators_ : int
+        The most rounds that a run was allowed.
     classes_, n_classes_, device_, route_, stop_reasons_, n_iter_, held_out_scores_
         As for `AdaBoostClassifier`.
     held_out_errors_, feature_importances_, n_features_in_, feature_names_in_

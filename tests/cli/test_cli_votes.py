@@ -153,7 +153,7 @@ def test_one_constant_says_what_train_uses_without_options(
         parse(["train", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert f"Without options: --loss {default.loss}, " in shown
-    assert f"(default: {default.rounds}; with --loss " in shown
+    assert f"(default: {default.rounds or 200}" in shown
 
 
 def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
@@ -162,8 +162,9 @@ def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
     shown = " ".join(capsys.readouterr().out.split())
     usual = LogitBoostClassifier()
     assert "exponential: AdaBoostClassifier; logistic: LogitBoostClassifier" in shown
-    for name in ("n_estimators", "learning_rate"):
-        assert f"with --loss logistic: {getattr(usual, name)})" in shown
+    assert f"with --loss logistic: {usual.learning_rate})" in shown
+    rounds = "200, times the number of classes that share the stumps"
+    assert f"with --loss logistic: {rounds})" in shown
     assert f"in units of the weights (default: {usual.l2_regularization:g})" in shown
     assert "Without options: --loss exponential, --votes discrete, --multi-class one-vs-rest." in (
         shown
@@ -173,9 +174,9 @@ def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
 @pytest.mark.parametrize(
     ("n_classes", "options", "row"),
     [
-        (2, "--loss logistic", ("loss", "logistic: LogitBoost, learning rate 0.3")),
-        (3, "--loss logistic", ("loss", "logistic: LogitBoost, shared stumps, learning rate 0.3")),
-        (2, "--loss logistic --l2 2", ("loss", "logistic: LogitBoost, learning rate 0.3, l2 2")),
+        (2, "--loss logistic", ("loss", "logistic: LogitBoost, learning rate 0.2")),
+        (3, "--loss logistic", ("loss", "logistic: LogitBoost, shared stumps, learning rate 0.2")),
+        (2, "--loss logistic --l2 2", ("loss", "logistic: LogitBoost, learning rate 0.2, l2 2")),
         (2, "--votes real", ("votes", "real: AdaBoost, learning rate 1")),
         (3, "--votes real", ("votes", "real: AdaBoost, one-vs-rest, learning rate 1")),
         (
@@ -298,12 +299,12 @@ def test_the_file_says_what_was_asked_for(command):
     details = json.loads((command.folder / "model.json").read_text())["details"]
     assert details["training"] == {
         "rounds": 3,
-        "learning_rate": 0.3,
+        "learning_rate": 0.2,
         "weak_learner": "stump",
         "loss": "logistic",
         "votes": "newton",
         "multi_class": "shared",
-        "l2": 1.0,
+        "l2": 3.0,
         "test_size": 0.2,
         "seed": 0,
     }

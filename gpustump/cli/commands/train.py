@@ -117,7 +117,7 @@ def _trained(method: Method, arguments: argparse.Namespace) -> FinishedTraining:
     model = replace(
         classifier.model_,
         feature_names=data.encoding.feature_names,
-        details=_details(data, method, arguments),
+        details=_details(data, method, classifier.n_estimators_, arguments),
     )
     return FinishedTraining(classifier, model, data, trained, held_out, seconds, method)
 
@@ -144,7 +144,7 @@ def _fitted(
 
 
 def _details(
-    data: TrainingData, method: Method, arguments: argparse.Namespace
+    data: TrainingData, method: Method, n_rounds: int, arguments: argparse.Namespace
 ) -> dict[str, object]:
     """What `predict` needs, and how the model was trained; the same on every machine."""
     return {
@@ -152,7 +152,7 @@ def _details(
         "target": data.target,
         "encoding": data.encoding.as_details(),
         "training": {
-            **settings(method),
+            **settings(method, n_rounds),
             "test_size": arguments.test_size,
             "seed": arguments.seed,
         },

@@ -187,7 +187,7 @@ def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _rounds(training: FinishedTraining) -> str:
-    model, wanted = training.model, training.method.rounds
+    model, wanted = training.model, training.classifier.n_estimators_
     done = [len(member) for member in model.members]
     reasons = [
         _stop_reason(reason, training.method.votes)
