@@ -118,7 +118,10 @@ class NewtonVotes:
 
     def recorded(self, score: float, totals: Totals) -> float:
         """In units of the sample weights; the power of two alone may not be a float."""
-        return math.ldexp(score, -self.exponent)
+        try:
+            return math.ldexp(score, -self.exponent)
+        except OverflowError:
+            return math.inf
 
     def bound(self, product: float) -> None:
         """None: no normaliser bounds the training error."""
