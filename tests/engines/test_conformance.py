@@ -114,18 +114,8 @@ def test_every_way_knows_the_references_facts_of_a_larger_table(engine, learner,
     engine.check(large_case(name), learner)
 
 
-LARGE_FOR_ALL_KINDS = (
-    "samples_in_reversed_order",
-    "duplicated_features",
-    "the_best_cut_hides_in_one_of_8_bins",
-    "few_values_in_many_features",
-    "some_rows_of_a_table",
-)
-"""Larger tables for engines that search by bins, with votes for which that is harder."""
-
-
-@with_kinds([engine for engine in ENGINES if engine.backend is None])
-@pytest.mark.parametrize("name", LARGE_FOR_ALL_KINDS)
+@with_kinds(NO_LIBRARIES)
+@pytest.mark.parametrize("name", ["duplicated_features", "some_rows_of_a_table"])
 def test_every_way_knows_the_references_facts_of_a_larger_table_and_any_votes(engine, kind, name):
     engine.skip_if_unusable()
     engine.check(large_case(name).voting(kind, L2.get(kind, 0.0)))
