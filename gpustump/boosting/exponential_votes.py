@@ -9,7 +9,7 @@ form is a sign for each region and class, and one common alpha [Kegl 2013].
 from __future__ import annotations
 
 import decimal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -72,8 +72,9 @@ class RealVotes(_ExponentialVotes):
         return first, second, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether one region has more of a label than of the other."""
-        return any(first != 0 for own in sums for first, _ in own)
+        """Whether one region has more of a label than of the other, beyond rounding."""
+        votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
+        return any(vote for own in votes for vote in own)
 
     def is_perfect(self, sums: RegionSums) -> bool:
         """Whether every region holds one label only, for every output."""

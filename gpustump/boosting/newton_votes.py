@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gpustump import arrays
@@ -103,8 +103,9 @@ class NewtonVotes:
         return first, second, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether a region's samples are, all in all, on one side."""
-        return any(first != 0 for own in sums for first, _ in own)
+        """Whether a region's samples are, all in all, on one side, beyond rounding."""
+        votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
+        return any(vote for own in votes for vote in own)
 
     def change(self, taken: Taken) -> Change:
         """The factors of the odds, or of the probabilities."""
@@ -118,7 +119,10 @@ class NewtonVotes:
 
     def recorded(self, score: float, totals: Totals) -> float:
         """In units of the sample weights; the power of two alone may not be a float."""
-        return math.ldexp(score, -self.exponent)
+        try:
+            return math.ldexp(score, -self.exponent)
+        except OverflowError:
+            return math.inf
 
     def bound(self, product: float) -> None:
         """None: no normaliser bounds the training error."""

@@ -44,7 +44,7 @@ class Rule(Protocol):
         """The votes of the regions with these sums; all 0 if the run has to end."""
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether votes that are not rounded differ from 0."""
+        """Whether votes at a learning rate of 1 differ from 0."""
 
     def change(self, taken: Taken) -> Change:
         """What the votes do to scores and weights."""

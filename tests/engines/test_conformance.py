@@ -1,11 +1,13 @@
 """Every engine, in every way it can prepare a table, against the reference on NumPy.
 
-After every round all of them know the same cut, totals, weights, smallest weight, weights in the
-regions, and thresholds. See `engine_ways.ENGINES` for the engines, and `hard_cases` for the data.
+After every round all of them know the same cut, totals, weights, smallest weight, sums over the
+regions, and thresholds, for every kind of votes that they make. See `engine_ways.ENGINES` for the
+engines, and `hard_cases` for the data.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,19 +16,29 @@ from engine_ways import ENGINES, FIRST_WAY_ONLY, EngineUnderTest
 from hard_cases import ABOUT_LIBRARIES, LARGE, SMALL, large_case, small_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import TABLES, Case, facts_of, signs, tied, with_any_weights
+from rounds import KINDS, TABLES, Case, facts_of, signs, tied, with_any_weights
 
 from gpustump import arrays
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.votes import Round, Taken
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import PreparedTable, Search, agreement, hypothesis_at
+from gpustump.engines.contract import (
+    PreparedTable,
+    RegionVotes,
+    Search,
+    agreement,
+    hypothesis_at,
+)
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
 LEARNERS: tuple[Learner, ...] = ("stump", "interval")
+NEW_KINDS = tuple(kind for kind in KINDS if kind != "discrete")
+L2 = {"newton": 0.5, "shared newton": 1.0}
+"""Lambda of the cases with Newton votes; it is 0 where cases are drawn."""
 NO_LIBRARIES = [engine for engine in ENGINES if not engine.is_library]
 ANY_SHAPE = [engine for engine in ENGINES if not engine.compiles_for_every_shape]
 
@@ -35,6 +47,14 @@ def with_learners(engines: Sequence[EngineUnderTest]) -> pytest.MarkDecorator:
     pairs = [(engine, learner) for engine in engines for learner in engine.learners]
     return pytest.mark.parametrize(
         ("engine", "learner"), pairs, ids=[f"{e}-{learner}" for e, learner in pairs]
+    )
+
+
+def with_kinds(engines: Sequence[EngineUnderTest]) -> pytest.MarkDecorator:
+    """Every engine with each kind of votes that it makes but discrete ones."""
+    pairs = [(engine, kind) for engine in engines for kind in engine.votes if kind in NEW_KINDS]
+    return pytest.mark.parametrize(
+        ("engine", "kind"), pairs, ids=[f"{e}-{kind}" for e, kind in pairs]
     )
 
 
@@ -58,11 +78,47 @@ def test_every_way_knows_the_references_facts_of_an_awkward_table(engine, learne
     engine.check(case, learner)
 
 
+OF_ONE_SHAPE = (
+    "missing",
+    "weights_over_600_orders_of_magnitude",
+    "full_of_ties",
+    "a_feature_wholly_missing",
+    "both_zeros",
+)
+"""Tables of one shape and dtype, for engines that compile anew for others."""
+
+
+def small_cases_of_kinds() -> Iterator[tuple[EngineUnderTest, str, str]]:
+    """A share of the awkward tables for each kind of votes: together they take all of them."""
+    for engine in ENGINES:
+        kinds = [kind for kind in engine.votes if kind in NEW_KINDS]
+        names = sorted(ABOUT_LIBRARIES if engine.is_library else SMALL)
+        if engine.compiles_for_every_shape:
+            names = list(OF_ONE_SHAPE)
+        for number, kind in enumerate(kinds):
+            yield from ((engine, kind, name) for name in names[number :: len(kinds)])
+
+
+@pytest.mark.parametrize(("engine", "kind", "name"), list(small_cases_of_kinds()), ids=str)
+def test_every_way_knows_the_references_facts_of_every_kind_of_votes(engine, kind, name):
+    case = small_case(name)
+    engine.skip_if_unusable(case.X.dtype.name)
+    n_ways = 1 if engine.compiles_for_every_shape else None
+    engine.check(case.voting(kind, L2.get(kind, 0.0)), n_ways=n_ways)
+
+
 @with_learners(NO_LIBRARIES)
 @pytest.mark.parametrize("name", LARGE)
 def test_every_way_knows_the_references_facts_of_a_larger_table(engine, learner, name):
     engine.skip_if_unusable()
     engine.check(large_case(name), learner)
+
+
+@with_kinds(NO_LIBRARIES)
+@pytest.mark.parametrize("name", ["duplicated_features", "some_rows_of_a_table"])
+def test_every_way_knows_the_references_facts_of_a_larger_table_and_any_votes(engine, kind, name):
+    engine.skip_if_unusable()
+    engine.check(large_case(name).voting(kind, L2.get(kind, 0.0)))
 
 
 @with_learners(ANY_SHAPE)
@@ -73,6 +129,18 @@ def test_ties_everywhere_are_broken_alike(engine, learner):
     @given(TABLES)
     def ties_are_broken_alike(samples):
         engine.check(Case.of(*tied(samples)), learner)
+
+    ties_are_broken_alike()
+
+
+@with_kinds(ANY_SHAPE)
+def test_ties_of_every_kind_of_votes_are_broken_alike(engine, kind):
+    engine.skip_if_unusable()
+
+    @settings(max_examples=5 if engine.is_library else 15)
+    @given(TABLES)
+    def ties_are_broken_alike(samples):
+        engine.check(Case.of(*tied(samples), n_rounds=4).voting(kind))
 
     ties_are_broken_alike()
 
@@ -88,6 +156,19 @@ def test_any_values_and_weights_give_the_references_facts(engine, learner):
     @given(st.integers(0, 10**6), st.integers(20, 400), st.sampled_from(dtypes))
     def facts_are_the_references(seed, n_samples, dtype):
         engine.check(Case.of(*with_any_weights(seed, n_samples, dtype)), learner)
+
+    facts_are_the_references()
+
+
+@with_kinds(ANY_SHAPE)
+def test_any_values_and_weights_give_the_references_facts_of_every_kind_of_votes(engine, kind):
+    engine.skip_if_unusable()
+
+    @settings(max_examples=3 if engine.is_library else 6)
+    @given(st.integers(0, 10**6), st.integers(20, 400), st.sampled_from([0.5, 1.0, 3.0]))
+    def facts_are_the_references(seed, n_samples, learning_rate):
+        samples = with_any_weights(seed, n_samples, "float32")
+        engine.check(Case.of(*samples, learning_rate=learning_rate, n_rounds=5).voting(kind))
 
     facts_are_the_references()
 
@@ -138,6 +219,27 @@ def test_two_runs_that_share_a_table_do_not_disturb_each_other(engine, learner):
                     state.advance(fact.step)
 
 
+@with_kinds(ENGINES)
+def test_runs_of_other_votes_that_share_a_table_do_not_disturb_discrete_ones(engine, kind):
+    engine.skip_if_unusable()
+    cases = [example(), example().voting(kind, L2.get(kind, 0.0))]
+    facts = [facts_of(case, "stump") for case in cases]
+    for name, table in itertools.islice(engine.ways(cases[0].X), 1 + (not engine.is_library)):
+        y, weights = engine.asarray(cases[0].y), engine.asarray(cases[0].weights)
+        with arrays.computing_on(y):
+            searches = [case.votes_of_run().search("stump") for case in cases]
+            labels = [y, engine.asarray(cases[1].y)]
+            states = [
+                table.start(own, weights, search)
+                for own, search in zip(labels, searches, strict=True)
+            ]
+            for both in zip(*facts, strict=True):
+                for state, fact in zip(states, both, strict=True):
+                    assert state.best_cut() == fact.cut, name
+                    assert state.totals == fact.totals, name
+                    state.advance(fact.step)
+
+
 def elsewhere() -> list[Stump | Interval]:
     """Not found by a search on the table: thresholds at, between and beyond values."""
     return [
@@ -177,6 +279,64 @@ def test_hypotheses_found_elsewhere_change_weights_and_scores_as_in_the_referenc
                 assert state.totals == totals, (name, hypothesis)
                 assert np.array_equal(engine.to_numpy(state.weights), new), (name, hypothesis)
                 assert state.best_cut() == cut, (name, hypothesis)
+
+
+def splits_elsewhere(n_outputs: int) -> Iterator[tuple[Split, RegionVotes]]:
+    """Splits not found by a search on the table, and votes of any sign and size."""
+    random = np.random.default_rng(n_outputs)
+    for hypothesis in elsewhere():
+        split = Split(hypothesis.feature, hypothesis.thresholds[-1])
+        votes = np.round(random.normal(size=(3, n_outputs)) * 2.0**36) / 2.0**36
+        yield split, tuple(map(tuple, votes.tolist()))
+
+
+@with_kinds(ENGINES)
+def test_splits_found_elsewhere_change_weights_and_scores_as_in_the_reference(engine, kind):
+    engine.skip_if_unusable()
+    case = example().voting(kind, L2.get(kind, 0.0))
+    votes = case.votes_of_run()
+    search = votes.search("stump")
+    first = dict(ENGINES[0].make(case.X, None))["numpy"]
+    reference = first.start(case.y, case.weights, search)
+    expected = []
+    for split, numbers in splits_elsewhere(case.n_outputs):
+        taken = votes.known(split, numbers, reference)
+        step = votes.change(taken).step
+        reference.advance(step)
+        after = (reference.totals, np.array(reference.weights), reference.best_cut())
+        expected.append((list(taken.sums), step, after))
+    for name, table in itertools.islice(engine.ways(case.X), 1 + (not engine.is_library)):
+        y = engine.asarray(case.y)
+        with arrays.computing_on(y):
+            state = table.start(y, engine.asarray(case.weights), search)
+            for sums, step, (totals, new, cut) in expected:
+                assert list(state.region_sums(step.hypothesis)) == sums, (name, step)
+                state.advance(step)
+                assert state.totals == totals, (name, step)
+                assert np.array_equal(engine.to_numpy(state.weights), new), (name, step)
+                assert state.best_cut() == cut, (name, step)
+
+
+@with_kinds(ENGINES)
+def test_resumed_rounds_of_every_kind_of_votes_are_those_of_an_uninterrupted_run(engine, kind):
+    engine.skip_if_unusable()
+    case = example(seed=1).voting(kind, L2.get(kind, 0.0))
+
+    def boosting(table: PreparedTable) -> Boosting:
+        y, weights = engine.asarray(case.y), engine.asarray(case.weights)
+        return Boosting(table, y, weights, votes=case.votes_of_run(), n_rounds=6)
+
+    name, table = next(engine.ways(case.X))
+    run = boosting(table)
+    records = list(run)
+    assert len(records) == 6
+    resumed = boosting(table)
+    known = [r.stump for r in records[:4]], [r.votes for r in records[:4]]
+    assert list(resumed.resume(*known)) == records[:4], name
+    assert list(resumed) == records[4:], name
+    for one in (run, resumed):  # without the context in which JAX has 64-bit numbers
+        assert np.array_equal(engine.to_numpy(one.weights), engine.to_numpy(run.weights)), name
+    assert run.model.digest() == resumed.model.digest()
 
 
 @with_learners(ENGINES)
@@ -226,10 +386,20 @@ def test_the_cases_are_not_trivial():
     lengths = {name: len(facts_of(small_case(name), "stump")) for name in SMALL}
     assert len(lengths) >= 40
     assert sum(length == 6 for length in lengths.values()) >= 30
-    kinds = [
+    types = [
         type(fact.hypothesis)
         for name in sorted(SMALL)[::4]
         for fact in facts_of(small_case(name), "interval")
     ]
-    assert kinds.count(Interval) > 20
-    assert kinds.count(Stump) > 5
+    assert types.count(Interval) > 20
+    assert types.count(Stump) > 5
+
+
+@pytest.mark.parametrize("kind", NEW_KINDS)
+def test_the_cases_of_every_kind_of_votes_are_not_trivial(kind):
+    facts = [facts_of(small_case(name).voting(kind), "stump") for name in sorted(SMALL)[::3]]
+    assert sum(len(one) == 6 for one in facts) >= 10
+    cuts = [fact.cut for one in facts for fact in one]
+    assert len({cut.feature for cut in cuts}) >= 5
+    assert any(cut.position is None for cut in cuts)
+    assert any(fact.hypothesis.thresholds[0] == np.inf for one in facts for fact in one)

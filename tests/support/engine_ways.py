@@ -1,8 +1,9 @@
 """Every engine, and every way in which it can prepare a table, in one list.
 
 A new engine is compared with the reference on everything once it has an entry in `ENGINES`:
-tests/engines/test_conformance.py runs all its ways over all cases. The first way of an entry is the
-one that the route takes. With GPUSTUMP_TESTED_WAYS=first, it is the only one that is tested.
+tests/engines/test_conformance.py runs all its ways over all cases, with the votes that the entry
+names. The first way of an entry is the one that the route takes. With GPUSTUMP_TESTED_WAYS=first,
+it is the only one that is tested.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ import numpy as np
 import pytest
 from backends import BACKENDS, Backend
 from cuda_on_cpu import OnCpu
-from rounds import Case, Way, check_facts, facts_of
+from rounds import KINDS, Case, Way, check_facts, facts_of
 
 from gpustump import arrays
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
 from gpustump.engines.reference.engine import REFERENCE
 
 FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
@@ -44,7 +45,9 @@ class EngineUnderTest:
     reason : callable
         Why it cannot be used here; None if it can.
     learners : tuple of str
-        What it knows.
+        What it knows, with discrete votes.
+    votes : tuple of str
+        Which of `rounds.KINDS` it knows.
     backend : Backend or None
         The array library that its tables and labels are of; None for NumPy.
     compiles_for_every_shape : bool
@@ -55,6 +58,7 @@ class EngineUnderTest:
     make: Callable[[np.ndarray, Rows], Iterator[Way]]
     reason: Callable[[], str | None] = lambda: None
     learners: tuple[Learner, ...] = ("stump", "interval")
+    votes: tuple[str, ...] = ("discrete",)
     backend: Backend | None = None
     compiles_for_every_shape: bool = False
 
@@ -73,14 +77,14 @@ class EngineUnderTest:
     def to_numpy(self, x: Any) -> np.ndarray:
         return np.asarray(x) if self.backend is None else self.backend.to_numpy(x)
 
-    def check(self, case: Case, learner: Learner = "stump") -> None:
-        """Every way knows the reference's facts in every round."""
+    def check(self, case: Case, learner: Learner = "stump", n_ways: int | None = None) -> None:
+        """Every way, or the first few, know the reference's facts in every round."""
         facts = facts_of(case, learner)
         y, weights = self.asarray(case.y), self.asarray(case.weights)
-        for name, table in self.ways(case.X, case.rows):
+        search = case.votes_of_run().search(learner)
+        for way in itertools.islice(self.ways(case.X, case.rows), n_ways):
             with arrays.computing_on(y):
-                state = table.start(y, weights, Search(learner))
-                check_facts(facts, name, table, state, self.to_numpy)
+                check_facts(facts, way, (y, weights, search), self.to_numpy)
 
     def skip_if_unusable(self, dtype: str = "float64") -> None:
         if reason := self.reason():
@@ -210,6 +214,7 @@ def on_library(backend: Backend) -> EngineUnderTest:
         f"reference on {backend.name}",
         functools.partial(on_arrays, backend=backend),
         lambda: backend.reason,
+        votes=tuple(KINDS),
         backend=backend,
         compiles_for_every_shape=backend.name.startswith("jax"),
     )

@@ -1,22 +1,23 @@
 """Engines against the reference, integer by integer, round by round.
 
 Threads, bins, how much is kept, how samples are cut into pieces: none of it may change what an
-engine returns. `check_level` compares prepared tables, and the functions below it draw samples that
-are hard on searches.
+engine returns. A `Case` says what to boost on and which votes the rounds make. `check_level`
+compares prepared tables, and the functions below it draw samples that are hard on searches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from gpustump.boosting.discrete_votes import DiscreteVotes
-from gpustump.boosting.votes import Taken
-from gpustump.data.parameters import Learner
+from gpustump.boosting.split_votes import score_of, together
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import Votes, sizes_of
+from gpustump.data.parameters import Learner, VoteKind
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
@@ -27,14 +28,27 @@ from gpustump.engines.contract import (
     Totals,
     agreement,
     hypothesis_at,
+    split_at,
 )
 from gpustump.engines.reference import table as reference_table
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.interval import Interval
+from gpustump.learners.split import Split
+from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.learners.stump import Stump
 
 Way = tuple[str, PreparedTable]
 """A name, and a table prepared in some way."""
+
+KINDS: dict[str, tuple[VoteKind, int]] = {
+    "discrete": ("discrete", 1),
+    "real": ("real", 1),
+    "newton": ("newton", 1),
+    "shared discrete": ("discrete", 3),
+    "shared real": ("real", 4),
+    "shared newton": ("newton", 3),
+}
+"""The kinds of votes, by name: what a region votes, and for how many outputs here."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +58,18 @@ class Case:
     Attributes
     ----------
     X : ndarray (n_samples_given, n_features)
-    y : ndarray (n_samples,) of float64
-        -1.0 or 1.0.
+    y : ndarray (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
     weights : ndarray (n_samples,) of float64
         Positive.
     rows : ndarray (n_samples,) of int64, or None
         The rows of X that take part; None for all of them.
     learning_rate : float
     n_rounds : int
+    votes : str
+    l2 : float
+        For Newton votes: lambda, in sample weights.
+    n_outputs : int
     """
 
     X: np.ndarray
@@ -60,6 +78,9 @@ class Case:
     rows: np.ndarray | None = None
     learning_rate: float = 1.0
     n_rounds: int = 8
+    votes: VoteKind = "discrete"
+    l2: float = 0.0
+    n_outputs: int = 1
 
     @classmethod
     def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
@@ -68,63 +89,132 @@ class Case:
         weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
         return cls(X, y, weights, **how)
 
+    def voting(self, kind: str, l2: float = 0.0) -> Case:
+        """The same samples with votes of another kind, one of `KINDS`.
+
+        For several classes the samples labelled +1 are shared out by their last feature.
+        """
+        votes, n_outputs = KINDS[kind]
+        y = self.y if n_outputs == 1 else self._classes(n_outputs)
+        return replace(self, y=y, votes=votes, l2=l2, n_outputs=n_outputs)
+
+    def votes_of_run(self) -> Votes:
+        """What decides the votes of a run."""
+        settings = VoteSettings(self.votes, self.learning_rate, self.l2)
+        return settings.votes(self.weights, self.n_outputs)
+
+    def _classes(self, n_classes: int) -> np.ndarray:
+        last = self.X[:, -1] if self.rows is None else self.X[self.rows, -1]
+        place = np.argsort(np.argsort(last, kind="stable"))
+        spread = 1 + place * (n_classes - 1) // len(place)
+        return np.where(self.y > 0, spread, 0).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Facts:
     """What the reference knows at the beginning of a round, and what the round then does.
 
-    `hypothesis` holds the thresholds of the cut. `step` is None where boosting ends.
+    `hypothesis` holds the thresholds of the cut. `step` is None where boosting ends; before the
+    first round of Newton votes it is the step to the constant from which they start.
     """
 
     cut: Cut
     totals: Totals
     smallest_weight: int
     weights: np.ndarray
-    hypothesis: Stump | Interval
+    hypothesis: Stump | Interval | Split
     region_sums: RegionSums
     step: Step | None
 
 
 def facts_of(case: Case, learner: Learner) -> list[Facts]:
     """Every round of the reference on NumPy, in blocks of the default size."""
-    table, votes = (
-        reference_table.prepare(case.X, rows=case.rows),
-        DiscreteVotes(case.learning_rate),
-    )
-    state = table.start(case.y, case.weights, Search(learner))
+    table, votes = reference_table.prepare(case.X, rows=case.rows), case.votes_of_run()
+    search = votes.search(learner)
+    state = table.start(case.y, case.weights, search)
     found: list[Facts] = []
+    step = _first_step(case, votes, state)
     while len(found) < case.n_rounds:
         cut, totals = state.best_cut(), state.totals
-        hypothesis = hypothesis_at(table, cut, totals)
+        hypothesis = hypothesis_of(search, table, cut, totals)
         in_regions = list(state.region_sums(hypothesis))
-        assert agreement(in_regions, signs_of(hypothesis)) == cut.agreement
-        assert sum(second for ((_, second),) in in_regions) == totals.weight
-        vote, step = votes.vote(cut.agreement, state), None
-        if totals.wrong(cut.agreement) != 0 and vote != 0:
-            step = votes.change(Taken(hypothesis, vote, totals, cut.agreement, cut=cut)).step
+        _check_score(search, cut, hypothesis, in_regions)
+        assert sum(second for own in in_regions for _, second in own) == totals.weight
+        step = step or _next_step(votes, table, state)
         smallest, weights = state.smallest_weight(), np.array(state.weights)
         found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, step))
         if step is None:
             break
         state.advance(step)
+        step = None
     return found
+
+
+def hypothesis_of(
+    search: Search, table: PreparedTable, cut: Cut, totals: Totals
+) -> Stump | Interval | Split:
+    """What a cut stands for."""
+    return hypothesis_at(table, cut, totals) if search.has_signs else split_at(table, cut)
+
+
+def _check_score(
+    search: Search, cut: Cut, hypothesis: Stump | Interval | Split, sums: RegionSums
+) -> None:
+    """The search's score is that of the sums over the regions, to the last bit."""
+    if not isinstance(hypothesis, Split):
+        assert agreement(sums, signs_of(hypothesis)) == cut.agreement
+        return
+    weighed = together(sums) if cut.position is None else sums
+    if search.votes == "discrete":  # a whole number, perhaps beyond 2**53
+        agreed = [abs(a[0] - b[0]) + abs(c[0]) for a, b, c in zip(*weighed, strict=True)]
+        assert sum(agreed) == cut.score
+        assert isinstance(cut.score, int)
+    assert bits_of(score_of(weighed, search)) == bits_of(float(cut.score))
+
+
+def bits_of(score: float) -> tuple[float, str]:
+    """What tells two scores apart: integers beyond 2**53, and zeros of either sign."""
+    return score, float(score).hex()
+
+
+def _first_step(case: Case, votes: Votes, state: State) -> Step | None:
+    """The step to the scores from which boosting starts; None if they are 0."""
+    constant = votes.constant(case.y, case.weights)
+    if not any(constant):
+        return None
+    everywhere = (constant, constant, constant)
+    return votes.change(votes.known(Split(0, np.inf), everywhere, state)).step
+
+
+def _next_step(votes: Votes, table: PreparedTable, state: State) -> Step | None:
+    """What the round does; None where boosting ends with it, or before it."""
+    taken = votes.found(table, state)
+    if isinstance(taken, str) or votes.is_perfect(taken):
+        return None
+    if max(sizes_of(taken.vote)) > VOTES_LIMIT:
+        return None
+    return votes.change(taken).step
 
 
 def check_facts(
     facts: Sequence[Facts],
-    name: str,
-    table: PreparedTable,
-    state: State,
+    way: Way,
+    run: tuple[Any, Any, Search],
     to_numpy: Callable[[Any], np.ndarray] = np.asarray,
 ) -> None:
-    """A state just started must know the same facts in every round."""
+    """A run, started with labels, weights and a search, must know the same facts in every round."""
+    name, table = way
+    state, search = table.start(*run), run[2]
     for number, fact in enumerate(facts):
         where = f"{name}, round {number}"
-        assert state.best_cut() == fact.cut, where
+        cut = state.best_cut()
+        assert cut == fact.cut, where
+        assert bits_of(cut.score) == bits_of(fact.cut.score), where
         assert state.totals == fact.totals, where
         assert state.smallest_weight() == fact.smallest_weight, where
         assert np.array_equal(to_numpy(state.weights), fact.weights), where
-        assert hypothesis_at(table, fact.cut, fact.totals) == fact.hypothesis, where
+        found = hypothesis_of(search, table, fact.cut, fact.totals)
+        assert found == fact.hypothesis, where
         assert list(state.region_sums(fact.hypothesis)) == fact.region_sums, where
         if fact.step is not None:
             state.advance(fact.step)
@@ -142,8 +232,9 @@ def check_level(
     """Boost by the reference; every way must be level with it after every step."""
     case = Case.of(X, y, weights, **how)
     facts = facts_of(case, learner)
-    for name, table in ways:
-        check_facts(facts, name, table, table.start(case.y, case.weights, Search(learner)))
+    search = case.votes_of_run().search(learner)
+    for way in ways:
+        check_facts(facts, way, (case.y, case.weights, search))
 
 
 def signs(score: np.ndarray, random: np.random.Generator, noise: float = 1.0) -> np.ndarray:

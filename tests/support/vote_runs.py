@@ -1,0 +1,92 @@
+"""Runs of boosting with votes of every kind, on samples drawn for them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from backends import NUMPY, Backend
+
+from gpustump import Boosting, arrays
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.engines.contract import Resources, Task
+from gpustump.engines.reference import table as reference_table
+from gpustump.engines.route import prepared
+
+KINDS = {
+    "real": ("real", 1),
+    "newton": ("newton", 1),
+    "shared discrete": ("discrete", 3),
+    "shared real": ("real", 4),
+    "shared newton": ("newton", 3),
+}
+"""Kinds of votes, and for how many outputs."""
+
+
+class Samples(NamedTuple):
+    """Samples of a run.
+
+    Attributes
+    ----------
+    X : ndarray (n_samples, n_features)
+    y : ndarray (n_samples,)
+        -1.0 or 1.0; with more outputs than one the number of the class.
+    weights : ndarray (n_samples,) of float64
+    n_outputs : int
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    n_outputs: int
+
+    def sign(self, number: int, output: int) -> int:
+        """The label of a sample for an output."""
+        if self.n_outputs == 1:
+            return int(self.y[number])
+        return 1 if self.y[number] == output else -1
+
+
+def kinds(*votes: str) -> list[str]:
+    """The kinds with these votes."""
+    return [kind for kind, (own, _) in KINDS.items() if own in votes]
+
+
+def drawn_samples(kind: str, seed: int, l2: float = 0.0) -> tuple[VoteSettings, Samples]:
+    """50 samples of 4 features, some values missing, some tied, and small integer weights."""
+    votes, n_outputs = KINDS[kind]
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(50, 4))
+    place = np.argsort(np.argsort(X[:, 0] - X[:, 1] ** 2 + random.normal(scale=0.7, size=50)))
+    X[:, 2] = np.round(X[:, 2])
+    X[random.random(X.shape) < 0.15] = np.nan
+    weights = random.integers(1, 9, size=50).astype(np.float64)
+    y = np.where(place < 25, -1.0, 1.0) if n_outputs == 1 else place * n_outputs // 50
+    return VoteSettings(votes, 1.0, l2), Samples(X, y, weights, n_outputs)
+
+
+def boosting(
+    settings: VoteSettings,
+    samples: Samples,
+    *,
+    n_rounds: int = 12,
+    backend: Backend | None = None,
+    block_bytes: int | None = None,
+    by_route: bool = False,
+) -> Boosting:
+    """A run on the reference engine, or on the one that the route takes."""
+    backend = backend or NUMPY
+    X, y, weights = map(backend.asarray, (samples.X, samples.y, samples.weights))
+    with arrays.computing_on(X):
+        votes = settings.votes(weights, samples.n_outputs)
+        if by_route:
+            task = Task(X, len(samples.y), votes.search("stump"), n_rounds)
+            table: Any = prepared(task, None, Resources(block_bytes=block_bytes))[1]
+        else:
+            table = reference_table.prepare(X, block_bytes=block_bytes)
+    return Boosting(table, y, weights, votes=votes, n_rounds=n_rounds)
+
+
+def facts(run: Boosting) -> tuple[Any, ...]:
+    """All records of a run, and why it ended."""
+    return (*run, run.stop_reason)

@@ -1,0 +1,82 @@
+"""Models with votes of regions have the recorded digests in every library, in blocks of any size.
+
+What engines do inside is compared in tests/engines/test_conformance.py; here are whole models.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backends import BACKENDS, NUMPY, Backend
+from golden_votes import KINDS, N_ROUNDS, VoteTable, digest_of, vote_tables
+from vote_runs import boosting
+
+from gpustump.engines.contract import Task
+from gpustump.engines.route import choose
+
+RECORDED = json.loads((Path(__file__).resolve().parent / "golden" / "votes.json").read_text())
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def taken(backend: Backend, kind: str) -> list[VoteTable]:
+    """All tables, or of slower libraries a share that differs from kind to kind."""
+    tables = [t for t in vote_tables(kind) if t.samples.X.dtype.name not in backend.lacks]
+    start = list(KINDS).index(kind)
+    if backend.name.startswith("jax"):  # it compiles anew for every dtype
+        return [t for t in tables if t.samples.X.dtype == np.float64][start % 2 :: 3]
+    share = {"torch": 2, "array-api-strict": 4}.get(backend.name, 1)
+    return tables[start % share :: share]
+
+
+@each_kind
+def test_every_library_trains_the_recorded_models(kind: str, backend: Backend):
+    tables = taken(backend, kind)
+    skip_unless_it_trains(backend, tables[0])
+    for table in tables:
+        assert digest_of(table, backend) == RECORDED[table.name], table.name
+
+
+def skip_unless_it_trains(backend: Backend, table: VoteTable) -> None:
+    """Kernels that make discrete votes only would leave all of this to the reference."""
+    samples = table.samples
+    votes = table.settings.votes(samples.weights, samples.n_outputs)
+    task = Task(backend.asarray(samples.X), len(samples.y), votes.search("stump"), N_ROUNDS)
+    route = choose(task).route
+    if route.engine != backend.kernels:
+        pytest.skip(f"{backend.kernels} does not train this: {'; '.join(route.passed_over)}")
+
+
+@each_kind
+@pytest.mark.parametrize("block_bytes", [3000, 500])
+def test_blocks_of_every_size_give_the_recorded_models(kind: str, block_bytes: int):
+    step = 3 if block_bytes == 3000 else 9
+    for table in vote_tables(kind)[::step]:
+        assert digest_of(table, NUMPY, block_bytes) == RECORDED[table.name], table.name
+
+
+def test_a_decimal_context_or_error_state_of_the_caller_changes_nothing():
+    import decimal
+
+    for kind in KINDS:
+        table = vote_tables(kind)[-3]
+        with decimal.localcontext(prec=5, rounding=decimal.ROUND_UP, Emax=3):
+            assert digest_of(table) == RECORDED[table.name], table.name
+        with np.errstate(all="raise"):
+            assert digest_of(table) == RECORDED[table.name], table.name
+
+
+def test_every_recorded_digest_belongs_to_a_table_and_the_models_differ():
+    tables = [table for kind in KINDS for table in vote_tables(kind)]
+    assert set(RECORDED) == {table.name for table in tables}
+    assert all(len(vote_tables(kind)) >= 30 for kind in KINDS)
+    assert len(set(RECORDED.values())) == len(tables)
+    lengths = [len(list(boosting(t.settings, t.samples, n_rounds=N_ROUNDS))) for t in tables[::5]]
+    assert sum(length == N_ROUNDS for length in lengths) > 0.8 * len(lengths)
+
+
+def test_all_libraries_are_among_those_that_train():
+    assert {"numpy", "torch", "jax", "array-api-strict"} <= {backend.name for backend in BACKENDS}
