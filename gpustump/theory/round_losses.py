@@ -20,7 +20,6 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import Link
-from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.hypothesis import regions
 from gpustump.learners.step_table import StepTable
@@ -28,6 +27,7 @@ from gpustump.model.additive import AdditiveModel, Term
 from gpustump.model.class_scores import class_indices, log_probabilities
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.model.members import added_up
+from gpustump.theory.arguments import weights_of
 
 
 @dataclass(frozen=True)
@@ -122,18 +122,8 @@ def losses_by_round(
     ensemble = model_of(model)
     number = run_number(ensemble, label)
     X = ensemble.checked(X)
-    numbers = class_numbers(ensemble.classes, y, X)
-    with arrays.computing_on(X):
-        positive, rows = check_weights(sample_weight, X)
-        weights = IntegerWeights.of(arrays.to_host(positive))
-    kept = slice(None) if rows is None else arrays.to_host(rows)
-    judged = one_run(ensemble, number, arrays.to_host(numbers))
-    found = [
-        _losses(scores[:, kept], judged.numbers[kept], weights, judged.link)
-        for scores in staged_scores(judged.scores, X)
-    ]
-    errors, log_losses, exponentials = np.asarray(found, dtype=np.float64).reshape(-1, 3).T
-    return RoundLosses(errors, log_losses, exponentials, judged.scores.n_outputs)
+    run = run_of(ensemble, number, X, y)
+    return losses_of(run, X, weights_of(sample_weight, X))
 
 
 def run_number(model: StumpEnsemble, label: Label | None) -> int | None:
@@ -171,12 +161,33 @@ class Run(NamedTuple):
     link: Link
 
 
-def one_run(model: StumpEnsemble, number: int | None, numbers: np.ndarray) -> Run:
-    """A whole model for None, else the member with this number; `numbers` are the classes'."""
-    if number is None or model.is_binary:
+def run_of(model: StumpEnsemble, number: int | None, X: Array, y: Any) -> Run:
+    """A whole model for None, else the member with this number, and the labels of samples."""
+    numbers = arrays.to_host(class_numbers(model.classes, y, X))
+    if number is None or model.is_binary or model.is_shared:
         return Run(model.additive, numbers, model.link)
     own = (numbers == number).astype(np.int64)
     return Run(added_up((model.members[number],)), own, "logistic")
+
+
+def errors_of(run: Run, X: Array, weights: IntegerWeights) -> np.ndarray:
+    """The error after each round, (n_rounds,), without the other losses."""
+    staged = map(_read, staged_scores(run.scores, X))
+    return np.asarray([weights.share(class_indices(read) != run.numbers) for read in staged])
+
+
+def losses_of(run: Run, X: Array, weights: IntegerWeights) -> RoundLosses:
+    """The losses after each round; samples of weight 0 take no part."""
+    counts = weights.values > 0
+    numbers, shares = run.numbers[counts], weights.values[counts] / weights.total
+    found = []
+    for scores in staged_scores(run.scores, X):
+        error = weights.share(class_indices(_read(scores)) != run.numbers)
+        own = scores[:, counts]
+        logs = log_probabilities(_read(own), run.link)[np.arange(len(numbers)), numbers]
+        found.append((error, float(-(logs @ shares)), _exponential_loss(own, numbers, shares)))
+    errors, log_losses, exponentials = np.asarray(found, dtype=np.float64).reshape(-1, 3).T
+    return RoundLosses(errors, log_losses, exponentials, run.scores.n_outputs)
 
 
 def staged_scores(model: AdditiveModel, X: Array) -> Iterator[np.ndarray]:
@@ -231,18 +242,13 @@ def _coded(X: Array, feature: int, thresholds: np.ndarray) -> _Coded:
     return _Coded(np.append(ends, np.nan), steps.astype(np.min_scalar_type(len(ends))))
 
 
-def _losses(
-    scores: np.ndarray, numbers: np.ndarray, weights: IntegerWeights, link: Link
-) -> tuple[float, float, float]:
-    """Error, log-loss and exponential loss of scores (n_outputs, n_samples)."""
-    shares = weights.values / weights.total
-    read = scores[0] if len(scores) == 1 else scores.T
-    logs = log_probabilities(read, link)[np.arange(len(numbers)), numbers]
+def _read(scores: np.ndarray) -> np.ndarray:
+    """Scores (n_outputs, n_samples) as a model returns them: (n_samples,) for one output."""
+    return scores[0] if len(scores) == 1 else scores.T
+
+
+def _exponential_loss(scores: np.ndarray, numbers: np.ndarray, shares: np.ndarray) -> float:
     outputs = np.arange(len(scores))[:, np.newaxis] + (len(scores) == 1)
     with np.errstate(over="ignore"):
         exponentials = np.exp(np.where(numbers == outputs, -scores, scores))
-    return (
-        weights.share(class_indices(read) != numbers),
-        float(-(logs @ shares)),
-        float(np.mean(exponentials, axis=0) @ shares),
-    )
+    return float(np.mean(exponentials, axis=0) @ shares)
