@@ -295,8 +295,8 @@ def _draw_bounds(ax: Axes, rounds: Sequence[AnyRound]) -> np.ndarray:
 def _product_text(first: AnyRound) -> str:
     """What the bound is; with K outputs K/2 times the product."""
     n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
-    factor = "" if n_outputs == 1 else rf"\frac{{{n_outputs}}}{{2}} "
-    return rf"product of the normalisers, ${factor}\prod Z_t$"
+    times = "" if n_outputs == 1 else f"{n_outputs / 2:g} times the "
+    return rf"{times}product of the normalisers, $\prod Z_t$"
 
 
 def _draw_by_round(ax: Axes, values: np.ndarray, kind: str, **look: Any) -> None:
