@@ -1,5 +1,10 @@
-"""The loss curve of a stump, under a public name; see `gpustump.theory.loss_curve`."""
+"""Loss curves over the threshold of one feature, under public names.
+
+See `gpustump.theory.loss_curve` for stumps, and `gpustump.theory.split_scores` for splits whose
+regions have votes of their own.
+"""
 
 from gpustump.theory.loss_curve import Losses, weighted_losses
+from gpustump.theory.split_scores import SplitScores, split_scores
 
-__all__ = ["Losses", "weighted_losses"]
+__all__ = ["Losses", "SplitScores", "split_scores", "weighted_losses"]

@@ -4,7 +4,7 @@
     panels         one panel of it: steps, or the bars of a category
     columns        features, and categories whose values are features
     importances    shares of votes and contributions
-    rounds         errors, bounds and edges by round
+    rounds         errors, bounds, edges and the log-loss by round
     margins        the distribution of margins
     judged         samples with known labels, and what a model says of them
     ranking_curves ROC curves, and precision over recall
@@ -13,8 +13,9 @@
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
     waterfall      how the score of one row comes about
-    loss_curve     the weighted error of a stump over its threshold
+    loss_curve     what a split is worth over its threshold: the weighted error of a stump, or Z
     page           a model on one page
+    model_rounds   the rounds of a model on that page
     inputs         models, tables, weights and features as arguments
     limits         the limits and units of an axis
     style          colours, lines, legends

@@ -31,7 +31,7 @@ def importances(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     X : array or frame (n_samples, n_features), optional
         With it, shares of the contributions over its samples are drawn beside the shares of the
         votes, and order the features. If contributions are the same in all rows, a text says so.

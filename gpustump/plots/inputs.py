@@ -17,10 +17,10 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array
-from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble
 from gpustump.plots.style import words
+from gpustump.theory.arguments import weights_of as weights_of
 
 
 class Samples(NamedTuple):
@@ -74,20 +74,6 @@ def column_of(X: Array, feature: int) -> np.ndarray:
     with arrays.computing_on(X):
         column = arrays.to_host(arrays.as_working(X[:, feature]))
     return column.astype(np.float64)
-
-
-def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
-    """The weight of each sample on the host, in the integers of training; 1 each for None."""
-    if sample_weight is None:
-        return IntegerWeights(np.ones(X.shape[0], dtype=np.int64), int(X.shape[0]))
-    with arrays.computing_on(X):
-        positive, rows = check_weights(sample_weight, X)
-        found = IntegerWeights.of(arrays.to_host(positive))
-    if rows is None:
-        return found
-    values = np.zeros(X.shape[0], dtype=np.int64)
-    values[arrays.to_host(rows)] = found.values
-    return IntegerWeights(values, found.total)
 
 
 def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from gpustump.data.parameters import check_count
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.theory import normalised_margins
+from gpustump.theory import class_margins, normalised_margins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def margin_distribution(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     X : array or frame (n_samples, n_features)
     y : array (n_samples,)
         Labels of the model's classes.
@@ -55,7 +55,8 @@ def margin_distribution(
     sample_weight : array (n_samples,), optional
         The weights of the samples; those of weight 0 take no part.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose margins against the rest are drawn.
+        With more than two classes, the class whose margins against the rest are drawn; by default
+        the margins among all classes. Scores of a softmax have no others.
     ax : matplotlib Axes, optional
         A new figure's by default.
 
@@ -74,27 +75,57 @@ def margin_distribution(
     -----
     Schapire, Freund, Bartlett and Lee (1998), figure 1: the share of the samples with a normalised
     margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, which is
-    `gpustump.theory.share_below`. Samples left of 0 are misclassified.
+    `gpustump.theory.share_below`. Samples left of 0 are misclassified. Margins among all classes
+    are `gpustump.theory.class_margins`.
     """
     ensemble = model_of(model)
-    number = ensemble.output_index(label)
-    chosen = _chosen(rounds, len(ensemble.output_member(number)))
+    _check_label(ensemble, label)
+    chosen = _chosen(rounds, ensemble, label)
     X = inputs.table_of(model, X)
-    signs = _signs(ensemble, number, y, X)
     weights = inputs.weights_of(sample_weight, X)
-    one = inputs.alone(ensemble, number)
+    margins_of = _margins_of(ensemble, label, X, y)
     ax = style.tidy_axes(ax)
     ax.axvline(0.0, color=style.GREY, linewidth=0.8)
     for count, look in reversed(list(zip(chosen[::-1], _LOOKS, strict=False))):
-        margins = arrays.to_host(normalised_margins(one.truncated(count), X, signs))
+        margins = arrays.to_host(margins_of(count))
         rounds_text = f"{count} round{'s' * (count != 1)}"
         ax.plot(*_corners(margins, weights), label=rounds_text, **style.seen(look))
     of = "the samples" if sample_weight is None else "the weight"
     ax.set(xlim=(-1.01, 1.01), ylim=(0, 1.01), ylabel=f"share of {of} with that margin or less")
-    against = "" if ensemble.is_binary else f", {inputs.score_name(ensemble, label)} against rest"
-    ax.set_xlabel(f"normalised margin{against}")
+    ax.set_xlabel(f"normalised margin{_whose(ensemble, label)}")
     ax.legend(frameon=False, fontsize="small", loc="upper left")
     return style.make_current(ax)
+
+
+def _check_label(model: StumpEnsemble, label: Label | None) -> None:
+    """Refuse a class that does not exist, or that has no margins against the rest."""
+    if label is None:
+        return
+    model.output_index(label)
+    if model.link == "softmax":
+        raise ValueError(
+            "label must be left out, as scores of a softmax have margins among all classes only; "
+            f"got {label!r}."
+        )
+
+
+def _margins_of(
+    model: StumpEnsemble, label: Label | None, X: Array, y: Any
+) -> Callable[[int], Array]:
+    """The margins of samples after a number of rounds."""
+    if label is None and not model.is_binary:
+        return lambda count: class_margins(model.truncated(count), X, y)
+    number = model.output_index(label)
+    one, signs = inputs.alone(model, number), _signs(model, number, y, X)
+    return lambda count: normalised_margins(one.truncated(count), X, signs)
+
+
+def _whose(model: StumpEnsemble, label: Label | None) -> str:
+    if model.is_binary:
+        return ""
+    if label is None:
+        return f", among all {len(model.classes)} classes"
+    return f", {inputs.score_name(model, label)} against rest"
 
 
 def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
@@ -103,8 +134,11 @@ def _signs(model: StumpEnsemble, number: int, y: Any, X: Array) -> Array:
     return moved_to_device_of(np.where(own, 1, -1), X)
 
 
-def _chosen(rounds: int | Iterable[int] | None, n_rounds: int) -> list[int]:
+def _chosen(
+    rounds: int | Iterable[int] | None, model: StumpEnsemble, label: Label | None
+) -> list[int]:
     """Numbers of rounds, increasing."""
+    n_rounds = model.n_rounds if label is None else len(model.members[model.member_index(label)])
     if rounds is None:
         return sorted({min(count, n_rounds) for count in (*_ROUNDS, n_rounds)})
     chosen = sorted({check_count(count, "rounds", least=0) for count in inputs.several(rounds)})

@@ -9,7 +9,7 @@ from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.plots.columns import Groups, columns_of
 from gpustump.plots.importances import draw_shares
-from gpustump.plots.rounds import draw_class_bounds, draw_model
+from gpustump.plots.model_rounds import draw_rounds
 from gpustump.plots.shapes import (
     contributions_of,
     draw_panels,
@@ -21,7 +21,6 @@ from gpustump.plots.shapes import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _PANELS = 6
@@ -45,7 +44,7 @@ def overview(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
         Also a model from a file: `StumpEnsemble.load(path)`.
     X : array or frame (n_samples, n_features), optional
         Samples, for the histograms below the shape functions and for the contributions.
@@ -78,6 +77,10 @@ def overview(
     and for each round the weighted error of its stump and the bound on the training error that
     follows from the errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer
     1999]. Of several classes only the bounds are drawn.
+
+    Where regions have votes of their own, a model does not know these errors. Then a classifier has
+    its training error by round, and the bound if it is AdaBoost; a model alone has the size of each
+    round's votes: half the difference between the largest and the smallest, over all classes.
     """
     ensemble = model_of(model)
     output_indices(ensemble, label)
@@ -102,22 +105,8 @@ def overview(
         draw_shares(left, ensemble, None, columns, 8)
     else:
         draw_shares(left, ensemble, contributions, columns, 6)
-    if len(scores) == 1:
-        _draw_rounds(right, ensemble, ensemble.member_index(scores[0].label))
-    else:
-        draw_class_bounds(right, ensemble, scores)
+    draw_rounds(right, ensemble, scores, getattr(model, "rounds_", None))
     return figure
-
-
-def _draw_rounds(ax: Axes, model: StumpEnsemble, number: int) -> None:
-    """The errors and bounds by round of one member."""
-    member = model.discrete_members[number]
-    draw_model(ax, member)
-    if not len(member):
-        return
-    name = inputs.class_name(model.classes[number])
-    ax.set_ylabel("error" if model.is_binary else f"error, {name} against rest")
-    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
 
 
 def _title(model: StumpEnsemble) -> str:

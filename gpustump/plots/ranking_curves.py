@@ -33,7 +33,7 @@ def roc_curve(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     X : array or frame (n_samples, n_features)
         Samples, best those that were held out.
     y : array (n_samples,)

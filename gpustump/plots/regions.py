@@ -44,7 +44,7 @@ def decision_regions(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     X : array or frame (n_samples, n_features), optional
         Samples to draw. Those with a missing or infinite value of one of the two features, or one
         so large that it would squeeze the others, are not drawn; a text above gives their number.

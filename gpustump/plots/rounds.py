@@ -1,23 +1,24 @@
-"""The rounds of boosting: errors, their bounds, and the edges of the stumps."""
+"""The rounds of boosting: errors, their bounds, and below them edges, normalisers or the log-loss.
+
+What is drawn below the errors depends on the votes: AdaBoost's stumps have edges, its other votes
+normalisers, and LogitBoost lowers the log-loss.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.votes import Round
-from gpustump.data.labels import class_numbers
-from gpustump.learners.hypothesis import predicted_signs
-from gpustump.learners.step_table import StepTable
-from gpustump.model.ensemble import Label, Member, StumpEnsemble, model_of
+from gpustump.boosting.votes import AnyRound, RegionRound, Round
+from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
-from gpustump.plots.panels import DrawnScore
-from gpustump.theory import edge_bounds, training_bounds
+from gpustump.theory import edge_bounds
+from gpustump.theory.round_losses import Run, errors_of, losses_of, run_number, run_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,28 +33,16 @@ class _Curve:
     look: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Coded:
-    """A feature's values as numbers of steps between a model's thresholds.
-
-    Attributes
-    ----------
-    ends : ndarray (k + 1,) of float64
-        The upper end of each step, and NaN for missing values.
-    steps : ndarray (n_samples,) of the narrowest unsigned integers that hold k
-        The step of each sample.
-    """
-
-    ends: np.ndarray
-    steps: np.ndarray
-
-
 _TRAINING = {"color": style.BLUE, "linestyle": style.DASHES[1], "linewidth": 1.6, "zorder": 4}
 _HELD_OUT = {"color": style.VERMILION, "linestyle": style.DASHES[0], "linewidth": 1.8}
+_LOG_LOSS = {"color": style.GREEN, "linestyle": style.DASHES[0], "linewidth": 1.8}
 _BOUND = {"color": style.BLACK, "linestyle": style.DASHES[2], "linewidth": 1.4}
 _BY_EDGES = {"color": style.GREY, "linestyle": style.DASHES[3], "linewidth": 0.9}
 
-_MARKERS = {"training": "o", "held-out": "s", "bound": "^", "by edges": "v"}
+_LOW, _TALL = 0.26, 0.42
+"""The height of the strip below, as a share of the axes': of edges, and of the log-loss."""
+
+_MARKERS = {"training": "o", "held-out": "s", "bound": "^", "by edges": "v", "log-loss": "D"}
 """Markers of curves with few rounds: a line through one point cannot be seen."""
 
 
@@ -66,25 +55,30 @@ def error_curve(
     label: Label | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the errors by round with the bound on the training error, and the edges below.
+    """Draw the errors by round with the bound on the training error, and more below.
+
+    Below are the edges of discrete votes' stumps; for other votes of AdaBoost 1 - Z, how far each
+    round lowers the bound; for LogitBoost the held-out log-loss by round, or what each round's
+    split is worth if no held-out samples are known.
 
     Parameters
     ----------
-    classifier : AdaBoostClassifier
+    classifier : AdaBoostClassifier or LogitBoostClassifier
         Fitted; its `rounds_` are drawn.
     X : array or frame (n_samples, n_features), optional
-        Held-out samples, for the error on them by round. By default, the errors on the samples that
-        early stopping held out, if there are any.
+        Held-out samples, for the losses on them by round. By default, the errors on the samples
+        that early stopping held out, if there are any, and their log-loss if it was watched.
     y : array (n_samples,), optional
         Their labels.
     sample_weight : array (n_samples,), optional
         Their weights.
     label : bool, int, float or str, optional
-        With more than two classes, the class whose rounds and errors against the rest are drawn. If
-        it is not given, only the error of the whole model on X is drawn: edges and bounds belong to
-        one class against the rest.
+        With one run for each of more than two classes, the class whose rounds and errors against
+        the rest are drawn. If it is not given, only the losses of the whole model on X are drawn:
+        edges and bounds belong to one class against the rest. Where all classes share the stumps,
+        there is one run and no label.
     ax : matplotlib Axes, optional
-        A new figure's by default; the strip of edges takes a part of it.
+        A new figure's by default; the strip below takes a part of it.
 
     Returns
     -------
@@ -102,115 +96,144 @@ def error_curve(
     -----
     The figure of COS 511, lecture 11, and of Schapire, Freund, Bartlett and Lee (1998), section 1:
     does the held-out error still fall when the training error no longer does? A mark on each curve
-    shows its first minimum. The minimum of the held-out error is an optimistic estimate, as it is
+    shows its first minimum. The minimum of a held-out loss is an optimistic estimate, as it is
     chosen on the same samples: choose the number of rounds on some samples, and test on others.
 
-    The bound is the product of the rounds' normalisers, `Round.training_bound`. With AdaBoost's own
-    votes, exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker bound from the edges g only [Freund and
-    Schapire 1997, theorem 6]. The y axis fits the errors; a bound may start above it.
+    The bound is the product of the rounds' normalisers, `Round.training_bound` and
+    `RegionRound.training_bound`; Newton votes have none. With AdaBoost's own discrete votes,
+    exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker bound from the edges g only [Freund and Schapire
+    1997, theorem 6]. The y axis fits the errors; a bound may start above it. The log-loss is that
+    of `gpustump.theory.losses_by_round`, the worth of a split `RegionRound.score`.
     """
     model = model_of(classifier)
     if not hasattr(classifier, "rounds_"):
         raise TypeError(
-            f"classifier must be a fitted AdaBoostClassifier, which has rounds_ to draw; got "
-            f"{type(classifier).__name__}."
+            "classifier must be a fitted AdaBoostClassifier or LogitBoostClassifier, which has "
+            f"rounds_ to draw; got {type(classifier).__name__}."
         )
-    is_of_all = label is None and X is not None and not model.is_binary
-    number = None if is_of_all else model.member_index(label)
+    number = _number(model, label, has_samples=X is not None)
     if (X is None) != (y is None):
         raise ValueError("X and y must be given together: the held-out samples and their labels.")
     if X is None:
         inputs.check_no_weights(sample_weight)
-        held_out = np.asarray(classifier.held_out_errors_[number])
+        held_out = _watched(classifier, number)
     else:
         table = inputs.table_of(classifier, X)
-        held_out = held_out_errors(model, number, table, y, sample_weight)
+        run = run_of(model, number, table, y)
+        held_out = _on_samples(run, table, inputs.weights_of(sample_weight, table), classifier)
     rounds = () if number is None else classifier.rounds_[number]
-    has_curves = held_out.size > 0 if number is None else len(rounds) > 0
-    ax = style.tidy_axes(ax, 6.0, 4.6 if has_curves else 1.6)
+    has_curves = held_out.errors.size > 0 if number is None else len(rounds) > 0
+    is_tall = has_curves and held_out.log_losses.size > 0
+    ax = style.tidy_axes(ax, 6.0, 1.6 if not has_curves else 5.2 if is_tall else 4.6)
     if not has_curves:
         style.leave_empty(ax, "no stump is better than chance")
     elif number is None:
         _draw_whole(ax, held_out)
         ax.set_ylabel(f"error, all {len(model.classes)} classes")
     else:
-        _draw_member(ax, rounds, held_out)
-        name = inputs.score_name(model, label)
-        ax.set_ylabel("error" if model.is_binary else f"error,\n{name} against the rest")
+        _draw_run(ax, rounds, held_out)
+        ax.set_ylabel(_error_of(model, label))
     return style.make_current(ax)
 
 
-def _draw_whole(ax: Axes, held_out: np.ndarray) -> None:
-    """The error of a model of several members."""
-    curves = [_Curve("held-out", held_out, _HELD_OUT)]
-    _draw_errors([ax], curves)
+class _HeldOut(NamedTuple):
+    """Losses on held-out samples after each round, (n_rounds,); without rounds if unknown."""
+
+    errors: np.ndarray
+    log_losses: np.ndarray
+
+
+def _number(model: StumpEnsemble, label: Label | None, *, has_samples: bool) -> int | None:
+    """The run that is drawn; None for the whole of several runs, on samples."""
+    number = run_number(model, label)
+    if model.is_binary:
+        return model.output_index(label)  # which refuses the first class
+    if number is not None or model.is_shared:
+        return number or 0
+    return None if has_samples else model.member_index(label)
+
+
+def _watched(classifier: Any, number: int | None) -> _HeldOut:
+    """What early stopping watched; it kept the log-loss if that was its score."""
+    errors = np.asarray(classifier.held_out_errors_[number])
+    is_log_loss = _lowers_log_loss(classifier) and classifier.scoring == "neg_log_loss"
+    scores = classifier.held_out_scores_[number] if is_log_loss else ()
+    return _HeldOut(errors, 0.0 - np.asarray(scores))
+
+
+def _on_samples(run: Run, X: Array, weights: IntegerWeights, classifier: Any) -> _HeldOut:
+    """The losses on samples; the log-loss only where boosting lowers it."""
+    if not _lowers_log_loss(classifier):
+        return _HeldOut(errors_of(run, X, weights), np.zeros(0))
+    found = losses_of(run, X, weights)
+    return _HeldOut(found.errors, found.log_losses)
+
+
+def _lowers_log_loss(classifier: Any) -> bool:
+    """Whether the votes are Newton steps: these rounds have no normaliser."""
+    first = next((one for rounds in classifier.rounds_ for one in rounds), None)
+    return first is not None and first.normaliser is None
+
+
+def _error_of(model: StumpEnsemble, label: Label | None) -> str:
+    """Whose error is drawn."""
+    if model.is_shared:
+        return f"error, all {len(model.classes)} classes"
+    name = inputs.score_name(model, label)
+    return "error" if model.is_binary else f"error,\n{name} against the rest"
+
+
+def _draw_whole(ax: Axes, held_out: _HeldOut) -> None:
+    """The losses of a model of several runs."""
+    curves = [_Curve("held-out", held_out.errors, _HELD_OUT)]
+    strip = style.strip_below(ax, _TALL) if held_out.log_losses.size else None
+    _draw_errors([ax] if strip is None else [ax, strip], curves)
     _set_top(ax, curves)
-    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
-    style.rounds_axis(ax, len(held_out))
+    handles = ax.get_legend_handles_labels()
+    if strip is not None:
+        _draw_log_loss(strip, ax, held_out.log_losses)
+        handles = _with(handles, strip)
+    style.legend_above(ax, *handles, ncols=1)
+    style.rounds_axis(strip or ax, len(held_out.errors))
 
 
-def _draw_member(ax: Axes, rounds: Sequence[Round], held_out: np.ndarray) -> None:
-    """A member's errors, bounds and edges."""
+def _draw_run(ax: Axes, rounds: Sequence[AnyRound], held_out: _HeldOut) -> None:
+    """A run's errors and bounds, and what its votes have below them."""
     curves = [_Curve("training", np.asarray([one.training_error for one in rounds]), _TRAINING)]
-    if held_out.size:
-        curves.append(_Curve("held-out", held_out, _HELD_OUT))
-    strip = style.strip_below(ax, 0.26)
+    if held_out.errors.size:
+        curves.append(_Curve("held-out", held_out.errors, _HELD_OUT))
+    has_log_loss = held_out.log_losses.size > 0
+    strip = style.strip_below(ax, _TALL if has_log_loss else _LOW)
     _draw_errors([ax, strip], curves)
     bounds = _draw_bounds(ax, rounds)
-    _set_top(ax, curves, float(bounds.min()))
-    style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
-    _draw_edges(strip, [one.edge for one in rounds])
+    _set_top(ax, curves, float(bounds.min()) if bounds.size else 0.0)
+    handles = ax.get_legend_handles_labels()
+    if has_log_loss:
+        _draw_log_loss(strip, ax, held_out.log_losses)
+        handles = _with(handles, strip)
+    else:
+        _draw_by_votes(strip, rounds)
+    style.legend_above(ax, *handles, ncols=1)
     style.rounds_axis(strip, max(len(curve.values) for curve in curves))
 
 
-def draw_model(ax: Axes, member: Member) -> None:
-    """Each stump's weighted error, and the bound on the training error, from a model alone."""
-    if not len(member):
-        style.leave_empty(ax, "no stump is better than chance")
-        return
-    errors = [stump.error for stump in member.stumps]
-    marker = _marker(len(errors))
-    style.chance_line(ax)
-    numbers = np.arange(1, len(errors) + 1)
-    ax.plot(
-        numbers,
-        errors,
-        color=style.VERMILION,
-        linewidth=1.0,
-        marker=marker,
-        markersize=3,
-        label="weighted error of the round's stump",
-    )
-    if all(error < 1 for error in errors):  # in a model made by hand one may be 1
-        bounds = training_bounds(errors, member.votes)
-        ax.plot(
-            numbers,
-            bounds,
-            **(_BOUND | {"color": style.BLUE, "linewidth": 1.8}),
-            marker="s" if marker else "",
-            markersize=3,
-            label="bound on the training error",
-        )
-    ax.set_ylim(0, 1)
-    style.rounds_axis(ax, len(errors))
+def _with(handles: tuple[list[Any], list[str]], strip: Axes) -> tuple[list[Any], list[str]]:
+    """The legend's entries, and those of the strip."""
+    lines, names = strip.get_legend_handles_labels()
+    return handles[0] + lines, handles[1] + names
 
 
-def draw_class_bounds(ax: Axes, model: StumpEnsemble, scores: Sequence[DrawnScore]) -> None:
-    """The bounds on the training errors of several classes, each against the rest."""
-    members = [model.discrete_members[model.member_index(score.label)] for score in scores]
-    n_rounds = max(map(len, members))
-    if not n_rounds:
-        style.leave_empty(ax, "no stump is better than chance")
-        return
-    for score, member in zip(scores, members, strict=True):
-        errors = [stump.error for stump in member.stumps]
-        if errors and all(error < 1 for error in errors):
-            bounds = training_bounds(errors, member.votes)
-            look = score.look | {"marker": _marker(len(errors)), "markersize": 3}
-            ax.plot(np.arange(1, len(errors) + 1), bounds, label=score.name, **look)
-    ax.set_ylim(0, 1)
-    ax.set_ylabel("bound on the training error,\neach class against the rest")
-    style.rounds_axis(ax, n_rounds)
+def _draw_log_loss(strip: Axes, ax: Axes, losses: np.ndarray) -> None:
+    """The log-loss below the errors, with its minimum marked in both."""
+    at = int(np.argmin(losses))
+    text = f"held-out log-loss: last {losses[-1]:.3g}, lowest {losses[at]:.3g} in round {at + 1}"
+    _draw_by_round(strip, losses, "log-loss", label=text, **_LOG_LOSS)
+    look: Any = {"color": style.GREEN, "mec": ax.get_facecolor(), "clip_on": False}
+    strip.plot([at + 1], [losses[at]], _MARKERS["log-loss"], ms=6, zorder=6, **look)
+    for one in (ax, strip):
+        one.axvline(at + 1, color=style.GREEN, linestyle=style.DASHES[3], linewidth=0.7)
+    strip.set_ylim(0, 1.08 * float(losses.max()))
+    strip.set_ylabel("log-loss")
 
 
 def held_out_errors(
@@ -231,57 +254,7 @@ def held_out_errors(
     -------
     ndarray (n_rounds,) of float64
     """
-    members = model.discrete_members if number is None else (model.discrete_members[number],)
-    true = class_numbers(model.classes, y, X)
-    if number is not None:
-        true = (true == (1 if model.is_binary else number)).astype(np.int64)
-    weights = inputs.weights_of(sample_weight, X)
-    predictions = (
-        scores[0] > 0 if len(scores) == 1 else np.argmax(scores, axis=0)
-        for scores in _staged_scores(members, X)
-    )
-    return np.asarray([weights.share(predicted != true) for predicted in predictions])
-
-
-def _staged_scores(members: Sequence[Member], X: Array) -> Iterator[np.ndarray]:
-    """Scores after 1, 2, ... rounds, (n_members, n_samples); every item is the same array.
-
-    They are added up stump by stump as in `StumpEnsemble.staged_decision_function`, so they are the
-    same to the last bit. But each column is compared with the thresholds only once.
-    """
-    columns = _coded_columns(members, X)
-    scores = np.zeros((len(members), X.shape[0]))
-    for k in range(max(map(len, members))):
-        for member, score in zip(members, scores, strict=True):
-            if k >= len(member):
-                continue
-            stump, vote = member.stumps[k], member.votes[k]
-            if stump.is_constant or vote == 0.0:  # of a vote of 0 there may be no step table
-                score += stump.polarity * vote
-            else:
-                column = columns[stump.feature]
-                with np.errstate(all="ignore"):
-                    votes = predicted_signs(stump, column.ends) * vote
-                score += votes[column.steps]
-        yield scores
-
-
-def _coded_columns(members: Sequence[Member], X: Array) -> dict[int, _Coded]:
-    """Each feature in use as steps between the thresholds of all members."""
-    found = dict[int, list[np.ndarray]]()
-    for member in members:
-        for table in member.tables[1]:
-            found.setdefault(table.feature, []).append(table.thresholds)
-    return {feature: _coded(X, feature, np.concatenate(of)) for feature, of in found.items()}
-
-
-def _coded(X: Array, feature: int, thresholds: np.ndarray) -> _Coded:
-    ends = np.unique(thresholds)
-    with arrays.computing_on(X), np.errstate(all="ignore"):
-        steps = arrays.to_host(
-            StepTable(feature, ends, np.zeros(len(ends)), 0.0).steps_of(X[:, feature])
-        )
-    return _Coded(np.append(ends, np.nan), steps.astype(np.min_scalar_type(len(ends))))
+    return errors_of(run_of(model, number, X, y), X, inputs.weights_of(sample_weight, X))
 
 
 def _draw_errors(axes: Sequence[Axes], curves: Sequence[_Curve]) -> None:
@@ -304,16 +277,26 @@ def _draw_errors(axes: Sequence[Axes], curves: Sequence[_Curve]) -> None:
             one.axvline(at + 1, linewidth=0.7, **look)
 
 
-def _draw_bounds(ax: Axes, rounds: Sequence[Round]) -> np.ndarray:
-    """The bound on the training error by round, and the weaker bound if it holds."""
-    bounds = np.asarray([one.training_bound for one in rounds])
-    text = r"product of the normalisers, $\prod Z_t$: a bound on the training error"
+def _draw_bounds(ax: Axes, rounds: Sequence[AnyRound]) -> np.ndarray:
+    """The bound on the training error by round, if there is one, and the weaker one if it holds."""
+    if any(one.training_bound is None for one in rounds):
+        return np.zeros(0)
+    bounds = np.asarray([one.training_bound for one in rounds], dtype=np.float64)
+    text = f"{_product_text(rounds[0])}: a bound on the training error"
     _draw_by_round(ax, bounds, "bound", label=text, **style.seen(_BOUND))
-    weaker = edge_bounds([one.error for one in rounds])
-    if (bounds <= weaker * (1 + 1e-9)).all():  # not so with every learning rate
+    errors = [one.error for one in rounds if isinstance(one, Round)]
+    weaker = edge_bounds(errors)
+    if errors and (bounds <= weaker * (1 + 1e-9)).all():  # not so with every learning rate
         text = r"from the edges only, $\exp(-2 \sum g_t^2)$: a weaker bound"
         _draw_by_round(ax, weaker, "by edges", label=text, **_BY_EDGES)
     return bounds
+
+
+def _product_text(first: AnyRound) -> str:
+    """What the bound is; with K outputs K/2 times the product."""
+    n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
+    times = "" if n_outputs == 1 else f"{n_outputs / 2:g} times the "
+    return rf"{times}product of the normalisers, $\prod Z_t$"
 
 
 def _draw_by_round(ax: Axes, values: np.ndarray, kind: str, **look: Any) -> None:
@@ -328,17 +311,24 @@ def _set_top(ax: Axes, curves: Sequence[_Curve], bound: float = 0.0) -> None:
     ax.set_ylim(0, top if top < 0.6 else 1.0)
 
 
-def _draw_edges(strip: Axes, edges: Sequence[float]) -> None:
-    strip.plot(
-        np.arange(1, len(edges) + 1),
-        edges,
-        color=style.ink(),
-        linewidth=0.9,
-        marker=_marker(len(edges)),
-        markersize=3,
-    )
-    strip.set_ylim(0, 1.1 * max(edges))
-    strip.set_ylabel("edge $g_t$")
+def _draw_by_votes(strip: Axes, rounds: Sequence[AnyRound]) -> None:
+    """What the votes of each round have to show: edges, normalisers, or worth."""
+    values, name = _by_votes(rounds)
+    marker = _marker(len(values))
+    numbers = np.arange(1, len(values) + 1)
+    strip.plot(numbers, values, color=style.ink(), linewidth=0.9, marker=marker, markersize=3)
+    strip.set_ylim(1.1 * min(0.0, *values), 1.1 * max(values))
+    strip.set_ylabel(name)
+
+
+def _by_votes(rounds: Sequence[AnyRound]) -> tuple[list[float], str]:
+    edges = [one.edge for one in rounds if isinstance(one, Round)]
+    if edges:
+        return edges, "edge $g_t$"
+    normalisers = [one.normaliser for one in rounds if one.normaliser is not None]
+    if normalisers:
+        return [1 - one for one in normalisers], "$1 - Z_t$"
+    return [one.score for one in rounds if isinstance(one, RegionRound)], "worth of\nthe split"
 
 
 def _marker(n_rounds: int) -> str:

@@ -52,7 +52,7 @@ def shape_function(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     feature : int or str
         Its index, or its name if the model has names.
     X : array (n_samples, n_features), optional
@@ -82,7 +82,8 @@ def shape_function(
     -----
     The component functions of a generalised additive model [Hastie and Tibshirani 1986], which
     boosted stumps are [Friedman, Hastie and Tibshirani 2000]: here from
-    `StumpEnsemble.shape_function`, in units of the score, half the log-odds.
+    `StumpEnsemble.shape_function`, in units of the score, half the log-odds; with a softmax, half
+    the log-probability up to a number that all classes share.
 
     The x axis covers the finite values of X, or without X the thresholds. Long tails are cut off,
     and texts at the edge count the steps and give the share of the samples there. The vote for

@@ -25,6 +25,13 @@ _VALUE = 18
 """The middle of a longer name of a category's value is cut out."""
 
 
+_UNITS = {
+    "logistic": "half the log-odds",
+    "softmax": "half the log-probability up to a constant",
+}
+"""What the score is, by the model's link."""
+
+
 class _Bar(NamedTuple):
     """A bar: its name, and what it adds."""
 
@@ -65,7 +72,7 @@ def waterfall(
 
     Parameters
     ----------
-    model : AdaBoostClassifier, DecisionStumpClassifier or StumpEnsemble
+    model : StumpEnsemble or fitted classifier
     row : array (n_features,) or (1, n_features)
         Of any array library; NaN means missing. Also a frame of one row, or a row of a pandas
         frame: features are found by name, or compared by an estimator.
@@ -94,7 +101,8 @@ def waterfall(
     -----
     A feature's contribution is the sum of its votes, `StumpEnsemble.explain`. The widths of the
     bars add up to `decision_function` bit for bit, in any order. (Sums of votes made by hand may be
-    rounded.) With two classes the second one is predicted if the score is above 0.
+    rounded.) With two classes the second one is predicted if the score is above 0. Of the scores of
+    a softmax only the differences between classes mean something.
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
@@ -109,7 +117,7 @@ def waterfall(
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
     _draw(ax, bars, float(found.scores[number]))
     score = inputs.score_name(ensemble, label)
-    ax.set_xlabel(f"score of {score}, half the log-odds")
+    ax.set_xlabel(f"score of {score}, {_UNITS[ensemble.link]}")
     text = _prediction(ensemble, found)
     if 0.085 * len(text) > style.width(ax):
         text = text.replace(", ", ",\n")

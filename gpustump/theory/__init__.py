@@ -1,15 +1,18 @@
 """The theory of boosted stumps as functions.
 
     training_error      bounds on the training error
+    round_losses        error, log-loss and exponential loss of a model by round
     margins             margins, and the share of samples below a margin
     growth              in how many ways weak hypotheses can label samples
     generalisation      bounds on the error on new samples
     loss_curve          the weighted loss of a stump as a function of its threshold
+    split_scores        what a split is worth for other votes, as a function of its threshold
+    feature_cuts        the cuts of one feature, on which both are computed
     proportions         how well a share is known that was counted on samples
     weak_learnability   the functions that stumps learn weakly, and samples of them
     arguments           checks that these files share
 
-The functions of the first four files are names of this package. Each states its theorem and source.
+The functions of the first five files are names of this package. Each states its theorem and source.
 """
 
 from gpustump.theory.generalisation import (
@@ -19,12 +22,17 @@ from gpustump.theory.generalisation import (
     weak_learning_samples,
 )
 from gpustump.theory.growth import interval_growth, stump_growth
-from gpustump.theory.margins import normalised_margins, share_below
-from gpustump.theory.training_error import edge_bounds, training_bounds
+from gpustump.theory.margins import class_margins, normalised_margins, share_below
+from gpustump.theory.round_losses import RoundLosses, losses_by_round
+from gpustump.theory.training_error import bounds_of_rounds, edge_bounds, training_bounds
 
 __all__ = [
+    "RoundLosses",
+    "bounds_of_rounds",
+    "class_margins",
     "edge_bounds",
     "interval_growth",
+    "losses_by_round",
     "margin_bound",
     "normalised_margins",
     "share_below",

@@ -10,6 +10,8 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import as_array
 from gpustump.data.parameters import check_real
+from gpustump.data.sample_weights import check_weights
+from gpustump.engines.integer_weights import IntegerWeights
 
 
 def host_vector(values: Any, name: str) -> np.ndarray:
@@ -18,6 +20,20 @@ def host_vector(values: Any, name: str) -> np.ndarray:
     check_numbers(values, name, "pass one number a round")
     found: np.ndarray = arrays.to_host(values).astype(np.float64)
     return found
+
+
+def weights_of(sample_weight: Any, X: Array) -> IntegerWeights:
+    """The weight of each sample on the host, in the integers of training; 1 each for None."""
+    if sample_weight is None:
+        return IntegerWeights(np.ones(X.shape[0], dtype=np.int64), int(X.shape[0]))
+    with arrays.computing_on(X):
+        positive, rows = check_weights(sample_weight, X)
+        found = IntegerWeights.of(arrays.to_host(positive))
+    if rows is None:
+        return found
+    values = np.zeros(X.shape[0], dtype=np.int64)
+    values[arrays.to_host(rows)] = found.values
+    return IntegerWeights(values, found.total)
 
 
 def check_numbers(values: Array, name: str, advice: str) -> None:

@@ -81,6 +81,10 @@ def margin_bound(
 
         eps_N = sqrt(8 / m * ln(4 * N * (N + 1)**2 * P(2 * m)**N / delta)).
 
+    The theorem is about convex combinations of hypotheses that say -1 or +1. It holds for every
+    kind of votes with the margins of `normalised_margins`, which says why, for two classes or one
+    class against the rest. It does not hold for `class_margins` of more than two classes.
+
     Examples
     --------
     >>> round(margin_bound(0.0, 0.5, 10**6, n_hypotheses=100), 4)
@@ -118,7 +122,9 @@ def vc_bound(
     training_error : float
         Unweighted.
     n_rounds : int
-        T, chosen before looking at the samples.
+        T, chosen before looking at the samples. If regions have votes of their own, each split is
+        a stump plus a constant, and all constants are one: pass T + 1. With missing values it is
+        two stumps plus a constant: pass 2 * T + 1.
     n_samples : int
         Training samples, independent draws from one distribution.
     n_features : int

@@ -2,26 +2,23 @@
 
 Training minimises this function. It is computed as in training, from weights rounded up to integers
 and added up in sorted order. So its minimum is, bit for bit, the error of the stump that training
-finds.
+finds. `split_scores` has the curves of other votes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.input_arrays import as_array
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.sign_labels import check_both_signs, check_signs
-from gpustump.data.tables import check_table
 from gpustump.engines.contract import sign_of
 from gpustump.engines.integer_weights import in_units, signed
-from gpustump.learners.thresholds import midpoints
+from gpustump.theory.feature_cuts import Cuts, checked_column
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
     >>> found.least()
     (3.0, 1, 0.25)
     """
-    x = _checked_column(x)
+    x = checked_column(x)
     with arrays.computing_on(x):
         y = check_signs(y, x)
         weights, rows = check_weights(sample_weight, x)
@@ -135,23 +132,16 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
 
 def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavier: int) -> Losses:
     """The losses of values (n_samples,) with integer weights, each with the sign of its label."""
-    with np.errstate(all="ignore"):
-        keys = arrays.order_keys(x)
-    order = np.argsort(keys, kind="stable")
-    is_there = keys[order] != arrays.missing_key(arrays.dtype_name(x))
-    present, missing = order[is_there], order[~is_there]
-    is_last = np.append(keys[present][1:] != keys[present][:-1], True)[: len(present)]
-    running = np.cumsum(signed_weights[present])
-    sum_left = np.append(np.zeros(1, dtype=np.int64), running[is_last])
+    cuts = Cuts.of(x)
+    sum_left = cuts.sums_left(signed_weights)
     agreement = 2 * sum_left - sum_left[-1]  # of polarity +1, over the present samples
-    weight_missing = int(np.abs(signed_weights[missing]).sum())
-    wrong_missing = (weight_missing - abs(int(signed_weights[missing].sum()))) // 2
+    missing = signed_weights[cuts.missing]
+    weight_missing = int(np.abs(missing).sum())
+    wrong_missing = (weight_missing - abs(int(missing.sum()))) // 2
     weight_present = total_weight - weight_missing
-    values = x[present][is_last]
-    ends = np.concatenate([[-math.inf], midpoints(values), [math.inf]])
     return Losses(
-        values.astype(np.float64),
-        ends if len(values) else ends[-1:],
+        cuts.values.astype(np.float64),
+        cuts.thresholds,
         (weight_present - agreement) // 2 + wrong_missing,
         (weight_present + agreement) // 2 + wrong_missing,
         total_weight,
@@ -162,14 +152,3 @@ def _losses(x: np.ndarray, signed_weights: np.ndarray, total_weight: int, heavie
 def _shares(weights: np.ndarray, total_weight: int) -> np.ndarray:
     """Each integer weight as a share of the total, rounded once."""
     return np.asarray([weight / total_weight for weight in weights.tolist()])
-
-
-def _checked_column(x: Any) -> Array:
-    """One feature's values, with the errors of `check_table`."""
-    x = as_array(x, "x")
-    if x.ndim != 1:
-        raise ValueError(
-            f"x must have one dimension, (n_samples,), but its shape is {tuple(x.shape)}; pass one "
-            "column, X[:, j], at a time."
-        )
-    return check_table(x[:, None], name="x")[:, 0]

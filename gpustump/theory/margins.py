@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
@@ -17,6 +19,7 @@ from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
+from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.theory.arguments import check_numbers
 
@@ -27,6 +30,7 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     Parameters
     ----------
     model : StumpEnsemble or fitted classifier
+        With any votes.
     X : array or frame (n_samples, n_features)
         As for `StumpEnsemble.decision_function`: a frame's columns are found by name.
     y : array (n_samples,)
@@ -35,14 +39,16 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     Returns
     -------
     array of float64, in the library and on the device of X
-        (n_samples,) for two classes. For more, (n_samples, n_classes): each member's margin for its
-        own class against the rest. 0 if a member has no votes.
+        (n_samples,) for two classes. For more, (n_samples, n_classes): each output's margin for its
+        own class against the rest; see `class_margins` for one margin of all classes. 0 if an
+        output has no votes.
 
     Raises
     ------
     ValueError
         If y holds a label that is not one of the model's classes, X or y has another length, width,
-        columns or device than expected, or the classifier is not fitted.
+        columns or device than expected, or the classifier is not fitted. Also if the model's link
+        is the softmax, where only differences of scores mean something.
     TypeError
         If the model is neither of the two, X does not hold real numbers, or y holds something other
         than numbers, booleans or text.
@@ -50,8 +56,14 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     Notes
     -----
     y * F(x) / (|alpha_1| + ... + |alpha_T|), y = +1 for the second class [Schapire, Freund,
-    Bartlett and Lee 1998, section 2]. The quotient of two exact sums is rounded once, so it is the
-    same number on every device.
+    Bartlett and Lee 1998, section 2]. Where the regions of a split have votes of their own,
+    |alpha_t| is the largest of their sizes, so that the hypothesis lies between -1 and 1 [Schapire
+    and Singer 1999, section 3]; the score from which boosting starts counts as one more vote. Such
+    votes are a sum of signs: every point of a cube is a convex combination of its corners, and each
+    corner is a stump, or a constant. So the model divided by its normaliser is a convex combination
+    of stumps, and `margin_bound` holds for these margins with any votes.
+
+    The quotient of two exact sums is rounded once, so it is the same number on every device.
 
     Examples
     --------
@@ -62,20 +74,70 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     [1.0, 0.5, -1.0]
     """
     model = model_of(model)
-    X = model.checked(X)
-    numbers = class_numbers(model.classes, y, X)
-    scores = model.decision_function(X)
+    if model.link == "softmax":
+        raise ValueError(
+            "model must have scores of one class against the rest; with the softmax only their "
+            "differences mean something. Use class_margins."
+        )
+    scores, numbers = _scored(model, X, y)
     xp, device = arrays.namespace_of(scores), arrays.device_of(scores)
     with arrays.computing_on(scores):
-        numbers = moved_to_device_of(numbers, scores)
         if model.is_binary:
             own = numbers == 1
         else:
             own = numbers[:, None] == xp.arange(len(model.classes), dtype=xp.int64, device=device)
-        # An array of totals: XLA would replace a division by a scalar with a multiplication by its
-        # reciprocal, which rounds twice.
-        totals = xp.asarray(_totals(model), dtype=xp.float64, device=device)
-        return xp.where(own, scores, -scores) / xp.broadcast_to(totals, scores.shape)
+        return _divided(xp.where(own, scores, -scores), _totals(model))
+
+
+def class_margins(model: Any, X: Array, y: Array) -> Array:
+    """The margin of each sample among all classes: above 0 if its class has the largest score.
+
+    Parameters
+    ----------
+    model, X, y
+        As for `normalised_margins`; any link.
+
+    Returns
+    -------
+    array (n_samples,) of float64, in the library and on the device of X
+        From -1 to 1. For two classes it is `normalised_margins`. 0 without votes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `normalised_margins`.
+
+    Notes
+    -----
+    The score of the sample's class minus the largest score of another class, over the sum of the
+    largest differences between two classes' votes that each round can make, and between two of the
+    scores from which boosting starts. Where each round votes for a single class, this is the weight
+    of the votes for the right class minus the largest weight of the votes for a wrong one, their
+    share of all votes [Schapire, Freund, Bartlett and Lee 1998, section 1]. It stays
+    the same if a number is added to all classes' votes, as the softmax does. `margin_bound` is a
+    theorem about two classes; it says nothing of these margins for more.
+
+    The quotient of two exact sums is rounded once.
+
+    Examples
+    --------
+    >>> from gpustump import RegionMember, Split, StumpEnsemble
+    >>> votes = [[[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]]
+    >>> member = RegionMember((Split(0, 0.5),), votes, [0.0, 0.0, 0.0])
+    >>> model = StumpEnsemble((member,), 1, (0, 1, 2))
+    >>> class_margins(model, [[0.0], [1.0], [1.0]], [0, 1, 2]).tolist()
+    [1.0, 0.5, -0.5]
+    """
+    model = model_of(model)
+    if model.is_binary:
+        return normalised_margins(model, X, y)
+    scores, numbers = _scored(model, X, y)
+    xp, device = arrays.namespace_of(scores), arrays.device_of(scores)
+    with arrays.computing_on(scores):
+        own = numbers[:, None] == xp.arange(len(model.classes), dtype=xp.int64, device=device)
+        right = xp.max(xp.where(own, scores, -xp.inf), axis=1)
+        wrong = xp.max(xp.where(own, -xp.inf, scores), axis=1)
+        return _divided(right - wrong, _total_of_differences(model))
 
 
 def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None = None) -> float:
@@ -117,10 +179,58 @@ def share_below(margins: Array, theta: float = 0.0, sample_weight: Array | None 
         return IntegerWeights.of(weights).share(arrays.picked(below, rows))
 
 
+def _scored(model: StumpEnsemble, X: Array, y: Array) -> tuple[Array, Array]:
+    """The scores of the samples and the numbers of their classes, (n_samples,), beside them."""
+    X = model.checked(X)
+    numbers = class_numbers(model.classes, y, X)
+    scores = model.decision_function(X)
+    with arrays.computing_on(scores):
+        return scores, moved_to_device_of(numbers, scores)
+
+
+def _divided(differences: Array, totals: float | list[float]) -> Array:
+    """Margins: differences over totals, one for all or one for each column."""
+    xp, device = arrays.namespace_of(differences), arrays.device_of(differences)
+    # An array of totals: XLA would replace a division by a scalar with a multiplication by its
+    # reciprocal, which rounds twice.
+    divisors = xp.asarray(totals, dtype=xp.float64, device=device)
+    return differences / xp.broadcast_to(divisors, differences.shape)
+
+
 def _totals(model: StumpEnsemble) -> float | list[float]:
-    """The sum of each member's absolute votes; 1 without votes, so that margins are 0."""
-    totals = [math.fsum(map(abs, member.votes)) or 1.0 for member in model.discrete_members]
-    return totals[0] if model.is_binary else totals
+    """For each output the sum of the sizes of its votes; 1 without votes, so that margins are 0."""
+    found = []
+    for member in model.members:
+        sizes = np.abs([term.votes for term in member.terms(0, member.n_outputs)])
+        largest = sizes.reshape(-1, N_REGIONS, member.n_outputs).max(axis=1)
+        by_output = np.concatenate([np.abs(member.constant)[np.newaxis], largest]).T
+        found += [math.fsum(own) or 1.0 for own in by_output.tolist()]
+    return found[0] if model.is_binary else found
+
+
+def _total_of_differences(model: StumpEnsemble) -> float:
+    """The sum over rounds of the largest difference between two classes' votes; 1 without votes.
+
+    The stumps of one class against the rest lie on features of their own. So any two of a round's
+    votes may meet; of shared stumps only those of the same region do.
+    """
+    constant = model.additive.constant
+    found = [max(constant) - min(constant)]
+    for terms in model.additive.rounds:
+        if model.is_shared:
+            votes = terms[0].votes
+            found.append(float((votes.max(axis=1) - votes.min(axis=1)).max()))
+        else:
+            found.append(_largest_difference(np.sum([term.votes for term in terms], axis=0)))
+    return math.fsum(found) or 1.0
+
+
+def _largest_difference(votes: np.ndarray) -> float:
+    """The largest difference between the votes of two outputs, (n_regions, n_outputs), anywhere."""
+    high, low = votes.max(axis=0), votes.min(axis=0)
+    differences = high[:, np.newaxis] - low[np.newaxis, :]
+    np.fill_diagonal(differences, 0.0)
+    return float(differences.max())
 
 
 def _checked_margins(margins: Any) -> Array:

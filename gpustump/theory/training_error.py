@@ -1,4 +1,6 @@
-"""Bounds on the training error, from the rounds' errors and votes.
+"""Bounds on the training error, from the rounds' errors and votes, or from their records.
+
+`RoundLosses.bounds` computes the same from a model and its training samples.
 
 A bound above 1 is returned as it is: it is true, and holds no information.
 """
@@ -12,8 +14,10 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.boosting.discrete_votes import odds_and_normaliser
+from gpustump.boosting.votes import AnyRound, RegionRound
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.theory.arguments import host_vector
+from gpustump.theory.round_losses import bound_of
 
 
 def training_bounds(
@@ -63,6 +67,54 @@ def training_bounds(
     with np.errstate(all="ignore"):
         bounds = np.cumprod([_normaliser(error, vote) for error, vote in pairs], dtype=np.float64)
     return np.where(np.isnan(bounds), np.inf, bounds)  # NaN is 0 * inf, for votes in the hundreds
+
+
+def bounds_of_rounds(rounds: Sequence[AnyRound]) -> np.ndarray:
+    """The bound on the training error after each round, from the records of a run with any votes.
+
+    Parameters
+    ----------
+    rounds : sequence of Round or of RegionRound
+        From the first on, as `boost` gives them; one of a classifier's `rounds_`.
+
+    Returns
+    -------
+    array (n_rounds,) of float64
+
+    Raises
+    ------
+    ValueError
+        If a round has no normaliser: with Newton votes, no product bounds the training error.
+    TypeError
+        If the rounds are no records.
+
+    Notes
+    -----
+    The product of the normalisers Z so far [Schapire and Singer 1999, theorem 1]. Z_t is the sum
+    over samples of D_t(i) * exp(-y_i * v), where v is the vote of the sample's region; with K > 2
+    outputs it is summed over samples and outputs. Then a sample whose class does not have the
+    largest score adds 2 to its K exponential losses or more, and the bound is K/2 times the
+    product.
+
+    Examples
+    --------
+    >>> from gpustump import boost
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1]
+    >>> rounds = list(boost(X, y, votes="real", n_rounds=2))
+    >>> [round(bound, 4) for bound in bounds_of_rounds(rounds).tolist()]
+    [0.7236, 0.6018]
+    """
+    if isinstance(rounds, AnyRound) or not all(isinstance(one, AnyRound) for one in rounds):
+        raise TypeError("rounds must be the records of one run, such as classifier.rounds_[0].")
+    if any(one.normaliser is None for one in rounds):
+        raise ValueError(
+            "rounds must be of AdaBoost: with Newton votes, no product of normalisers bounds the "
+            "training error. See losses_by_round for the log-loss."
+        )
+    first = rounds[0] if len(rounds) else None
+    n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
+    normalisers = [one.normaliser for one in rounds]
+    return bound_of(np.cumprod(np.asarray(normalisers, dtype=np.float64)), n_outputs)
 
 
 def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:

@@ -30,7 +30,8 @@ from gpustump.data.readable import shortened, thousands
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gpustump import AdaBoostClassifier, StumpEnsemble
+    from gpustump import StumpEnsemble
+    from gpustump.estimators.boosted import BoostedClassifier
 
 MARK = "<!-- a report of gpustump -->"
 """Every report begins with it; a file without it is not replaced."""
@@ -76,7 +77,7 @@ class _Drawing:
 
     Attributes
     ----------
-    classifier : AdaBoostClassifier
+    classifier : AdaBoostClassifier or LogitBoostClassifier
     drawn : DrawnModel
     trained : DrawnRows
     held_out : DrawnRows or None
@@ -84,11 +85,26 @@ class _Drawing:
     scores : list of DrawnScore
     """
 
-    classifier: AdaBoostClassifier
+    classifier: BoostedClassifier
     drawn: DrawnModel
     trained: DrawnRows
     held_out: DrawnRows | None
     scores: list[DrawnScore]
+
+    @property
+    def votes(self) -> str:
+        """What regions vote; see `_votes`."""
+        return _votes(self.classifier)
+
+    @property
+    def losses(self) -> str:
+        """What the pictures of rounds show."""
+        return "Errors and log-loss" if self.votes == "newton" and self.held_out else "Errors"
+
+
+def _votes(classifier: BoostedClassifier) -> str:
+    """What regions vote: "discrete", "real" or, with the logistic loss, "newton"."""
+    return str(getattr(classifier, "votes", "newton"))
 
 
 def check_libraries() -> None:
@@ -157,6 +173,9 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "target": shortened(data.target),
         "source": shortened(data.source),
         "is_binary": model.is_binary,
+        "is_shared": model.is_shared,
+        "is_softmax": model.link == "softmax",
+        "votes": _votes(training.classifier),
         "has_stumps": model.n_rounds > 0,
         "has_held_out": drawing.held_out is not None,
         "positive": shortened(str(model.classes[1])),
@@ -182,31 +201,34 @@ def _quality(drawing: _Drawing) -> Iterator[Picture]:
     plots.confusion_matrix(model, **rows, n_classes=_MATRIX, ax=figure.add_subplot())
     yield _picture(figure, "Confusion matrix of the held-out rows")
     label = None if model.is_binary else [score.label for score in drawing.scores]
-    for draw, title in (
-        (plots.roc_curve, "ROC curve of the held-out rows"),
-        (plots.precision_recall_curve, "Precision and recall of the held-out rows"),
-        (plots.reliability_curve, "Reliability of the probabilities of the held-out rows"),
+    for draw, which, title in (
+        (plots.roc_curve, label, "ROC curve of the held-out rows"),
+        (plots.precision_recall_curve, label, "Precision and recall of the held-out rows"),
+        # As many classes as the picture has room for: it is about the whole model.
+        (plots.reliability_curve, None, "Reliability of the probabilities of the held-out rows"),
     ):
         figure = new_figure(6.0, 5.2)
-        draw(model, **rows, label=label, ax=figure.add_subplot())
+        draw(model, **rows, label=which, ax=figure.add_subplot())
         yield _picture(figure, title)
 
 
 def _errors(drawing: _Drawing) -> Iterator[Picture]:
+    """The rounds: of all classes together if they share the stumps, else of each drawn class."""
     from gpustump import plots
 
     rows: dict[str, Any] = {}
+    model = drawing.drawn.model
     if drawing.held_out is not None:
         X, y, weights = drawing.held_out
         rows = {"X": X, "y": y, "sample_weight": weights}
-        if not drawing.drawn.model.is_binary and drawing.drawn.model.n_rounds:
-            figure = new_figure(7.0, 3.9)
+        if not model.is_binary and not model.is_shared and model.n_rounds:
+            figure = new_figure(7.0, 3.9 if drawing.votes != "newton" else 5.2)
             plots.error_curve(drawing.classifier, **rows, ax=figure.add_subplot())
             yield _picture(figure, "Held-out error of the whole model by round")
-    for label, title in drawing.scores:
-        figure = new_figure(7.0, 4.9)
+    for label, title in [DrawnScore(None, "")] if model.is_shared else drawing.scores:
+        figure = new_figure(7.0, 4.9 if drawing.votes != "newton" else 5.6)
         plots.error_curve(drawing.classifier, **rows, label=label, ax=figure.add_subplot())
-        yield _picture(figure, f"Errors by round{title}")
+        yield _picture(figure, f"{drawing.losses} by round{title}")
 
 
 def _shapes(drawing: _Drawing) -> Iterator[Picture]:
@@ -242,7 +264,8 @@ def _margins(drawing: _Drawing) -> Iterator[Picture]:
     from gpustump import plots
 
     X, y, weights = drawing.trained
-    for label, title in drawing.scores:
+    whole = [DrawnScore(None, "")] if drawing.drawn.model.is_shared else drawing.scores
+    for label, title in whole:
         figure = new_figure(6.2, 3.9)
         ax = figure.add_subplot()
         rows: dict[str, Any] = {"X": X, "y": y, "sample_weight": weights}
@@ -258,7 +281,8 @@ def _drawn_scores(training: FinishedTraining) -> list[DrawnScore]:
     counts = [int(np.count_nonzero(y == label)) for label in model.classes]
     order = sorted(range(len(counts)), key=lambda k: -counts[k])[:MOST_CLASSES]
     labels = [model.classes[k] for k in sorted(order)]
-    return [DrawnScore(one, f": {shortened(str(one))} against the rest") for one in labels]
+    rest = "" if model.is_shared else " against the rest"
+    return [DrawnScore(one, f": {shortened(str(one))}{rest}") for one in labels]
 
 
 def _drawn_rows(part: Part) -> DrawnRows:
@@ -274,7 +298,8 @@ def _rules(training: FinishedTraining, drawing: _Drawing) -> list[list[str]]:
     """The first rules of the scores that are drawn."""
     loaded = LoadedModel(training.model, training.data.encoding)
     found = rules(loaded, Limit(_RULES, "gpustump inspect MODEL --rounds"))
-    return [found[training.model.member_index(score.label)] for score in drawing.scores]
+    numbers = [training.model.member_index(score.label) for score in drawing.scores]
+    return [found[number] for number in dict.fromkeys(numbers)]  # shared stumps are there once
 
 
 def _picture(figure: Figure, title: str) -> Picture:

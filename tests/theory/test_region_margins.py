@@ -1,0 +1,194 @@
+"""Margins where regions have votes of their own, and of several classes at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from backends import Backend
+from made_up_models import member as made_up
+from made_up_models import region_model, rows
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+
+from gpustump import (
+    AdaBoostClassifier,
+    LogitBoostClassifier,
+    Member,
+    RegionMember,
+    Split,
+    Stump,
+    StumpEnsemble,
+)
+from gpustump.theory import class_margins, normalised_margins, share_below
+
+
+def as_signs(member: RegionMember) -> Member:
+    """The same score from stumps with signs: each split is a sum of stumps of its three regions.
+
+    A vote for left, right and missing in a cube is a convex combination of the cube's corners; two
+    corners, and the constant, are enough in each of these steps.
+    """
+    stumps, votes = [], []
+
+    def add(at: float, feature: int, signs: tuple[int, int, int], vote: float) -> None:
+        left, right, missing = signs
+        if left == right:  # a stump that has all values on one side
+            at = np.inf
+        stumps.append(Stump(feature, at, left, missing, 0.25))
+        votes.append(vote)
+
+    for split, own in zip(member.splits, member.votes[:, :, 0].tolist(), strict=True):
+        order = sorted(range(3), key=lambda r: abs(own[r]))  # the smallest first
+        signs = [1 if v >= 0 else -1 for v in own]
+        below = 0.0
+        for place, region in enumerate(order):
+            size = abs(own[region]) - below  # between two sizes: the larger regions' signs
+            for flip in (1, -1):  # regions that are done with cancel out
+                here = [s if r in order[place:] else s * flip for r, s in enumerate(signs)]
+                add(split.threshold, split.feature, tuple(here), size / 2)
+            below = abs(own[region])
+    constant = float(member.constant[0])
+    add(np.inf, 0, (1, 1, 1) if constant >= 0 else (-1, -1, -1), abs(constant))
+    return Member(tuple(stumps), tuple(votes))
+
+
+def test_margins_of_region_votes_are_those_of_the_stumps_that_they_are_sums_of():
+    """So a theorem about votes of stumps with signs holds for them."""
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        model = region_model(random, 15, 2)
+        X = random.normal(size=(60, 2))
+        X[random.random(X.shape) < 0.2] = np.nan
+        y = random.integers(0, 2, 60)
+        signs = StumpEnsemble((as_signs(model.members[0]),), 2, (0, 1))
+        finite = [split.threshold < np.inf for split in model.members[0].splits]
+        assert any(finite)
+        assert_allclose(signs.decision_function(X), model.decision_function(X), atol=1e-9)
+        found = normalised_margins(model, X, y)
+        assert_allclose(found, normalised_margins(signs, X, y), atol=1e-12)
+        assert np.abs(found).max() <= 1
+
+
+def size_of(member: RegionMember, output: int) -> Fraction:
+    sizes = [Fraction(abs(float(member.constant[output])))]
+    sizes += [max(Fraction(abs(v)) for v in own) for own in member.votes[:, :, output].tolist()]
+    return sum(sizes, Fraction(0))
+
+
+def test_margins_of_each_output_are_exact_quotients_in_every_library(backend: Backend):
+    random = np.random.default_rng(1)
+    for shared in (False, True):
+        model = region_model(random, 12, 2, 3, shared=shared)
+        X, y = rows(random, 30, 2, "float32"), random.integers(0, 3, 30)
+        found = backend.to_numpy(normalised_margins(model, backend.asarray(X), y))
+        scores = model.decision_function(X)
+        assert found.shape == (30, 3)
+        for (i, k), margin in np.ndenumerate(found):
+            sign = 1 if y[i] == k else -1
+            member, output = (model.members[0], k) if shared else (model.members[k], 0)
+            assert margin == float(sign * Fraction(float(scores[i, k])) / size_of(member, output))
+
+
+def test_class_margins_are_exact_quotients_in_every_library(backend: Backend):
+    random = np.random.default_rng(2)
+    model = region_model(random, 12, 2, 4, shared=True, link="softmax")
+    X, y = rows(random, 30, 2, "float32"), random.integers(0, 4, 30)
+    found = backend.to_numpy(class_margins(model, backend.asarray(X), y))
+    scores = model.decision_function(X).tolist()
+    (member,) = model.members
+    total = Fraction(max(member.constant)) - Fraction(min(member.constant))
+    for votes in member.votes.tolist():
+        total += max(Fraction(max(own)) - Fraction(min(own)) for own in votes)
+    for own, label, margin in zip(scores, y, found, strict=True):
+        other = max(score for k, score in enumerate(own) if k != label)
+        assert margin == float((Fraction(own[label]) - Fraction(other)) / total)
+
+
+def test_votes_for_one_class_each_have_the_margin_of_schapire_and_others():
+    random = np.random.default_rng(3)
+    weights = random.integers(1, 9, size=20) / 8
+    votes = np.zeros((20, 3, 3))
+    chosen = random.integers(0, 3, size=(20, 3))
+    for t, region in np.ndindex(20, 3):
+        votes[t, region, chosen[t, region]] = weights[t]
+    splits = tuple(Split(0, float(at)) for at in random.normal(size=20))
+    model = StumpEnsemble((RegionMember(splits, votes, np.zeros(3)),), 1, (0, 1, 2))
+    X, y = random.normal(size=(30, 1)), random.integers(0, 3, 30)
+    for x, label, margin in zip(X[:, 0], y, class_margins(model, X, y), strict=True):
+        says = [chosen[t, int(x > split.threshold)] for t, split in enumerate(splits)]
+        of = [sum(w for w, k in zip(weights, says, strict=True) if k == c) for c in range(3)]
+        wrong = max(of[c] for c in range(3) if c != label)
+        assert margin == pytest.approx((of[label] - wrong) / weights.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["discrete", "rest", "shared", "softmax"])
+def test_class_margins_lie_within_one_and_are_positive_where_the_model_is_right(kind):
+    random = np.random.default_rng(4)
+    for _ in range(20):
+        if kind == "discrete":
+            members = tuple(made_up(random, 9, 2, exact=1.0) for _ in range(3))
+            model = StumpEnsemble(members, 2, (0, 1, 2))
+        else:
+            link = "softmax" if kind == "softmax" else "logistic"
+            model = region_model(random, 9, 2, 3, shared=kind != "rest", link=link)
+        X, y = rows(random, 80, 2, "float64"), random.integers(0, 3, 80)
+        margins = class_margins(model, X, y)
+        assert np.abs(margins).max() <= 1
+        scores = np.sort(model.decision_function(X), axis=1)
+        decided = scores[:, -1] > scores[:, -2]
+        assert_array_equal((margins > 0)[decided], (model.predict(X) == y)[decided])
+
+
+def test_a_number_that_all_classes_get_changes_no_class_margin():
+    random = np.random.default_rng(5)
+    model = region_model(random, 9, 2, 3, shared=True, link="softmax")
+    (member,) = model.members
+    shift = random.integers(-4, 5, size=(9, 3, 1)) / 4
+    shifted = RegionMember(member.splits, member.votes + shift, member.constant + 0.5)
+    X, y = random.normal(size=(40, 2)), random.integers(0, 3, 40)
+    other = StumpEnsemble((shifted,), 2, (0, 1, 2), link="softmax")
+    assert_array_equal(class_margins(model, X, y), class_margins(other, X, y))
+
+
+def test_two_classes_have_one_kind_of_margin():
+    random = np.random.default_rng(6)
+    model = region_model(random, 9, 2)
+    X, y = random.normal(size=(40, 2)), random.integers(0, 2, 40)
+    assert_array_equal(class_margins(model, X, y), normalised_margins(model, X, y))
+    one = model.members[0]  # the same as two classes that share each split
+    votes = np.concatenate([-one.votes, one.votes], axis=2)
+    third = np.concatenate([votes, np.minimum(votes[:, :, :1], votes[:, :, 1:])], axis=2)
+    constant = np.concatenate([-one.constant, one.constant, -np.abs(one.constant)])
+    shared = StumpEnsemble((RegionMember(one.splits, third, constant),), 2, (0, 1, 2))
+    assert_allclose(class_margins(shared, X, y), normalised_margins(model, X, y), rtol=1e-12)
+
+
+def test_margins_are_those_of_estimators_with_every_kind_of_votes():
+    X, y = load_iris(return_X_y=True)
+    for clf in (
+        AdaBoostClassifier(n_estimators=9, votes="real", multi_class="shared", device="cpu"),
+        AdaBoostClassifier(n_estimators=9, votes="real", device="cpu"),
+        LogitBoostClassifier(n_estimators=9, device="cpu"),
+    ):
+        margins = class_margins(clf.fit(X, y), X, y)
+        assert share_below(margins) == pytest.approx(1 - clf.score(X, y), abs=1e-12)
+
+
+def test_margins_are_zero_without_votes():
+    for shared in (False, True):
+        model = region_model(np.random.default_rng(0), 3, 1, 3, shared=shared).truncated(0)
+        empty = tuple(
+            RegionMember((), np.zeros((0, 3, m.n_outputs)), np.zeros(m.n_outputs))
+            for m in model.members
+        )
+        model = StumpEnsemble(empty, 1, (0, 1, 2))
+        assert class_margins(model, [[0.0]], [1]).tolist() == [0.0]
+        assert normalised_margins(model, [[0.0]], [1]).tolist() == [[0.0] * 3]
+
+
+def test_the_softmax_has_no_margins_of_one_class_against_the_rest():
+    model = region_model(np.random.default_rng(0), 3, 1, 3, shared=True, link="softmax")
+    with pytest.raises(ValueError, match=r"with the softmax only their differences .* class_marg"):
+        normalised_margins(model, [[0.0]], [1])

@@ -1,0 +1,144 @@
+"""What splits are worth for real and Newton votes: against definitions, and against training."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from backends import Backend
+from numpy.testing import assert_allclose, assert_array_equal
+
+from gpustump import fit_stump
+from gpustump.losses import split_scores
+
+KINDS = [("real", 0.0), ("newton", 0.0), ("newton", 1.5)]
+
+
+def parts(x, y, weights, threshold):
+    """The weight of each region's samples with the label +1, and with the label -1."""
+    regions = x <= threshold, x > threshold, np.isnan(x)
+    return [
+        tuple(math.fsum(weights[region & (y == sign)]) for sign in (1, -1)) for region in regions
+    ]
+
+
+def score_of(regions, kind: str, l2: float, total: float) -> float:
+    """The score from its definition."""
+    if kind == "real":
+        return -sum(math.sqrt(p * n) for p, n in regions) / total
+    return sum(((p - n) / 2) ** 2 / ((p + n) / 4 + l2) for p, n in regions if p + n)
+
+
+def random_column(random, n_samples: int):
+    x = random.integers(0, 5, size=n_samples).astype(float)
+    x[random.random(n_samples) < 0.2] = np.nan
+    y = random.choice([-1, 1], size=n_samples)
+    y[:2] = [1, -1]
+    return x, y, random.integers(1, 4, size=n_samples).astype(float)
+
+
+@pytest.mark.parametrize(("kind", "l2"), KINDS)
+def test_scores_are_those_of_every_split_from_the_definition(kind, l2):
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        x, y, weights = random_column(random, 12)
+        found = split_scores(x, y, weights, votes=kind, l2_regularization=l2)
+        assert found.values.tolist() == sorted({*x[~np.isnan(x)].tolist()})
+        total = weights.sum()
+        expected = [score_of(parts(x, y, weights, at), kind, l2, total) for at in found.thresholds]
+        assert_allclose(found.scores, expected, rtol=1e-12, atol=1e-15)
+        both = [(weights[y == 1].sum(), weights[y == -1].sum())]
+        assert found.constant == pytest.approx(score_of(both, kind, l2, total), rel=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "l2"), KINDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_best_split_is_the_one_that_training_finds_in_every_tie(kind, l2, dtype):
+    random = np.random.default_rng(1)
+    for _ in range(150):
+        x, y, weights = random_column(random, int(random.integers(2, 9)))
+        x = x.astype(dtype)
+        best = split_scores(x, y, weights, votes=kind, l2_regularization=l2).best
+        stump = fit_stump(x[:, None], y, weights, votes=kind, l2_regularization=l2)
+        assert (best.threshold, best.votes) == (stump.split.threshold, stump.votes)
+        assert best.score == stump.score
+
+
+def test_the_best_split_of_a_large_column_has_the_largest_score_and_trainings_votes():
+    random = np.random.default_rng(2)
+    x = np.round(random.normal(size=3000), 2)
+    y = np.where(x + random.normal(size=3000) > 0, 1, -1)
+    weights = random.exponential(size=3000)
+    for kind, l2 in KINDS:
+        found = split_scores(x, y, weights, votes=kind, l2_regularization=l2)
+        stump = fit_stump(x[:, None], y, weights, votes=kind, l2_regularization=l2)
+        assert found.best[:3] == (stump.split.threshold, stump.score, stump.votes)
+        assert found.best.score == found.scores.max()
+        assert found.thresholds[np.argmax(found.scores)] == stump.split.threshold
+
+
+def test_real_votes_halve_the_log_odds_and_newton_votes_are_a_step():
+    x, y = np.repeat([0.0, 1.0], 1000), np.tile([1, 1, 1, -1, -1, -1, 1, -1], 250)
+    y[:1000] = np.tile([1, 1, 1, -1], 250)
+    left = y[:1000]
+    real = split_scores(x, y, votes="real").best
+    assert real.votes[0] == pytest.approx(0.5 * math.log(3), abs=1e-3)  # but for the smoothing
+    newton = split_scores(x, y, votes="newton").best
+    assert newton.votes[0] == pytest.approx(0.5 * (left / 2).sum() / (len(left) / 4), abs=1e-9)
+
+
+def test_a_newton_score_is_twice_the_decrease_of_the_loss_to_second_order():
+    random = np.random.default_rng(3)
+    x, y, weights = random_column(random, 40)
+    best = split_scores(x, y, weights, votes="newton").best
+    region = np.where(np.isnan(x), 2, (x > best.threshold).astype(int))
+    F = np.asarray(best.votes)[region]
+    gradient, hessian = -y, np.ones(len(y))  # of ln(1 + exp(-2 y F)) at F = 0
+    decrease = -np.sum(weights * (gradient * F + hessian * F**2 / 2))
+    assert best.score == pytest.approx(2 * decrease, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_a_column_without_a_cut_has_the_constant(kind):
+    for x in ([1.0] * 3, [math.nan] * 3):
+        found = split_scores(x, [1, 1, -1], votes=kind)
+        stump = fit_stump(np.asarray(x)[:, None], [1, 1, -1], votes=kind)
+        assert found.best.is_constant
+        assert found.best[:3] == (math.inf, stump.score, stump.votes)
+        assert found.best.score == found.constant
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_missing_values_may_be_all_that_is_parted(kind):
+    x, y = [math.nan, math.nan, 1.0, 1.0], [1, 1, -1, -1]
+    best = split_scores(x, y, votes=kind).best
+    stump = fit_stump(np.asarray(x)[:, None], y, votes=kind)
+    assert (best.threshold, best.votes) == (stump.split.threshold, stump.votes)
+    assert not best.is_constant
+    assert best.votes[0] < 0 < best.votes[2]
+
+
+def test_scores_are_the_same_in_every_library(backend: Backend):
+    x, y = np.asarray([0.5, math.nan, 2.0, -1.0, 2.0]), np.asarray([1.0, -1.0, 1.0, -1.0, -1.0])
+    for kind, l2 in KINDS:
+        how = {"votes": kind, "l2_regularization": l2}
+        here, there = split_scores(x, y, **how), split_scores(*map(backend.asarray, (x, y)), **how)
+        for name in ("values", "thresholds", "scores"):
+            assert_array_equal(getattr(there, name), getattr(here, name))
+        assert (there.best, there.constant) == (here.best, here.constant)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "how", "message"),
+    [
+        (([[1.0], [2.0]], [1, -1]), {}, r"x must have one dimension.*X\[:, j\]"),
+        (([1.0, 2.0], [1, 0]), {}, "y must hold the labels -1 and \\+1"),
+        (([1.0, 2.0], [1, -1], [1.0, 0.0]), {}, "where sample_weight is not zero"),
+        (([1.0, 2.0], [1, -1]), {"votes": "discrete"}, "votes must be 'real' or 'newton'; got"),
+        (([1.0, 2.0], [1, -1]), {"l2_regularization": -1.0}, "l2_regularization must be"),
+    ],
+)
+def test_nonsense_is_refused(arguments, how, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        split_scores(*arguments, **how)
