@@ -35,7 +35,9 @@ class AdaBoostClassifier(BoostedClassifier):
     weighted error; scikit-learn's trees minimise the Gini impurity of the leaves. Votes are Freund
     and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight,
     and the decision function is their plain sum. For more classes this one fits one binary model
-    per class against the rest; scikit-learn's uses SAMME.
+    per class against the rest; scikit-learn's uses SAMME. Other votes, and stumps that all classes
+    share, are there for the asking: see `votes` and `multi_class`. Where probabilities matter, see
+    `LogitBoostClassifier`, whose notes say when to use which.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ class AdaBoostClassifier(BoostedClassifier):
     multi_class : "one_vs_rest" or "shared"
         With more than two classes: a run for each class against the rest; or one run whose stumps
         vote for all classes at once, AdaBoost.MH [Schapire and Singer 1999; with discrete votes
-        Kegl 2013].
+        Kegl 2013]. A shared round makes one stump in all, not one for each class, so it takes more
+        rounds. For two classes both are the same.
     weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
         one way between two values of a feature and the other way elsewhere. Intervals are for
@@ -88,6 +91,7 @@ class AdaBoostClassifier(BoostedClassifier):
         Let the next `fit` go on from the rounds already made; on the same data, and without early
         stopping, it makes those that an uninterrupted run would have made. With early stopping it
         watches the samples that the earlier fit held out, and refuses to go on without them.
+        `learning_rate` may change, `votes` and `multi_class` may not.
     verbose : int
         1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
         notebook's; 2 says first where and by which engine it trains, and why.
@@ -118,7 +122,8 @@ class AdaBoostClassifier(BoostedClassifier):
         Where and by which engine, and why; `str(route_)` says it in words.
     rounds_ : tuple of tuple of Round, or of RegionRound
         For each run (one for two classes or shared stumps, otherwise one for each class) the record
-        of each of its rounds: error, edge, vote, bound.
+        of each of its rounds: error, edge, vote, bound; or, where regions vote numbers of their
+        own, split, votes, score, bound.
     stop_reasons_ : tuple of str
         For each run why it ended; see `Boosting`, and "early".
     n_estimators_ : int
@@ -149,7 +154,7 @@ class AdaBoostClassifier(BoostedClassifier):
     The probabilities are too close to 0 and 1, as boosting goes on raising the scores of samples
     that are right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
     breast-cancer data, 99% of the held-out probabilities are below 0.001 or above 0.999, and their
-    log-loss is 0.36. Where probabilities matter, calibrate them:
+    log-loss is 0.36. Where probabilities matter, take `LogitBoostClassifier`, or calibrate them:
     `sklearn.calibration.CalibratedClassifierCV(classifier, cv=5)` brings this log-loss to 0.10. On
     average over seven tables it went from 0.37 to 0.28 that way, and to 0.30 with
     `n_iter_no_change=10`. A low `learning_rate` helps on some tables (0.10 on the breast-cancer

@@ -106,8 +106,9 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Array) -> Array:
         """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`.
 
-        After many rounds they are too close to 0 and 1; the notes of `AdaBoostClassifier` say how
-        to mend that.
+        After many rounds of AdaBoost they are too close to 0 and 1; the notes of
+        `AdaBoostClassifier` say how to mend that. Those of `LogitBoostClassifier` mostly are good
+        as they are.
         """
         scores = self.decision_function(X)
         return self.model_.probabilities_of(scores)

@@ -19,6 +19,8 @@ class LogitBoostClassifier(BoostedClassifier):
     weight. With more than two classes every stump votes for all of them, by default, and the loss
     is that of the softmax.
 
+    Which estimator to use is said in the notes below.
+
     Parameters
     ----------
     n_estimators : int or None
@@ -30,14 +32,19 @@ class LogitBoostClassifier(BoostedClassifier):
     l2_regularization : float
         Shrinks the votes of regions with few samples: a region votes
         learning_rate / 2 * A / (B + l2_regularization), where B is the sum of weight * p * (1 - p)
-        over its samples; not negative. It is on the scale of the sample weights, as in XGBoost.
+        over its samples, A the sum of weight * (1 - p) over those of the output's class less that
+        of weight * p over the others, and p the probability that the model gives the class; not
+        negative. It is on the scale of the sample weights, as in XGBoost. 0 for none: A / B is
+        never more than 4 in any case.
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, under the
-        softmax; or a run for each class against the rest.
+        softmax; or a run for each class against the rest. For two classes both are the same.
     random_state : int, RandomState or None
+        As for `AdaBoostClassifier`.
     device : str
         As for `AdaBoostClassifier`.
     n_iter_no_change : int or None
+        As for `AdaBoostClassifier`.
     validation_fraction : float
         As for `AdaBoostClassifier`.
     scoring : str
@@ -45,13 +52,18 @@ class LogitBoostClassifier(BoostedClassifier):
         the mean of -ln P, where P is the probability of the sample's class. Shared stumps are
         watched on all classes.
     tol : float
+        As for `AdaBoostClassifier`.
     warm_start : bool
+        As for `AdaBoostClassifier`. On other data, too, it keeps the scores from which the first
+        fit started. `learning_rate` and `l2_regularization` may change, `multi_class` may not.
     verbose : int
         As for `AdaBoostClassifier`.
     callback : callable or None
         Called with each `RegionRound`; a true answer ends that run.
     n_jobs : int or None
+        As for `AdaBoostClassifier`.
     max_memory : int, str or None
+        As for `AdaBoostClassifier`.
     block_bytes : int or None
         As for `AdaBoostClassifier`.
 
@@ -71,7 +83,9 @@ class LogitBoostClassifier(BoostedClassifier):
         scores are half the log-odds: P(second class) = 1 / (1 + exp(-2 F)); the softmax is
         P_l = exp(2 F_l) / sum over m of exp(2 F_m).
     rounds_ : tuple of tuple of RegionRound
-        For each run (one, or one for each class against the rest) the record of each round.
+        For each run (one, or one for each class against the rest) the record of each round: the
+        split, the votes of its regions left, right and missing for each class, its gain as `score`,
+        and the training error after it.
     n_estimators_ : int
         The most rounds that a run was allowed.
     classes_, n_classes_, device_, route_, stop_reasons_, n_iter_, held_out_scores_
@@ -79,14 +93,46 @@ class LogitBoostClassifier(BoostedClassifier):
     held_out_errors_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
 
+    Notes
+    -----
+    Take `LogitBoostClassifier` where probabilities matter, or where there are more than two
+    classes. Take `AdaBoostClassifier` for stumps that say yes or no with one weight each, for
+    intervals, for bounds on the error, or to replace scikit-learn's. Both find the best split of
+    every round exactly, and both give the same model on every device. So far the compiled kernels
+    make discrete votes of one class against the rest only; all other votes are made on arrays,
+    which is slower, and `route_` says so.
+
+    With the default parameters and 5 folds, the log-loss on scikit-learn's breast-cancer data is
+    0.08, on the wine data 0.08. With 200 rounds of `AdaBoostClassifier` it is 0.29 and 0.52, as its
+    probabilities are too close to 0 and 1; the accuracies are within 0.01 of each other.
+
+    "shared" means that one stump serves all classes: it cuts one feature at one threshold, and each
+    side votes a number for every class. "one_vs_rest" means that each class has stumps of its own,
+    which tell it from all others. A round of "shared" makes one stump, a round of "one_vs_rest" one
+    for each class, so `n_estimators` has to be larger for "shared". For as many stumps in all,
+    "shared" mostly does better: on scikit-learn's digits, with 10 classes and 300 stumps, the
+    accuracy (5 folds) is 0.97 with "shared" and 0.92 with "one_vs_rest", and the log-loss 0.13 and
+    0.41.
+
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import load_breast_cancer, load_wine
     >>> from gpustump import LogitBoostClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = LogitBoostClassifier(n_estimators=10, device="cpu").fit(X, y)
     >>> clf.model_.members[0].splits[0].feature
     20
+
+    With three classes, the first stump votes for all three of them on each side:
+
+    >>> wine = load_wine()
+    >>> clf = LogitBoostClassifier(n_estimators=10, device="cpu").fit(wine.data, wine.target)
+    >>> first = clf.rounds_[0][0]
+    >>> wine.feature_names[first.stump.feature], round(first.stump.threshold, 3)
+    ('proline', 755.0)
+    >>> left, right, missing = first.votes
+    >>> [round(vote, 2) for vote in left], [round(vote, 2) for vote in right]
+    ([-0.2, 0.12, 0.08], [0.33, -0.2, -0.13])
     """
 
     def __init__(

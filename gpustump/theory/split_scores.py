@@ -199,4 +199,4 @@ def _region_sums(left: Sums, right: Sums, missing: Sums, at: int) -> RegionSums:
 
 def _in_record(score: float, votes: SplitVotes, totals: Totals) -> float:
     """A score in the unit of the records."""
-    return score * votes.rule.unit(totals)
+    return votes.rule.recorded(score, totals)
