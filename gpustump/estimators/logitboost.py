@@ -67,15 +67,6 @@ class LogitBoostClassifier(BoostedClassifier):
     block_bytes : int or None
         As for `AdaBoostClassifier`.
 
-    Notes
-    -----
-    The defaults of learning_rate and l2_regularization were chosen on 26 real tables with two
-    classes and 11 with more, of up to 3000 rows, by three folds. After 200 rounds for two classes,
-    the mean log-loss was 0.328 with 0.2 and 3 (error 0.140), 0.329 with 0.2 and 1 (0.142), 0.334
-    with 0.3 and 1 (0.143), and 0.347 with 0.5 and 1 (0.144). After 200 rounds for each of more
-    classes it was 0.518 with 0.2 and 3 (error 0.203), 0.523 with 0.2 and 1 (0.202), and 0.533 with
-    0.3 and 1 (0.203). Many more rounds need a lower rate or early stopping.
-
     Attributes
     ----------
     model_ : StumpEnsemble
@@ -113,6 +104,13 @@ class LogitBoostClassifier(BoostedClassifier):
     "shared" mostly does better: on scikit-learn's digits, with 10 classes and 300 stumps, the
     accuracy (5 folds) is 0.97 with "shared" and 0.92 with "one_vs_rest", and the log-loss 0.13 and
     0.41.
+
+    The defaults of learning_rate and l2_regularization were chosen on 26 real tables with two
+    classes and 11 with more, of up to 3000 rows, by three folds. After 200 rounds for two classes,
+    the mean log-loss was 0.328 with 0.2 and 3 (error 0.140), 0.329 with 0.2 and 1 (0.142), 0.334
+    with 0.3 and 1 (0.143), and 0.347 with 0.5 and 1 (0.144). After 200 rounds for each of more
+    classes it was 0.518 with 0.2 and 3 (error 0.203), 0.523 with 0.2 and 1 (0.202), and 0.533 with
+    0.3 and 1 (0.203). Many more rounds need a lower rate or early stopping.
 
     Examples
     --------
