@@ -149,8 +149,11 @@ def _parser() -> argparse.ArgumentParser:
     shown = add(
         "show",
         "the tables of JSON files",
-        lambda options: print("\n\n".join(map(page_of, options.file))),
+        lambda options: print(
+            "\n\n".join(page_of(file, only_means=options.means) for file in options.file)
+        ),
     )
+    shown.add_argument("--means", action="store_true", help="of accuracy: the means only")
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(
         "report",

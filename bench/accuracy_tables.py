@@ -84,12 +84,17 @@ class Kind(NamedTuple):
         }
 
 
-def page(found: Accuracy) -> str:
-    """All that a run says, as Markdown."""
-    parts = [_tables(found)]
+def page(found: Accuracy, *, only_means: bool = False) -> str:
+    """All that a run says, as Markdown, or the means alone.
+
+    The seconds of a fit stay in the file: they are good for a plan, not for a comparison.
+    """
+    parts = [] if only_means else [_tables(found)]
     for kind in kinds(found):
         if kind.contenders:
-            parts += [_summary(kind, found), *(_scores(kind, score) for score in (ERROR, LOG_LOSS))]
+            parts.append(_summary(kind, found))
+            if not only_means:
+                parts += [_scores(kind, score) for score in (ERROR, LOG_LOSS)]
         parts += _not_measured(kind)
     return "\n\n".join([*parts, origin(found.machine, found.started, found.command)])
 
@@ -138,14 +143,14 @@ def _tables(found: Accuracy) -> str:
 
 def _summary(kind: Kind, found: Accuracy) -> str:
     """A row for each contender: means over the common tables."""
-    columns = ["", "error, %", "log-loss", "rank, error", "rank, log-loss", "stumps", "fit, s"]
+    columns = ["", "error, %", "log-loss", "rank, error", "rank, log-loss", "stumps"]
     by_error, by_loss = (mean_ranks(kind, score) for score in (ERROR, LOG_LOSS))
     rows = []
     for name in kind.contenders if kind.common else ():
         ranked = [number(each[name]) if name in each else NOTHING for each in (by_error, by_loss)]
         means = [score.shown(kind.mean(name, score.of)) for score in (ERROR, LOG_LOSS)]
-        rest = (kind.mean(name, lambda f: f.stumps), kind.mean(name, lambda f: f.seconds))
-        rows.append([name, *means, *ranked, f"{rest[0]:.0f}", number(rest[1])])
+        stumps = kind.mean(name, lambda fold: fold.stumps)
+        rows.append([name, *means, *ranked, f"{stumps:.0f}"])
     count = len(kind.common)
     heading = (
         f"**{kind.title.capitalize()}**: {found.rounds} rounds, {found.threads} threads; means "

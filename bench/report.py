@@ -29,8 +29,8 @@ TITLES = {  # in this order
 }
 
 
-def page_of(file: Path) -> str:
-    """What a JSON file says, as Markdown.
+def page_of(file: Path, *, only_means: bool = False) -> str:
+    """What a JSON file says, as Markdown; of an accuracy run perhaps the means only.
 
     Raises
     ------
@@ -38,7 +38,9 @@ def page_of(file: Path) -> str:
         If it is not that of a benchmark.
     """
     found = read(file)
-    return accuracy_tables.page(found) if isinstance(found, Accuracy) else tables.page(found)
+    if isinstance(found, Accuracy):
+        return accuracy_tables.page(found, only_means=only_means)
+    return tables.page(found)
 
 
 def read(file: Path) -> Report | Accuracy:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import gpustump
-from bench import records
-from bench.tables import page
+from bench.report import page_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text()
@@ -89,11 +88,13 @@ def test_the_extras_it_names_exist():
 
 def test_its_tables_are_those_of_the_committed_results():
     shown = re.findall(
-        r"<!-- output of: python -m bench show (\S+) -->\n\n(.*?)\n\n<!-- end", TEXT, re.S
+        r"<!-- output of: python -m bench show (--means )?(\S+) -->\n\n(.*?)\n\n<!-- end",
+        TEXT,
+        re.S,
     )
-    assert {Path(file).stem for file, _ in shown} >= {"peers"}
-    for file, table in shown:
-        assert table == page(records.read(ROOT / file))
+    assert {Path(file).stem for _, file, _ in shown} >= {"peers", "accuracy"}
+    for means, file, table in shown:
+        assert table == page_of(ROOT / file, only_means=bool(means))
 
 
 def test_its_links_lead_somewhere():
