@@ -117,8 +117,14 @@ class NewtonVotes:
         return False
 
     def recorded(self, score: float, totals: Totals) -> float:
-        """In units of the sample weights; the power of two alone may not be a float."""
-        return math.ldexp(score, -self.exponent)
+        """In units of the sample weights; infinite where float64 has no room for it.
+
+        The power of two alone may not be a float.
+        """
+        try:
+            return math.ldexp(score, -self.exponent)
+        except OverflowError:
+            return math.inf
 
     def bound(self, product: float) -> None:
         """None: no normaliser bounds the training error."""
