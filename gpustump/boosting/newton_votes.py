@@ -118,7 +118,10 @@ class NewtonVotes:
         return False
 
     def recorded(self, score: float, totals: Totals) -> float:
-        """In units of the sample weights; the power of two alone may not be a float."""
+        """In units of the sample weights; infinite where float64 has no room for it.
+
+        The power of two alone may not be a float.
+        """
         try:
             return math.ldexp(score, -self.exponent)
         except OverflowError:

@@ -79,7 +79,7 @@ class RegionRound:
         What the cut is worth. Discrete votes: their edges times two, the share of the weight that
         the signs get right less the share that they get wrong. Real votes: -Z/2 before smoothing
         and the learning rate. Newton votes: the sum of first**2 / (second + lambda), in the units
-        of the sample weights.
+        of the sample weights; infinite if weights near the largest float64 take it beyond that.
     normaliser : float or None
         Z_t, the sum of the new weights before they are normalised [Schapire and Singer 1999]; None
         for Newton votes.

@@ -180,7 +180,8 @@ class BoostedClassifier(StumpClassifier):
 
 
 def _described(votes: str, n_outputs: int, n_classes: int) -> str:
+    name = "Newton" if votes == "newton" else votes
     if n_classes == 2:
-        return f"{votes} votes"
+        return f"{name} votes"
     how = "shared" if n_outputs > 1 else "one_vs_rest"
-    return f"{votes} votes with multi_class={how!r}"
+    return f"{name} votes with multi_class={how!r}"

@@ -182,3 +182,20 @@ def test_without_an_edge_there_is_no_round(options):
     run = boost(X, [1, -1, -1, 1], **options)
     assert list(run) == []
     assert run.stop_reason == "no edge"
+
+
+def test_a_newton_score_that_no_float_can_hold_is_infinite_and_boosting_goes_on():
+    """Weights near 1e300, and samples far on the wrong side after a vote of nearly 100."""
+    X = np.asarray([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
+    w = np.asarray([3e300, 1e300, 1e300, 1e300, 1e300, 3e300])
+    run = boost(X, [1, -1, 1, -1, 1, -1], w, votes="newton", learning_rate=300.0, n_rounds=6)
+    scores = [record.score for record in run]
+    assert run.stop_reason == "limit"
+    assert math.inf in scores
+    assert not any(map(math.isnan, scores))
+    assert np.isfinite(run.model.decision_function(X)).all()
+    # In another unit of two everything else is the same.
+    small = boost(X, [1, -1, 1, -1, 1, -1], w * 2.0**-900, votes="newton", learning_rate=300.0)
+    for record, score in zip(small, scores, strict=False):
+        assert math.isfinite(record.score)
+        assert math.isinf(score) or math.ldexp(record.score, 900) == score

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import gpustump
-from gpustump import AdaBoostClassifier, DecisionStumpClassifier, Stump
-from gpustump.data.parameters import LEARNERS, SCORINGS
+from gpustump import AdaBoostClassifier, DecisionStumpClassifier, LogitBoostClassifier, Stump
+from gpustump.data.parameters import LEARNERS, MULTI_CLASS, SCORINGS, VOTE_KINDS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
@@ -114,13 +114,43 @@ def documented(cls: type) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "estimator", [AdaBoostClassifier(n_iter_no_change=5), DecisionStumpClassifier()]
+    "estimator",
+    [
+        AdaBoostClassifier(n_iter_no_change=5),
+        DecisionStumpClassifier(),
+        LogitBoostClassifier(n_iter_no_change=5),
+    ],
 )
 def test_every_attribute_of_a_fitted_estimator_is_documented_and_no_other(estimator):
     fitted = estimator.fit(pd.DataFrame(X, columns=["a", "b", "c", "d"]), Y)
     found = {n for n in dir(fitted) if n.endswith("_") and not n.startswith("_")}
     assert documented(type(fitted)) == found
     assert all(getattr(fitted, name) is not None for name in found)
+
+
+@pytest.mark.parametrize("cls", [AdaBoostClassifier, DecisionStumpClassifier, LogitBoostClassifier])
+def test_every_parameter_is_documented_with_a_description(cls):
+    text = inspect.cleandoc(cls.__doc__ or "")
+    section = re.split(r"\nParameters\n-+\n", text)[1]
+    section = re.split(r"\n\n\w+\n-+\n", section)[0]
+    heads = re.findall(r"^(\w+) : ", section, flags=re.MULTILINE)
+    assert heads == list(inspect.signature(cls).parameters)
+
+
+def test_choices_of_votes_are_known_to_type_checkers():
+    for cls in (AdaBoostClassifier, LogitBoostClassifier):
+        hints = get_type_hints(cls.__init__)
+        assert get_args(hints["multi_class"]) == MULTI_CLASS
+        assert get_args(hints["scoring"]) == SCORINGS
+    assert get_args(get_type_hints(AdaBoostClassifier.__init__)["votes"]) == VOTE_KINDS
+
+
+def test_defaults_of_the_two_boosters_differ_only_where_the_notes_say_so():
+    ada, logit = AdaBoostClassifier().get_params(), LogitBoostClassifier().get_params()
+    assert set(ada) - set(logit) == {"estimator", "votes", "weak_learner"}
+    assert set(logit) - set(ada) == {"l2_regularization"}
+    differing = {name for name in set(ada) & set(logit) if ada[name] != logit[name]}
+    assert differing == {"n_estimators", "learning_rate", "multi_class", "scoring"}
 
 
 def test_choices_are_known_to_type_checkers():
