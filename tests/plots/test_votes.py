@@ -204,6 +204,10 @@ def test_an_overview_has_the_records_rounds_or_the_sizes_of_votes(fitted, name):
         assert has_bound is not is_newton
         assert_array_equal(line_called(alone, "size"), members[0].term_importances)
     assert "half the range of the round's votes" in alone.get_ylabel()
+    for one in (ax, alone):
+        one.figure.get_figure(root=True).canvas.draw()
+        name, axes = one.yaxis.label.get_window_extent(), one.get_window_extent()
+        assert name.height < 1.1 * axes.height
 
 
 @pytest.mark.parametrize("name", KINDS)
