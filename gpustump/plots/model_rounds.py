@@ -27,6 +27,9 @@ Records = Sequence[Sequence[AnyRound]]
 
 _FIRST = {"color": style.VERMILION, "linewidth": 1.0, "marker": "o"}
 _SECOND = {"color": style.BLUE, "linewidth": 1.8, "marker": "s", "linestyle": style.DASHES[2]}
+_SIZES = {"color": style.BLUE, "linewidth": 1.2, "marker": "o"}
+_SIZE_NAME = "half the range of the round's votes"
+_NEW_LINE = ",\n"  # the name is long: whose votes they are has a line of its own
 _EMPTY = "no stump is better than chance"
 
 
@@ -52,9 +55,9 @@ def draw_rounds(
         _draw_records(ax, run)
         ax.set_ylabel(f"training error{whose}")
     else:
-        _draw_line(ax, member.term_importances, _SECOND, "size of the votes")
+        _draw_line(ax, member.term_importances, _SIZES, "size of the votes")
         ax.set_ylim(bottom=0)
-        ax.set_ylabel(f"half the range of the round's votes{whose}")
+        ax.set_ylabel(f"{_SIZE_NAME}{whose.replace(', ', _NEW_LINE, 1)}")
     if ax.get_legend_handles_labels()[0] and (run or isinstance(member, Member)):
         style.legend_above(ax, *ax.get_legend_handles_labels(), ncols=1)
     style.rounds_axis(ax, len(member))
@@ -115,7 +118,7 @@ def _of_class(
         bounds = _bounds(member) if len(member) else None
         return (() if bounds is None else bounds), "bound on the training error", 1.0
     if not run:
-        return member.term_importances, "half the range of the round's votes", None
+        return member.term_importances, _SIZE_NAME, None
     bounds_known = [one.training_bound for one in run if one.training_bound is not None]
     if bounds_known:
         return bounds_known, "bound on the training error", 1.0

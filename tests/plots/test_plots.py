@@ -1045,7 +1045,7 @@ def test_nonsense_is_refused_of_classifiers(three, wine):
         lambda: plots.shape_function(three, 0, label=7),
         lambda: plots.shape_functions(three, label=[0, 7]),
         lambda: plots.error_curve(three),
-        lambda: plots.margin_distribution(three, *wine),
+        lambda: plots.margin_distribution(three, *wine, label=7),
     ):
         with pytest.raises(ValueError, match="label must be one of 0, 1, 2"):
             draw()

@@ -1,0 +1,157 @@
+"""The page of `--report` for every kind of votes: its pictures, and what it says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.metrics import brier_score_loss, log_loss
+
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump.cli.input.training_data import Part
+from gpustump.model.encoding import plain_encoding
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from drawn import legend
+
+from gpustump.cli.output import html_report
+
+PNG = b"\x89PNG\r\n\x1a\n"
+HELD_OUT = np.arange(178) % 3 == 0
+
+
+def adaboost(**how):
+    return AdaBoostClassifier(n_estimators=6, device="cpu", **how)
+
+
+def logitboost(**how):
+    return LogitBoostClassifier(n_estimators=6, device="cpu", **how)
+
+
+KINDS = {
+    "discrete": (2, adaboost()),
+    "real": (2, adaboost(votes="real")),
+    "logistic": (2, logitboost()),
+    "real shared": (3, adaboost(votes="real", multi_class="shared")),
+    "discrete shared": (3, adaboost(multi_class="shared")),
+    "softmax": (3, logitboost()),
+    "real against the rest": (3, adaboost(votes="real")),
+    "logistic against the rest": (3, logitboost(multi_class="one_vs_rest")),
+}
+SHARED = ("real shared", "discrete shared", "softmax")
+LOGISTIC = ("logistic", "softmax", "logistic against the rest")
+
+
+class Drawn:
+    """A page and the figures in it, which are not rendered."""
+
+    def __init__(self, name: str, monkeypatch: pytest.MonkeyPatch, has_held_out: bool) -> None:
+        n_classes, clf = KINDS[name]
+        X, y = load_wine(return_X_y=True)
+        X, y = X[:, :5], np.minimum(y, n_classes - 1)
+        self.X, self.y = X[HELD_OUT], y[HELD_OUT]
+        rows = np.flatnonzero(~HELD_OUT) if has_held_out else np.arange(len(y))
+        self.clf = clf.fit(X[rows], y[rows])
+        self.figures: dict[str, list] = {}
+        monkeypatch.setattr(html_report, "_picture", self._keep)
+        n_members = len(self.clf.model_.members)
+        # The rules have tests of their own.
+        rules = [[f"rules of member {k}"] for k in range(n_members)]
+        monkeypatch.setattr(html_report, "rules", lambda loaded, limit: rules)
+        held_out = Part(X, np.flatnonzero(HELD_OUT), self.y, None)
+        training = SimpleNamespace(
+            classifier=self.clf,
+            model=replace(self.clf.model_, details={"training": {"rounds": 6}}),
+            data=SimpleNamespace(
+                target="kind", source="wine", encoding=plain_encoding(5, None), y=y, X=X
+            ),
+            trained=Part(X, rows, y[rows], None),
+            held_out=held_out if has_held_out else None,
+        )
+        page = html_report.page(training, [("rows", "178")]).decode()
+        self.text = " ".join(page.split())
+
+    def _keep(self, figure, title: str) -> html_report.Picture:
+        assert title not in self.figures
+        self.figures[title] = figure.axes
+        return html_report.Picture(title, "")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    return lambda name, has_held_out=True: Drawn(name, monkeypatch, has_held_out)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_votes_has_its_page(drawn, name):
+    found = drawn(name)
+    rest = [] if name in SHARED or len(found.clf.classes_) == 2 else [0, 1, 2]
+    titles = list(found.figures)
+    losses = "Errors and log-loss by round" if name in LOGISTIC else "Errors by round"
+    runs = [f": {label} against the rest" for label in rest] or [""]
+    assert [title for title in titles if title.startswith("Errors")] == [
+        losses + ending for ending in runs
+    ]
+    margins = "Margins of the rows trained on"
+    assert [title for title in titles if title.startswith(margins)] == [
+        margins + ending for ending in runs
+    ]
+    assert ("Held-out error of the whole model by round" in titles) == bool(rest)
+    assert ("LogitBoost" in found.text) == (name in LOGISTIC)
+    assert found.text.count("rules of member") == len(runs)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_reliability_is_that_of_the_held_out_probabilities(drawn, name):
+    found = drawn(name)
+    ax = found.figures["Reliability of the probabilities of the held-out rows"][0]
+    probabilities = found.clf.predict_proba(found.X)
+    classes = [1] if len(found.clf.classes_) == 2 else [0, 1, 2]
+    expected = [
+        f"class {k}: Brier score {brier_score_loss(found.y == k, probabilities[:, k]):.4g}"
+        for k in classes
+    ]
+    assert legend(ax) == [*expected, "as often as predicted"]
+
+
+@pytest.mark.parametrize("name", LOGISTIC)
+def test_the_held_out_log_loss_by_round_is_in_the_page_of_logitboost(drawn, name):
+    found = drawn(name)
+    whole = "Held-out error of the whole model by round"
+    ax = found.figures.get(whole, found.figures.get("Errors and log-loss by round"))[0]
+    losses = [log_loss(found.y, p) for p in found.clf.staged_predict_proba(found.X)]
+    lowest = int(np.argmin(losses))
+    text = f"last {losses[-1]:.3g}, lowest {losses[lowest]:.3g} in round {lowest + 1}"
+    assert legend(ax)[-1] == f"held-out log-loss: {text}"
+    assert "shows the <b>log-loss</b> of the held-out rows" in found.text
+    assert "never exceeds" not in found.text
+
+
+def test_the_page_says_what_holds_for_its_votes_only(drawn):
+    for name, said, unsaid in (
+        ("discrete", ["the <b>edge</b> g", "votes that are right minus"], ["1 &minus; Z"]),
+        ("real", ["never exceeds &prod;", "1 &minus; Z: the share"], ["<b>edge</b>", "half the"]),
+        ("real shared", ["never exceeds half the number of classes times &prod;"], ["rest"]),
+        ("discrete shared", ["larger vote", "for each of the 3 classes."], ["rest"]),
+        ("softmax", ["exp(2&nbsp;score), divided by the sum"], ["&prod;", "<b>edge</b>"]),
+        ("real against the rest", ["3 classes against the rest"], ["exp(2"]),
+    ):
+        text = drawn(name).text
+        text = text.partition('id="quality"')[0] + text.partition('id="errors"')[2]
+        for part in said:
+            assert part in text, (name, part)
+        for part in unsaid:
+            assert part not in text.partition("<footer>")[0], (name, part)
+
+
+def test_without_held_out_rows_the_worth_of_each_split_stands_below_the_errors(drawn):
+    found = drawn("softmax", has_held_out=False)
+    strip = found.figures["Errors by round"][-1]
+    assert strip.get_ylabel() == "worth of\nthe split"
+    assert "what the question of each round is <b>worth</b>" in found.text
+    assert "No held-out rows are drawn" in found.text
