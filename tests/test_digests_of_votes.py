@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from backends import BACKENDS, NUMPY, Backend
 from golden_votes import KINDS, N_ROUNDS, VoteTable, digest_of, vote_tables
-from vote_runs import boosting
+from vote_runs import Samples, boosting
 
+from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.engines.contract import Task
 from gpustump.engines.route import choose
 
@@ -27,7 +28,7 @@ def taken(backend: Backend, kind: str) -> list[VoteTable]:
     tables = [t for t in vote_tables(kind) if t.samples.X.dtype.name not in backend.lacks]
     start = list(KINDS).index(kind)
     if backend.name.startswith("jax"):  # it compiles anew for every dtype
-        return [t for t in tables if t.samples.X.dtype == np.float64][start % 2 :: 3]
+        return [t for t in tables if t.samples.X.dtype == np.float64][start % 2 :: 4]
     share = {"torch": 2, "array-api-strict": 4}.get(backend.name, 1)
     return tables[start % share :: share]
 
@@ -80,3 +81,20 @@ def test_every_recorded_digest_belongs_to_a_table_and_the_models_differ():
 
 def test_all_libraries_are_among_those_that_train():
     assert {"numpy", "torch", "jax", "array-api-strict"} <= {backend.name for backend in BACKENDS}
+
+
+@pytest.mark.slow
+@each_kind
+def test_many_samples_give_the_same_model_in_every_library(kind: str, backend: Backend):
+    """Enough for libraries to use several threads, or sums in parts."""
+    votes, (n_outputs, *_) = KINDS[kind]
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40_000, 2)).astype(np.float32)
+    X[random.random(X.shape) < 0.1] = np.nan
+    place = np.argsort(np.argsort(np.nan_to_num(X[:, 0]) + random.normal(size=len(X))))
+    y = place * max(n_outputs, 2) // len(X)
+    weights = 10.0 ** random.uniform(-6, 6, size=len(X))
+    samples = Samples(X, 2.0 * y - 1.0 if n_outputs == 1 else y, weights, n_outputs)
+    table = VoteTable(kind, VoteSettings(votes, 0.5), samples)
+    skip_unless_it_trains(backend, table)
+    assert digest_of(table, backend) == digest_of(table, NUMPY, 10**6)

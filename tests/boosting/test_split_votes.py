@@ -59,7 +59,7 @@ def test_integer_weights_are_worth_so_many_copies_of_a_sample(kind):
 
 
 @each_kind
-@hypothesis_settings(max_examples=8)
+@hypothesis_settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
 def test_a_copy_of_a_feature_is_never_chosen_over_the_first_one(kind, seed):
     settings, samples = drawn_samples(kind, seed)
@@ -71,7 +71,7 @@ def test_a_copy_of_a_feature_is_never_chosen_over_the_first_one(kind, seed):
 
 
 @each_kind
-@hypothesis_settings(max_examples=8)
+@hypothesis_settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
 def test_the_order_of_the_samples_changes_nothing(kind, seed):
     settings, samples = drawn_samples(kind, seed)
@@ -82,7 +82,7 @@ def test_the_order_of_the_samples_changes_nothing(kind, seed):
 
 
 @each_kind
-@hypothesis_settings(max_examples=8)
+@hypothesis_settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
 def test_constant_features_change_nothing(kind, seed):
     settings, samples = drawn_samples(kind, seed)
@@ -93,7 +93,7 @@ def test_constant_features_change_nothing(kind, seed):
 
 
 @each_kind
-@hypothesis_settings(max_examples=8)
+@hypothesis_settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
 def test_the_order_of_the_values_is_all_that_counts(kind, seed):
     """Each feature through an increasing function: the same regions, votes and scores."""

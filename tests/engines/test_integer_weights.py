@@ -6,6 +6,7 @@ the update is one multiplication by a factor that AdaBoost's formula gives, no s
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -15,9 +16,26 @@ import pytest
 from backends import Backend
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vote_runs import KINDS, Samples, boosting
 
 from gpustump import arrays
-from gpustump.engines.integer_weights import FLOOR, TOP, grown_factor, in_units, reweighted, signed
+from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import Taken
+from gpustump.engines.contract import Totals
+from gpustump.engines.integer_weights import (
+    FLOOR,
+    TOP,
+    grown_factor,
+    halvings_of,
+    in_units,
+    reweighted,
+    signed,
+    unit_exponent,
+)
+from gpustump.engines.reference.integers import second_of
+from gpustump.engines.reference.softmax_loss import SoftmaxLoss
+from gpustump.learners.split import Split
 
 NORMAL = st.builds(math.ldexp, st.floats(1.0, 1.99), st.integers(-1022, 1023))
 
@@ -139,3 +157,105 @@ def test_equal_weights_fill_the_bits(n_samples):
     sums = signed(in_units(np.full(n_samples, 0.1)), np.ones(n_samples))
     assert len(set(sums.values.tolist())) == 1
     assert TOP // 4 < sums.weight < TOP
+
+
+EXTREME = (
+    (1, 1), (1, 1000), (2, 3), (3, 1000), (50, 11), (1000, 1), (1000, 1000), (100_000, 1),
+    (100_000, 7), (100_000, 1000),
+)  # fmt: skip
+"""Numbers of samples and of outputs."""
+
+
+def extreme_weights(n_samples: int, seed: int) -> list[np.ndarray]:
+    """Weights over 600 orders of magnitude, one that dominates, equal ones, the ends of floats."""
+    random = np.random.default_rng(seed)
+    one_heavy = np.where(np.arange(n_samples) == n_samples // 2, 1e300, 1e-300)
+    ends = random.choice([2.0**-1022, 1.7e308], size=n_samples)
+    spread = 10.0 ** random.uniform(-300, 300, size=n_samples)
+    return [spread, one_heavy, ends, np.full(n_samples, 0.1), np.full(n_samples, 1.7e308)]
+
+
+@pytest.mark.parametrize(("n_samples", "n_copies"), EXTREME)
+def test_units_of_copies_fill_62_bits_in_all_for_any_weights(n_samples, n_copies):
+    for weights in extreme_weights(n_samples, n_copies):
+        scaled = in_units(weights, n_copies)
+        assert scaled.min() >= 1.0
+        assert np.array_equal(scaled, np.floor(scaled))
+        total = sum(map(int, scaled.tolist())) * n_copies
+        assert TOP // 4 - 2 * n_samples * n_copies < total < TOP
+        exponent = unit_exponent(weights, n_copies)
+        heaviest = int(np.argmax(weights))
+        exactly = Fraction(float(weights[heaviest])) * Fraction(2) ** exponent
+        assert int(scaled[heaviest]) == max(math.ceil(exactly), 1)
+
+
+@settings(max_examples=300)
+@given(
+    st.fractions(min_value=Fraction(1, 10**30), max_value=2**62) | st.integers(1, 2**61),
+    st.integers(1, 10**8),
+    st.integers(-400, 400),
+)
+def test_halvings_are_the_fewest_that_keep_rounded_numbers_below_2_to_62(bound, n_integers, power):
+    bound = Fraction(bound) * Fraction(2) ** power
+    halvings = halvings_of(bound, n_integers)
+
+    def rounded_up(k: int) -> Fraction:
+        """The most that the numbers can come to: one rounding above, up to whole ones, and 1."""
+        return bound * (1 + Fraction(1, 2**52)) / Fraction(2) ** k + 2 * n_integers
+
+    assert rounded_up(halvings) <= TOP
+    assert halvings == -62 or rounded_up(halvings - 1) > TOP
+
+
+def seconds(state) -> list[np.ndarray]:
+    """The second integers of all samples and outputs."""
+    return [np.asarray(second_of(own)) for own in state._current().outputs]
+
+
+@pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
+@pytest.mark.parametrize("n_samples", [6, 3000])
+def test_totals_of_all_outputs_stay_below_2_to_62_in_every_round(kind, n_samples):
+    """Of the second integers; the first ones' sizes are not larger, but for Newton votes."""
+    for seed, weights in enumerate(extreme_weights(n_samples, 5)):
+        for rate in (0.3, 1.0, 40.0):
+            check_totals(kind, weights, rate, seed)
+
+
+def check_totals(kind: str, weights: np.ndarray, rate: float, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    kind_of_votes, n_outputs = KINDS[kind]
+    X = np.round(random.normal(size=(len(weights), 2)), 1)
+    X[random.random(X.shape) < 0.1] = np.nan
+    y = np.arange(len(weights)) % max(n_outputs, 2)
+    samples = Samples(X, 2.0 * y - 1.0 if n_outputs == 1 else y, weights, n_outputs)
+    run = boosting(VoteSettings(kind_of_votes, rate), samples, n_rounds=5)
+    for _ in itertools.chain([None], run):
+        sizes = [own.astype(object).sum() for own in seconds(run._state)]
+        firsts = [
+            int(np.abs(np.asarray(own.first)).astype(object).sum())
+            for own in run._state._current().outputs
+        ]
+        assert 0 < sum(sizes) < TOP
+        assert sum(sizes) == run._state.totals.weight
+        assert max(firsts) < TOP
+        assert sum(firsts) == sum(sizes) or kind == "newton"
+        assert min(own.min() for own in seconds(run._state)) >= 1
+
+
+def test_integers_of_the_softmax_loss_stay_below_2_to_62_for_each_output():
+    """Also where one class is certain, where it is certain and wrong, and in all between."""
+    for n_samples, n_outputs in ((1, 3), (5, 300), (400, 11)):
+        y = np.arange(n_samples) % n_outputs
+        random = np.random.default_rng(n_samples)
+        for weights in extreme_weights(n_samples, 1):
+            loss = SoftmaxLoss(y, weights, n_outputs)
+            for scale in (0.0, 0.5, 30.0, 2000.0, 3.0):
+                votes = tuple((scale * random.normal(size=n_outputs)).tolist())
+                taken = Taken(Split(0, math.inf), (votes,) * 3, Totals(0, 1, 0, 1, n_samples))
+                step = NewtonVotes(1.0, n_outputs, 0.0, 0).change(taken).step
+                loss.advance(np.zeros(n_samples, dtype=np.int64), step)
+                for number, own in enumerate(loss.integers().outputs):
+                    assert (own.first * np.where(y == number, 1, -1) >= 1).all()
+                    assert own.second.min() >= 1
+                    assert int(np.abs(own.first).astype(object).sum()) < TOP
+                    assert int(own.second.astype(object).sum()) < TOP
