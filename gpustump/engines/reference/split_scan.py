@@ -67,16 +67,12 @@ def _best_of_block(
     # A block's places take time and memory when they are first asked for.
     if n_features * n_samples * ELEMENT_BYTES <= block_bytes and block.places is not None:
         return _best_at(block.places, block.order, integers, worth, groups), missing
-    before: list[Sums] = []
+    before: list[Sums | None] = [None] * len(integers.outputs)
     best: Best | None = None
     bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
     for samples in spans(n_samples - 1, bytes_each, block_bytes):
-        order = block.order[:, samples]
-        left = [_running_sums(one, order) for one in integers.outputs]
-        if before:
-            left = [_added(one, carry) for one, carry in zip(left, before, strict=True)]
+        left = _sums_left(integers, block.order[:, samples], before)
         scores = score_of_outputs(worth, _regions(left, groups))
-        before = [Sums(one.first[:, -1:], one.second[:, -1:]) for one in left]
         best = _merged(best, _best_here(scores, block.cuts, samples))
     assert best is not None  # there are two samples or more
     return best, missing
@@ -91,6 +87,20 @@ def _best_at(places: Array, order: Array, integers: Integers, worth: Worth, grou
     at = xp.argmax(scores, axis=1)
     position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
     return Best(xp.max(scores, axis=1), position[:, 0])
+
+
+def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> Iterator[Sums]:
+    """For each output the sums left of the cuts in a stretch of sorted samples, (b, n).
+
+    `before` holds each output's sums over earlier stretches, None for none, and is brought up to
+    date. One output is in memory at a time, however many there are.
+    """
+    for output, own in enumerate(integers.outputs):
+        left, carry = _running_sums(own, order), before[output]
+        if carry is not None:
+            left = _added(left, carry)
+        before[output] = Sums(*(part[:, -1:] + 0 for part in left))  # a view would keep all of it
+        yield left
 
 
 def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[tuple[Sums, Sums, Sums]]:
