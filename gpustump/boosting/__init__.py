@@ -1,7 +1,12 @@
 """Boosting: votes, rounds, and runs over several classes.
 
-    votes             what a loss decides: a cut's vote, and the change that it makes
-    discrete_votes    AdaBoost's votes
+    votes             what every kind of votes decides: what a cut votes, and what that changes
+    discrete_votes    AdaBoost's votes of one output: one number and a sign for each region
+    split_votes       votes of splits, whose regions have numbers of their own: what all share
+    exponential_votes   AdaBoost's real votes, and discrete votes that several outputs share
+    newton_votes      LogitBoost's votes
+    vote_settings     which of them a run makes
+    exact_numbers     logarithms and exponentials of votes
     rounds            one run, a round at a time
     held_out_samples  labels and weights of held-out samples, of one output or of K
     held_out_scores   scores of held-out samples, the same on every device
@@ -9,8 +14,9 @@
     held_out_shares   accuracy, balanced accuracy, area under the ROC curve
     loss_tables       the tables from which losses are computed
     early_stopping    ending a run when such a score no longer rises
-    training          from coded labels to rounds, one run for each class
-    one_hypothesis    one stump or interval without boosting
+    finished          from the rounds of a run to a member of the model
+    training          from coded labels to rounds: one run for each class, or one for all
+    one_hypothesis    one stump, split or interval without boosting
     progress          the progress bar
 
 Nothing here knows scikit-learn.

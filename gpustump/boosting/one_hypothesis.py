@@ -93,7 +93,7 @@ def fit_stump(
         [Friedman, Hastie and Tibshirani 2000].
     l2_regularization : float
         For Newton votes only: shrinks the votes of regions with few samples; not negative. See
-        `LogitBoostClassifier`, whose default is 1; here it is 0.
+        `LogitBoostClassifier`, whose default is larger.
     block_bytes : int, optional
         How many bytes of temporaries the reference scan may take.
     n_jobs : int, optional

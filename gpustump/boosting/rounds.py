@@ -78,7 +78,7 @@ def boost(
         starts from half the log-odds of the labels, `Boosting.constant`.
     l2_regularization : float
         For Newton votes only: shrinks the votes of regions with few samples; not negative. See
-        `LogitBoostClassifier`, whose default is 1; here it is 0.
+        `LogitBoostClassifier`, whose default is larger.
     n_rounds : int, optional
         Stop after so many rounds; by default only where boosting itself ends.
     weak_learner : "stump" or "interval"
@@ -209,9 +209,11 @@ class Boosting(Iterator[Any]):
 
     @property
     def weights(self) -> Array:
-        """D_t for the next round, float64 beside y, up to a common factor.
+        """What the next round weighs the samples by, float64 beside y.
 
-        (n_samples,), or (n_samples, n_outputs) for more outputs than one.
+        (n_samples,), or (n_samples, n_outputs) for more outputs than one. AdaBoost's distribution
+        D_t up to a common factor. For Newton votes, weight * p * (1 - p) up to a common factor,
+        where p is the probability that the model gives the output's class.
         """
         with arrays.computing_on(self._labels):
             return moved_to_device_of(self._state.weights, self._labels)
@@ -302,7 +304,8 @@ class Boosting(Iterator[Any]):
             self.stop_reason = found
             return None
         sums = zip(self._sums_of_votes, sizes_of(found.vote), strict=True)
-        if any(so_far + size > VOTES_LIMIT for so_far, size in sums):
+        # The difference is exact; so_far + size might be rounded down to the limit.
+        if any(so_far > VOTES_LIMIT - size for so_far, size in sums):
             self.stop_reason = "large votes"
             return None
         return self._take(found)

@@ -25,7 +25,7 @@ from gpustump.engines.contract import (
     Totals,
     split_at,
 )
-from gpustump.engines.worth import Sums, worth_of
+from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.hypothesis import FIRST, MISSING
 from gpustump.learners.split import Split
 
@@ -138,13 +138,11 @@ class SplitVotes:
 
 def score_of(sums: RegionSums, search: Search) -> float:
     """What a split with these sums is worth, as the search computes it."""
-    worth = worth_of(search)
     regions = [
         [Sums(*(np.asarray([part], dtype=np.int64) for part in own)) for own in region]
         for region in sums
     ]
-    parts = [worth(*own) for own in zip(*regions, strict=True)]
-    return float(sum(parts[1:], start=parts[0])[0])
+    return float(score_of_outputs(worth_of(search), zip(*regions, strict=True))[0])
 
 
 def together(sums: RegionSums) -> RegionSums:

@@ -76,8 +76,8 @@ class RegionRound:
     votes : tuple (n_regions,) of tuple (n_outputs,) of float
         What the regions left, right and missing vote: n_outputs is 1 for two classes.
     score : float
-        What the cut is worth. Discrete votes: their edges times two, the share of the weight that
-        the signs get right less the share that they get wrong. Real votes: -Z/2 before smoothing
+        What the cut is worth. Discrete votes: the share of the weight that the signs get right less
+        the share that they get wrong, which is twice the edge. Real votes: -Z/2 before smoothing
         and the learning rate. Newton votes: the sum of first**2 / (second + lambda), in the units
         of the sample weights; infinite if weights near the largest float64 take it beyond that.
     normaliser : float or None

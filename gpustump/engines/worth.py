@@ -22,7 +22,9 @@ these scores, or bounds of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import operator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from gpustump import arrays
@@ -43,12 +45,25 @@ Worth = Callable[[Sums, Sums, Sums], Array]
 
 
 def worth_of(search: Search) -> Worth:
-    """The function that computes one output's part of a score; add the parts in order."""
+    """The function that computes one output's part of a score; see `score_of_outputs`."""
     if search.votes == "discrete":
         return _agreement
     if search.votes == "real":
         return _minus_half_normaliser
     return _NewtonGain(search.l2)
+
+
+def score_of_outputs(worth: Worth, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
+    """The score of cuts: each output's part, added in the order of the outputs.
+
+    Parameters
+    ----------
+    worth : callable
+        As `worth_of` returns it.
+    outputs : iterable of (Sums, Sums, Sums)
+        For each output the sums of left, right and missing.
+    """
+    return functools.reduce(operator.add, (worth(*regions) for regions in outputs))
 
 
 def _agreement(left: Sums, right: Sums, missing: Sums) -> Array:

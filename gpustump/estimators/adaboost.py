@@ -35,8 +35,8 @@ class AdaBoostClassifier(BoostedClassifier):
     weighted error; scikit-learn's trees minimise the Gini impurity of the leaves. Votes are Freund
     and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight,
     and the decision function is their plain sum. For more classes this one fits one binary model
-    per class against the rest; scikit-learn's uses SAMME. Other votes, and stumps that all classes
-    share, are there for the asking: see `votes` and `multi_class`. Where probabilities matter, see
+    per class against the rest; scikit-learn's uses SAMME. `votes` chooses other votes, and
+    `multi_class` stumps that all classes share. Where probabilities matter, see
     `LogitBoostClassifier`, whose notes say when to use which.
 
     Parameters

@@ -90,10 +90,9 @@ class BoostedClassifier(StumpClassifier):
         n_outputs = settings.n_outputs(len(earlier.classes))
         asked, before = (settings.votes.kind, n_outputs), earlier.search
         if asked != (before.votes, before.n_outputs):
-            found, wanted = (
-                _described(*rounds, len(earlier.classes))
-                for rounds in ((before.votes, before.n_outputs), asked)
-            )
+            n_classes = len(earlier.classes)
+            found = _described(before.votes, before.n_outputs, n_classes)
+            wanted = _described(*asked, n_classes)
             raise ValueError(
                 f"warm_start=True goes on from rounds of {found}, but now the parameters ask for "
                 f"{wanted}. Keep them as they were, or fit anew with warm_start=False."

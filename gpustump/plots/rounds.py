@@ -236,27 +236,6 @@ def _draw_log_loss(strip: Axes, ax: Axes, losses: np.ndarray) -> None:
     strip.set_ylabel("log-loss")
 
 
-def held_out_errors(
-    model: StumpEnsemble, number: int | None, X: Array, y: Any, sample_weight: Any = None
-) -> np.ndarray:
-    """The weighted error on samples after 1, 2, ... rounds.
-
-    Parameters
-    ----------
-    model : StumpEnsemble
-    number : int or None
-        The member whose error it is, of its class against the rest; None for the whole model.
-    X : array (n_samples, n_features)
-    y : array (n_samples,)
-    sample_weight : array (n_samples,), optional
-
-    Returns
-    -------
-    ndarray (n_rounds,) of float64
-    """
-    return errors_of(run_of(model, number, X, y), X, inputs.weights_of(sample_weight, X))
-
-
 def _draw_errors(axes: Sequence[Axes], curves: Sequence[_Curve]) -> None:
     """Curves of errors with marks at their minima, and lines at the minima on all axes."""
     ax = axes[0]
@@ -317,7 +296,9 @@ def _draw_by_votes(strip: Axes, rounds: Sequence[AnyRound]) -> None:
     marker = _marker(len(values))
     numbers = np.arange(1, len(values) + 1)
     strip.plot(numbers, values, color=style.ink(), linewidth=0.9, marker=marker, markersize=3)
-    strip.set_ylim(1.1 * min(0.0, *values), 1.1 * max(values))
+    # Below -1 a round more than doubles the bound; how much more may be infinite.
+    low, high = max(-1.0, min(0.0, *values)), max(0.0, *values)
+    strip.set_ylim(1.1 * low, 1.1 * high or 0.1)
     strip.set_ylabel(name)
 
 

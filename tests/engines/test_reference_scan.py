@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpustump import arrays
+from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import TOP, SignedWeights, in_units, signed
 from gpustump.engines.reference.stump_scan import Extremes, best_stump, choose, extremes
 from gpustump.engines.reference.table import ELEMENT_BYTES, prepare
@@ -142,5 +143,20 @@ def test_temporaries_stay_within_the_budget(dtype, shape, block_bytes):
         tracemalloc.reset_peak()
         best_stump(columns, sums)
         assert tracemalloc.get_traced_memory()[1] - kept <= block_bytes
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("votes", ["real", "newton"])
+def test_temporaries_for_many_outputs_stay_within_the_budget(votes):
+    random, block_bytes, n_outputs = np.random.default_rng(0), 2**20, 20
+    classes = random.integers(0, n_outputs, 20_000)
+    table = prepare(random.normal(size=(20_000, 2)), block_bytes=block_bytes)
+    state = table.start(classes, np.ones(20_000), Search("stump", votes, n_outputs, l2=1.0))
+    assert state.totals.n_samples == 20_000  # from here on, the integers are known
+    tracemalloc.start()
+    try:
+        state.best_cut()
+        assert tracemalloc.get_traced_memory()[1] <= block_bytes
     finally:
         tracemalloc.stop()

@@ -26,8 +26,9 @@ from gpustump import (
     plots,
     theory,
 )
-from gpustump.plots import inputs, limits, rounds, style
+from gpustump.plots import inputs, limits, style
 from gpustump.theory.loss_curve import weighted_losses
+from gpustump.theory.round_losses import errors_of, run_of
 
 pytest.importorskip("matplotlib")
 
@@ -392,6 +393,21 @@ def test_the_error_curve_weighs_the_held_out_samples(binary, cancer):
     assert_allclose(line.get_ydata(), 1 - np.asarray(right), atol=1e-12)
 
 
+def test_normalisers_above_1_and_infinite_ones_stay_on_the_error_curve():
+    random = np.random.default_rng(1)
+    X, y = random.integers(0, 8, (80, 3)).astype(float), random.integers(0, 2, 80)
+    for learning_rate in (3.0, 1000.0):
+        settings = {"votes": "real", "n_estimators": 10, "learning_rate": learning_rate}
+        fitted = AdaBoostClassifier(**settings, device="cpu").fit(X, y)
+        normalisers = [one.normaliser for one in fitted.rounds_[0]]
+        assert max(normalisers) > (2.0 if learning_rate == 3.0 else 1e300)
+        ax = plots.error_curve(fitted)
+        (strip,) = (other for other in ax.figure.axes if other is not ax)
+        low, high = strip.get_ylim()
+        assert low == pytest.approx(-1.1)
+        assert high >= 0.1
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
 def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
     random = np.random.default_rng(5)
@@ -406,7 +422,7 @@ def test_held_out_errors_are_those_of_staged_scores_to_the_last_bit(dtype):
     y = random.integers(0, 3, 200)
     model = StumpEnsemble(tuple(members), 3, classes=(0, 1, 2))
     for number in (0, 1, 2, None):
-        found = rounds.held_out_errors(model, number, table, y, weights)
+        found = errors_of(run_of(model, number, table, y), table, inputs.weights_of(weights, table))
         staged = list(model.staged_decision_function(table))
         staged = staged[: 40 if number is None else len(members[number])]
         for error, scores in zip(found, staged, strict=True):

@@ -25,6 +25,7 @@ from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_mat
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.training_summary import FinishedTraining
 from gpustump.cli.wording import number_text
+from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import shortened, thousands
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class _Drawing:
     held_out : DrawnRows or None
         None also if all their weights are zero.
     scores : list of DrawnScore
+    votes : str
+        What regions vote: "discrete", "real" or "newton".
     """
 
     classifier: BoostedClassifier
@@ -90,21 +93,12 @@ class _Drawing:
     trained: DrawnRows
     held_out: DrawnRows | None
     scores: list[DrawnScore]
-
-    @property
-    def votes(self) -> str:
-        """What regions vote; see `_votes`."""
-        return _votes(self.classifier)
+    votes: VoteKind
 
     @property
     def losses(self) -> str:
         """What the pictures of rounds show."""
         return "Errors and log-loss" if self.votes == "newton" and self.held_out else "Errors"
-
-
-def _votes(classifier: BoostedClassifier) -> str:
-    """What regions vote: "discrete", "real" or, with the logistic loss, "newton"."""
-    return str(getattr(classifier, "votes", "newton"))
 
 
 def check_libraries() -> None:
@@ -160,6 +154,7 @@ def _drawing(training: FinishedTraining) -> _Drawing:
         _drawn_rows(training.trained),
         held_out,
         _drawn_scores(training),
+        training.method.votes,
     )
 
 
@@ -175,7 +170,7 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "is_binary": model.is_binary,
         "is_shared": model.is_shared,
         "is_softmax": model.link == "softmax",
-        "votes": _votes(training.classifier),
+        "votes": drawing.votes,
         "has_stumps": model.n_rounds > 0,
         "has_held_out": drawing.held_out is not None,
         "positive": shortened(str(model.classes[1])),

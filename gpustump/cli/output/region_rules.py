@@ -21,7 +21,7 @@ from gpustump.model.members import RegionMember
 from gpustump.model.step_tables import is_constant
 
 CLASSES_SHOWN = 3
-"""The lines of a rule of shared stumps, if there are more than one class more."""
+"""How many classes a rule of shared stumps shows. One class more is shown, too; more are not."""
 
 NOT_LEARNT = "-"
 """In place of a vote for missing values, if no training sample lacked the value."""

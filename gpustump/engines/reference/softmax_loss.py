@@ -22,8 +22,8 @@ from gpustump.engines.reference.integers import Integers, factor_of
 from gpustump.engines.worth import Sums
 
 _LEAST_PRODUCT = 2.0**-1000
-"""The smallest product of a probability and a factor: a normal number, and far below `FLOOR`, which
-the largest product never is."""
+"""The smallest product of a probability and a factor: a normal number, far below `FLOOR`. The
+largest product of a sample is at least `FLOOR`, since the largest factor of its region is 1."""
 
 
 class SoftmaxLoss:

@@ -11,7 +11,7 @@ devices do not matter. The compiled engines must return the same numbers as this
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
-from gpustump.engines.worth import Sums, Worth
+from gpustump.engines.worth import Sums, Worth, score_of_outputs
 
 _TIMES_THE_BYTES = 3
 """Scores take so many times the temporary memory per element of `stump_scan`."""
@@ -63,21 +63,16 @@ def _best_of_block(
         Sums(first - none.first, second - none.second)
         for (first, second), none in zip(integers.totals, missing, strict=True)
     ]
-    if block.places is not None and n_features * n_samples * ELEMENT_BYTES <= block_bytes:
-        groups = Groups(present, missing)
+    groups = Groups(present, missing)
+    # A block's places take time and memory when they are first asked for.
+    if n_features * n_samples * ELEMENT_BYTES <= block_bytes and block.places is not None:
         return _best_at(block.places, block.order, integers, worth, groups), missing
-    before: list[Sums] = []
+    before: list[Sums | None] = [None] * len(integers.outputs)
     best: Best | None = None
     bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
     for samples in spans(n_samples - 1, bytes_each, block_bytes):
-        order, scores = block.order[:, samples], None
-        left = [_running_sums(one, order) for one in integers.outputs]
-        if before:
-            left = [_added(one, carry) for one, carry in zip(left, before, strict=True)]
-        for here, all_present, none in zip(left, present, missing, strict=True):
-            own = worth(here, _less(all_present, here), none)
-            scores = own if scores is None else scores + own
-        before = [Sums(one.first[:, -1:], one.second[:, -1:]) for one in left]
+        left = _sums_left(integers, block.order[:, samples], before)
+        scores = score_of_outputs(worth, _regions(left, groups))
         best = _merged(best, _best_here(scores, block.cuts, samples))
     assert best is not None  # there are two samples or more
     return best, missing
@@ -85,15 +80,33 @@ def _best_of_block(
 
 def _best_at(places: Array, order: Array, integers: Integers, worth: Worth, groups: Groups) -> Best:
     """The best of few cuts, at the sorted positions `places` (b, m): no others get a score."""
-    xp, scores = arrays.namespace_of(order), None
-    for own, all_present, none in zip(integers.outputs, *groups, strict=True):
-        sums = _running_sums(own, order)
-        left = Sums(*(xp.take_along_axis(part, places, axis=1) for part in sums))
-        score = worth(left, _less(all_present, left), none)
-        scores = score if scores is None else scores + score
+    xp = arrays.namespace_of(order)
+    running = (_running_sums(own, order) for own in integers.outputs)
+    left = (Sums(*(xp.take_along_axis(part, places, axis=1) for part in own)) for own in running)
+    scores = score_of_outputs(worth, _regions(left, groups))
     at = xp.argmax(scores, axis=1)
     position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
     return Best(xp.max(scores, axis=1), position[:, 0])
+
+
+def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> Iterator[Sums]:
+    """For each output the sums left of the cuts in a stretch of sorted samples, (b, n).
+
+    `before` holds each output's sums over earlier stretches, None for none, and is brought up to
+    date. One output is in memory at a time, however many there are.
+    """
+    for output, own in enumerate(integers.outputs):
+        left, carry = _running_sums(own, order), before[output]
+        if carry is not None:
+            left = _added(left, carry)
+        before[output] = Sums(*(part[:, -1:] + 0 for part in left))  # a view would keep all of it
+        yield left
+
+
+def _regions(left: Iterable[Sums], groups: Groups) -> Iterator[tuple[Sums, Sums, Sums]]:
+    """For each output the sums of left, right and missing."""
+    for own, present, missing in zip(left, groups.present, groups.missing, strict=True):
+        yield own, _less(present, own), missing
 
 
 def _missing_sums(block: Block, integers: Integers, block_bytes: int) -> list[Sums]:
@@ -204,12 +217,12 @@ def _chosen(
 
 def _constant_score(integers: Integers, worth: Worth) -> float | int:
     """What it is worth to leave all samples together."""
-    nothing = np.zeros(1, dtype=np.int64)
-    totals = [
-        Sums(*(np.asarray([part], dtype=np.int64) for part in own)) for own in integers.totals
-    ]
-    parts = [worth(own, Sums(nothing, nothing), Sums(nothing, nothing)) for own in totals]
-    found: float | int = sum(parts[1:], start=parts[0])[0].item()
+    nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
+    outputs = (
+        (Sums(*np.asarray(own, dtype=np.int64)[:, np.newaxis]), nothing, nothing)
+        for own in integers.totals
+    )
+    found: float | int = score_of_outputs(worth, outputs)[0].item()
     return found
 
 
@@ -218,11 +231,14 @@ def _scores_apart(
 ) -> np.ndarray:
     """What it is worth to part the present values from the missing ones, (n_features,)."""
     nothing = np.zeros(table.n_features, dtype=np.int64)
-    empty, score = Sums(nothing, nothing), None
-    for (first, second), none in zip(integers.totals, missing, strict=True):
-        own = worth(Sums(first - none.first, second - none.second), empty, none)
-        score = own if score is None else score + own
-    assert score is not None
+    empty = Sums(nothing, nothing)
+    score = score_of_outputs(
+        worth,
+        (
+            (Sums(first - none.first, second - none.second), empty, none)
+            for (first, second), none in zip(integers.totals, missing, strict=True)
+        ),
+    )
     has_both = (table.n_missing > 0) & (table.n_present > 0)
     found: np.ndarray = np.where(has_both, score, _below_all(score))
     return found
