@@ -315,7 +315,8 @@ class Boosting(Iterator[Any]):
         self._is_whole = False  # an interruption leaves what follows undone in part
         change = self._votes.change(taken)
         self._model.append((taken.hypothesis, taken.vote))
-        self._bound *= change.normaliser
+        bound = self._bound * change.normaliser
+        self._bound = math.inf if math.isnan(bound) else bound  # infinity times 0
         sizes = sizes_of(taken.vote)
         self._sums_of_votes = [
             so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)

@@ -193,11 +193,8 @@ def train(
     DeviceError
         If no device that may be tried could do it.
     """
-    n_outputs = settings.n_outputs(n_classes)
-    n_runs = 1 if n_classes == 2 or n_outputs > 1 else n_classes
-    job = _Job(
-        X, samples, n_runs, n_outputs, settings.n_rounds_of(n_classes), settings, held_out, earlier
-    )
+    settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
+    job = _Job(X, samples, n_classes, settings, held_out, earlier)
     if device != "auto" or arrays.device_name(X) != "cpu":
         return _train_on(device, job)
     has_begun = False
@@ -223,17 +220,25 @@ class _Job:
 
     X: Array
     samples: Samples
-    n_runs: int
-    n_outputs: int
-    n_rounds: int
+    n_classes: int
     settings: Settings
     held_out: Samples | None
     earlier: Sequence[Run] | None
 
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs a run has."""
+        return self.settings.n_outputs(self.n_classes)
+
+    @property
+    def n_runs(self) -> int:
+        """One for each class against the rest; otherwise one."""
+        return 1 if self.n_classes == 2 or self.n_outputs > 1 else self.n_classes
+
 
 def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
     settings = job.settings
-    limit = job.n_rounds
+    limit = settings.n_rounds_of(job.n_classes)
     search = settings.votes.votes(job.samples.weights, job.n_outputs).search(settings.learner)
     task = Task(job.X, int(job.samples.classes.shape[0]), search, limit * job.n_runs)
     route, table = prepared(
@@ -252,7 +257,7 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     ):
         for number, before in enumerate(done):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs)
-            boosting = _boosting(table, samples, target, replace(settings, n_rounds=limit), before)
+            boosting = _boosting(table, samples, target, settings, before)
             watch = _watch(boosting, table, held_out, target, settings)
             runs.append(_run(boosting, watch, before, bar))
             bar.skip(limit - boosting.n_done)

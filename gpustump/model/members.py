@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpustump.learners.hypothesis import FIRST, N_REGIONS, SECOND, Partition
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
 from gpustump.learners.interval import Interval
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import StepTable
@@ -252,11 +252,15 @@ class RegionMember:
     def term_importances(self) -> np.ndarray:
         """Half the largest difference between a split's votes, summed over the outputs: (n_splits,)
 
-        Only regions that can hold values count: nothing lies right of an infinite threshold.
+        Only regions about which something was learnt count. Nothing lies right of an infinite
+        threshold; and where no training sample lacked a value, missing values vote 0 for every
+        output.
         """
         reached = self.votes.copy()
         endless = np.asarray([split.threshold == math.inf for split in self.splits], dtype=bool)
         reached[endless, SECOND] = reached[endless, FIRST]
+        unlearnt = ~endless & ~reached[:, MISSING].any(axis=1)
+        reached[unlearnt, MISSING] = reached[unlearnt, FIRST]
         halves: np.ndarray = (reached.max(axis=1) - reached.min(axis=1)).sum(axis=1) / 2
         return halves
 

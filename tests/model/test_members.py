@@ -122,6 +122,13 @@ def test_importances_add_up_over_the_outputs_and_leave_out_regions_without_value
     assert PAIR.used_features == {0, 1}
 
 
+def test_missing_values_that_no_training_sample_had_do_not_count_in_importances():
+    votes = np.asarray([[[-1.5], [-1.0], [0.0]], [[-1.5], [-1.0], [0.5]], [[1.0], [9.0], [0.0]]])
+    member = RegionMember((Split(0, 1.0), Split(0, 1.0), Split(0, math.inf)), votes, [0.0])
+    # Beside an infinite threshold there are missing values, whatever they vote.
+    assert member.term_importances.tolist() == [0.25, 1.0, 0.5]
+
+
 def test_a_split_that_votes_the_same_for_all_values_is_constant():
     votes = np.asarray([[[1.0, 2.0], [5.0, 6.0], [1.0, 2.0]]])
     assert [t.is_constant for t in RegionMember((Split(0, math.inf),), votes, [0, 0]).terms(0, 2)]

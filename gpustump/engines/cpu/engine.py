@@ -109,7 +109,7 @@ class DirectEngine:
         """Why it cannot train this; None if it can."""
         if task.n_samples >= 2**31:
             return f"{task.n_samples} samples are too many for positions of 31 bits"
-        return refusal_of_votes(task.search, "they") or KERNELS.refusal(task.X)
+        return refusal_of_votes(task.search, "the kernels") or KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
@@ -132,7 +132,7 @@ class CodedEngine:
 
     def refusal(self, task: Task) -> str | None:
         """Why it cannot train this; None if it can."""
-        return refusal_of_votes(task.search, "they") or KERNELS.refusal(task.X)
+        return refusal_of_votes(task.search, "the kernels") or KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""

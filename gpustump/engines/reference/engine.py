@@ -18,6 +18,9 @@ _SAMPLE_BYTES = 80
 _OUTPUT_BYTES = 80
 """What a sample takes for each output where regions vote numbers of their own, in a round."""
 
+_PLACE_BYTES = 2
+"""What the places of few cuts take at most, an element; see `Block.places`."""
+
 _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
 """What sorting an element takes, scanning it in a round, and a round besides; about, on NumPy."""
 
@@ -39,8 +42,10 @@ class ReferenceEngine:
         """Orders and cuts of all features, temporaries of one."""
         position_bytes = 4 if task.n_samples < 2**31 else 8
         order_bytes = task.n_features * (position_bytes + 1)
-        output_bytes = 0 if task.search.has_signs else task.search.n_outputs * _OUTPUT_BYTES
-        return task.n_samples * (order_bytes + _SAMPLE_BYTES + output_bytes + ELEMENT_BYTES)
+        sample_bytes = order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES
+        if not task.search.has_signs:
+            sample_bytes += task.search.n_outputs * _OUTPUT_BYTES + task.n_features * _PLACE_BYTES
+        return task.n_samples * sample_bytes
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> ArrayTable:
         """Sort all features. max_memory bounds the temporaries, in the host's memory only."""
