@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from gpustump import AdaBoostClassifier, StumpEnsemble, fit_stump, plots
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble, fit_stump, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,6 +148,20 @@ def weighted_loss(s: Study) -> Axes:
     return ax
 
 
+def normaliser_curve(s: Study) -> Axes:
+    """What a round of real votes minimises on the same feature: Z for every threshold."""
+    signs = np.where(s.y == "malignant", 1, -1)
+    ax = plots.weighted_loss(s.X, signs, s.names.index("worst texture"), votes="real")
+    ax.set_xlabel("threshold b on worst texture")
+    return ax
+
+
+def logistic_curve(s: Study) -> Axes:
+    """The rounds of LogitBoost: errors, and the held-out log-loss below them."""
+    classifier = LogitBoostClassifier(n_estimators=N_ROUNDS, device="cpu").fit(s.X, s.y)
+    return plots.error_curve(classifier, s.X_test, s.y_test)
+
+
 def overview(s: Study) -> Figure:
     """A model on one page, as `gpustump inspect --plot` draws it."""
     return plots.overview(s.model, s.X)
@@ -167,6 +181,8 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     stump_lines,
     decision_regions,
     weighted_loss,
+    normaliser_curve,
+    logistic_curve,
     overview,
 )
 
