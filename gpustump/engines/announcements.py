@@ -7,9 +7,10 @@ nothing below a warning there.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 def in_notebook() -> bool:
@@ -37,6 +38,17 @@ def tell(text: str, level: int) -> None:
 
 listeners: list[Listener] = [tell]
 """Called with each line. Without any, nothing is said."""
+
+
+@contextlib.contextmanager
+def nobody_listens() -> Iterator[None]:
+    """Say nothing until the end of the `with`."""
+    kept = listeners[:]
+    listeners.clear()
+    try:
+        yield
+    finally:
+        listeners[:] = kept
 
 
 def announce(text: str, level: int = logging.INFO) -> None:

@@ -33,6 +33,8 @@ class DecisionStumpClassifier(StumpClassifier):
     model_ : StumpEnsemble
         One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
         than chance.
+    n_estimators_ : int
+        1.
     classes_, n_classes_, device_, route_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
     """

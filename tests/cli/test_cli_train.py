@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from gpustump import AdaBoostClassifier, StumpEnsemble
+from gpustump.engines import announcements
 
 
 def samples(n_rows: int = 200, n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -142,8 +143,10 @@ def test_all_rows_are_trained_on_if_none_are_held_out(command):
     assert "held-out" not in outcome.out
 
 
-def test_quiet_prints_nothing(command):
+def test_quiet_prints_nothing_and_silences_no_later_command(command):
+    listeners = announcements.listeners[:]
     assert command.succeeds("train", "--quiet").out == ""
+    assert announcements.listeners == listeners != []
 
 
 def test_verbose_tells_by_which_engine_and_why(command, monkeypatch):

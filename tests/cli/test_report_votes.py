@@ -72,6 +72,7 @@ class Drawn:
             ),
             trained=Part(X, rows, y[rows], None),
             held_out=held_out if has_held_out else None,
+            method=SimpleNamespace(votes=getattr(self.clf, "votes", "newton")),
         )
         page = html_report.page(training, [("rows", "178")]).decode()
         self.text = " ".join(page.split())

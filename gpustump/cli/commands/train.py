@@ -7,6 +7,7 @@ columns, the target, the split. The model is written first, then the summary and
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import sys
 import time
@@ -38,7 +39,7 @@ from gpustump.cli.output.output_paths import (
 from gpustump.cli.output.text_layout import name_value_lines
 from gpustump.cli.output.training_summary import FinishedTraining, summary
 from gpustump.data.readable import readable_bytes
-from gpustump.engines.announcements import listeners
+from gpustump.engines.announcements import nobody_listens
 from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -49,8 +50,11 @@ REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
 def run(arguments: argparse.Namespace) -> None:
     """Train as the options say."""
-    if arguments.quiet:
-        listeners.clear()
+    with nobody_listens() if arguments.quiet else contextlib.nullcontext():
+        _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> None:
     method = method_of(arguments)
     _check_outputs(arguments)
     _check_device(arguments.device)
