@@ -85,7 +85,7 @@ class Kind(NamedTuple):
 
 
 def page(found: Accuracy, *, only_means: bool = False) -> str:
-    """All that a run says, as Markdown, or the means alone.
+    """All that a run says, as Markdown, or the means alone, without machine and command.
 
     The seconds of a fit stay in the file: they are good for a plan, not for a comparison.
     """
@@ -96,7 +96,9 @@ def page(found: Accuracy, *, only_means: bool = False) -> str:
             if not only_means:
                 parts += [_scores(kind, score) for score in (ERROR, LOG_LOSS)]
         parts += _not_measured(kind)
-    return "\n\n".join([*parts, origin(found.machine, found.started, found.command)])
+    if not only_means:
+        parts.append(origin(found.machine, found.started, found.command))
+    return "\n\n".join(parts)
 
 
 def kinds(found: Accuracy) -> list[Kind]:
