@@ -84,8 +84,8 @@ def check_scoring(scoring: Any) -> Scoring:
     if callable(scoring):
         raise TypeError(
             f"scoring must be one of {_listed(SCORINGS)}, and not a callable; got {scoring!r}. "
-            "Early stopping watches each class against the rest by itself, while its rounds are "
-            "made; a callable would need a finished classifier of all classes."
+            "Early stopping computes these scores itself while rounds are made, so that they are "
+            "the same on every device; a callable would need a finished classifier."
         )
     return _one_of(SCORINGS, scoring, "scoring")
 

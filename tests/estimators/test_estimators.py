@@ -441,7 +441,7 @@ def test_a_score_of_both_classes_is_refused_where_one_is_not_held_out():
 
 
 def test_a_callable_scoring_is_refused_with_the_reason():
-    with pytest.raises(TypeError, match=r"scoring must be one of 'loss'.*each class against"):
+    with pytest.raises(TypeError, match=r"scoring must be one of 'loss'.*finished classifier"):
         AdaBoostClassifier(scoring=accuracy_score).fit(X, Y)
 
 
