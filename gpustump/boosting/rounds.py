@@ -27,8 +27,7 @@ from gpustump.data.parameters import (
     check_jobs,
     check_learner,
 )
-from gpustump.data.sample_weights import check_weights
-from gpustump.data.sign_labels import check_both_signs, check_signs
+from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.data.tables import check_table
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
 from gpustump.engines.route import prepared
@@ -365,12 +364,8 @@ class SignedSamples(NamedTuple):
     @classmethod
     def of(cls, X: Array, y: Array, sample_weight: Array | None) -> SignedSamples:
         """From labels and weights as users give them; X is checked already."""
-        y = check_signs(y, X)
-        weights, rows = check_weights(sample_weight, X)
-        if rows is not None:
-            y = arrays.picked(y, rows)
-            check_both_signs(y, "y, where sample_weight is not zero,")
-        return cls(X, rows, y, weights)
+        found = check_weighted_signs(y, sample_weight, X)
+        return cls(X, found.rows, found.labels, found.weights)
 
     def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> PreparedTable:
         """The table, prepared by the engine that the route takes."""

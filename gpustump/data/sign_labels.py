@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.input_arrays import check_vector
+from gpustump.data.sample_weights import check_weights
 
 
 def check_signs(y: Any, X: Array) -> Array:
@@ -31,6 +32,31 @@ def check_signs(y: Any, X: Array) -> Array:
         raise ValueError(f"y must hold the labels -1 and +1 only, but it also holds {found:g}.")
     check_both_signs(y, "y")
     return y
+
+
+class WeightedSigns(NamedTuple):
+    """Labels -1.0 and 1.0 and weights of the samples that have a weight, all checked.
+
+    Attributes
+    ----------
+    labels, weights : array (n_samples,) of float64
+    rows : array (n_samples,) of int, or None
+        Which samples of those given they are; None for all.
+    """
+
+    labels: Array
+    weights: Array
+    rows: Array | None
+
+
+def check_weighted_signs(y: Any, sample_weight: Any, X: Array) -> WeightedSigns:
+    """Labels as `check_signs` and weights as `check_weights`; both labels must have a weight."""
+    y = check_signs(y, X)
+    weights, rows = check_weights(sample_weight, X)
+    if rows is not None:
+        y = arrays.picked(y, rows)
+        check_both_signs(y, "y, where sample_weight is not zero,")
+    return WeightedSigns(y, weights, rows)
 
 
 def check_both_signs(y: Array, name: str) -> None:

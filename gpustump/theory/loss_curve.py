@@ -14,8 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.data.sample_weights import check_weights
-from gpustump.data.sign_labels import check_both_signs, check_signs
+from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.engines.contract import sign_of
 from gpustump.engines.integer_weights import in_units, signed
 from gpustump.theory.feature_cuts import Cuts, checked_column
@@ -121,11 +120,8 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
     """
     x = checked_column(x)
     with arrays.computing_on(x):
-        y = check_signs(y, x)
-        weights, rows = check_weights(sample_weight, x)
-        y = arrays.picked(y, rows)
-        check_both_signs(y, "y, where sample_weight is not zero,")
-        parts = signed(in_units(weights), y)
+        labels, weights, rows = check_weighted_signs(y, sample_weight, x)
+        parts = signed(in_units(weights), labels)
         values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
         return _losses(values, arrays.to_host(parts.values), parts.weight, sign_of(parts.total))
 

@@ -18,11 +18,10 @@ from gpustump.arrays import Array
 from gpustump.boosting.split_votes import SplitVotes, together
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
-from gpustump.data.sample_weights import check_weights
-from gpustump.data.sign_labels import check_both_signs, check_signs
+from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.engines.contract import RegionSums, Totals
-from gpustump.engines.reference.exponential_loss import ExponentialLoss
-from gpustump.engines.reference.logistic_loss import LogisticLoss
+from gpustump.engines.reference.integers import second_of
+from gpustump.engines.reference.state import loss_of
 from gpustump.engines.worth import Sums, worth_of
 from gpustump.theory.feature_cuts import Cuts, checked_column
 
@@ -131,18 +130,13 @@ def split_scores(
     l2 = check_real(l2_regularization, "l2_regularization", least=0.0)
     x = checked_column(x)
     with arrays.computing_on(x):
-        y = check_signs(y, x)
-        weights, rows = check_weights(sample_weight, x)
-        y = arrays.picked(y, rows)
-        check_both_signs(y, "y, where sample_weight is not zero,")
+        y, weights, rows = check_weighted_signs(y, sample_weight, x)
         values = arrays.to_host(arrays.picked(arrays.as_working(x), rows))
-    on_host = arrays.to_host(y), arrays.to_host(weights)
-    found = VoteSettings(kind, l2_regularization=l2).votes(on_host[1])
+    labels, weights = arrays.to_host(y), arrays.to_host(weights)
+    found = VoteSettings(kind, l2_regularization=l2).votes(weights)
     assert isinstance(found, SplitVotes)
-    loss = LogisticLoss(*on_host) if kind == "newton" else ExponentialLoss(*on_host, n_outputs=1)
-    (own,) = loss.integers().outputs
-    second = np.abs(own.first) if own.second is None else own.second
-    return _scores(Cuts.of(values), Sums(own.first, second), found)
+    (own,) = loss_of(labels, weights, found.rule.search).integers().outputs
+    return _scores(Cuts.of(values), Sums(own.first, second_of(own)), found)
 
 
 def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
@@ -163,15 +157,15 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
     (first,), (second,), (of_missing,) = regions
     best = VotedCut(
         math.inf if at is None else float(cuts.thresholds[at]),
-        _in_record(constant if at is None else float(scores[at]), votes, totals),
+        votes.rule.recorded(constant if at is None else float(scores[at]), totals),
         (first, first, first) if at is None else (first, second, of_missing),
         at is None,
     )
     return SplitScores(
         cuts.values.astype(np.float64),
         cuts.thresholds,
-        np.asarray([_in_record(score, votes, totals) for score in scores.tolist()]),
-        _in_record(constant, votes, totals),
+        np.asarray([votes.rule.recorded(score, totals) for score in scores.tolist()]),
+        votes.rule.recorded(constant, totals),
         search.votes,
         best,
     )
@@ -195,8 +189,3 @@ def _region_sums(left: Sums, right: Sums, missing: Sums, at: int) -> RegionSums:
     """The sums over the three regions of a cut, as Python's integers."""
     regions = [(left, at), (right, at), (missing, 0)]
     return [[(int(sums.first[place]), int(sums.second[place]))] for sums, place in regions]
-
-
-def _in_record(score: float, votes: SplitVotes, totals: Totals) -> float:
-    """A score in the unit of the records."""
-    return votes.rule.recorded(score, totals)

@@ -41,7 +41,7 @@ class ArrayState:
     ) -> None:
         self._table, self._labels, self._search = table, labels, search
         self._xp = arrays.namespace_of(labels)
-        self._loss = _loss(labels, sample_weight, search)
+        self._loss = loss_of(labels, sample_weight, search)
         self._integers: Integers | None = None  # worked out when they are asked for
         zeros = self._xp.zeros_like(sample_weight)
         self._scores = [zeros] * search.n_outputs
@@ -125,7 +125,8 @@ class ArrayState:
         return predicted != self._labels
 
 
-def _loss(labels: Array, sample_weight: Array, search: Search) -> Loss:
+def loss_of(labels: Array, sample_weight: Array, search: Search) -> Loss:
+    """The loss that a search's votes lower; parameters as for `ArrayState`."""
     if search.votes != "newton":
         return ExponentialLoss(labels, sample_weight, search.n_outputs)
     if search.n_outputs == 1:
