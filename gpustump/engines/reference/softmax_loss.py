@@ -18,7 +18,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Step
 from gpustump.engines.integer_weights import FLOOR, in_units
-from gpustump.engines.reference.integers import Integers, factor_of
+from gpustump.engines.reference.integers import Integers, picked_numbers
 from gpustump.engines.worth import Sums
 
 _LEAST_PRODUCT = 2.0**-1000
@@ -61,12 +61,11 @@ class SoftmaxLoss:
     def advance(self, region: Array, step: Step) -> None:
         """Multiply the probabilities, and divide them by their sum."""
         xp = self._xp
-        everywhere = self._labels >= 0  # the factors do not depend on the label
         least = arrays.scalar(_LEAST_PRODUCT, self._units)
         # All products are stored before the first one is added.
         grown = [
-            xp.maximum(own * factor_of(step, output, region, everywhere), least)
-            for output, own in enumerate(self._probabilities)
+            xp.maximum(own * picked_numbers(factors, region), least)
+            for own, factors in zip(self._probabilities, _factors(step), strict=True)
         ]
         total = grown[0]
         for own in grown[1:]:
@@ -86,3 +85,9 @@ class SoftmaxLoss:
         rest = 1.0 - own
         wrong = self._xp.where(self._labels == output, rest, own)
         return self._units * wrong, (self._units * own) * rest
+
+
+def _factors(step: Step) -> list[tuple[float, ...]]:
+    """For each output the factor of each region, which is the same for both labels."""
+    by_region = [[positive for _, positive in own] for own in step.factors]
+    return list(zip(*by_region, strict=True))
