@@ -22,7 +22,7 @@ from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import AnyRound
+from gpustump.boosting.votes import AnyRound, Votes
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
@@ -121,10 +121,10 @@ class Run:
     ----------
     rounds : tuple of Round or RegionRound
         Those that the model keeps: up to the best one if samples were held out.
-    constant : tuple of float
-        The scores from which it started, one for each output; empty if nothing was trained yet.
     stop_reason : str
         See `Boosting`; "early" if the held-out score stopped rising.
+    constant : tuple of float
+        The scores from which it started, one for each output; empty if nothing was trained yet.
     held_out_scores, held_out_errors : tuple of float
         After each round that was made; empty if nothing was held out.
     """
@@ -239,7 +239,8 @@ class _Job:
 def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:
     settings = job.settings
     limit = settings.n_rounds_of(job.n_classes)
-    search = settings.votes.votes(job.samples.weights, job.n_outputs).search(settings.learner)
+    votes = settings.votes.votes(job.samples.weights, job.n_outputs)  # the same for all runs
+    search = votes.search(settings.learner)
     task = Task(job.X, int(job.samples.classes.shape[0]), search, limit * job.n_runs)
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
@@ -256,7 +257,7 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
         Bar(total, shown=settings.show_progress, note=_note(route, table)) as bar,
     ):
         for number, before in enumerate(done):
-            target = Target(1 if job.n_runs == 1 else number, job.n_outputs)
+            target = Target(1 if job.n_runs == 1 else number, job.n_outputs, votes)
             boosting = _boosting(table, samples, target, settings, before)
             watch = _watch(boosting, table, held_out, target, settings)
             runs.append(_run(boosting, watch, before, bar))
@@ -271,17 +272,19 @@ def _note(route: Route, table: PreparedTable) -> str:
 
 
 class Target(NamedTuple):
-    """What a run learns: one class against the rest, or all classes at once.
+    """What a run learns, one class against the rest or all classes at once, and how it votes.
 
     Attributes
     ----------
     positive : int
         The class whose label is 1, with one output.
     n_outputs : int
+    votes : Votes
     """
 
     positive: int
     n_outputs: int
+    votes: Votes
 
     def labels(self, samples: Samples) -> Array:
         """The labels as `PreparedTable.start` takes them."""
@@ -304,7 +307,7 @@ def _boosting(
             table,
             target.labels(samples),
             samples.weights,
-            votes=settings.votes.votes(samples.weights, target.n_outputs),
+            votes=target.votes,
             n_rounds=settings.n_rounds,
             learner=settings.learner,
             callback=settings.callback,
