@@ -40,6 +40,11 @@ class BinLayout(NamedTuple):
         offsets = self.offset[self.slots(feature)]
         return int(np.searchsorted(offsets, position, side="right")) - 1
 
+    def feature_of(self, slots: np.ndarray) -> np.ndarray:
+        """The features that some slots belong to."""
+        found: np.ndarray = np.searchsorted(self.first, slots, side="right") - 1
+        return found
+
     def n_inside(self, slots: np.ndarray) -> np.ndarray:
         """How many samples the bins in some slots hold."""
         counts: np.ndarray = self.offset[slots + 1] - self.offset[slots]

@@ -1,10 +1,12 @@
-"""What is known of every bin: its weight in this round, and how it looked when last looked into.
+"""What discrete votes remember of each bin from round to round: how far sums rise inside it.
 
 At the edge between two bins the sum of signed weights on the left, `score_left`, is known. Inside a
 bin it can rise above its value at the bin's left edge by no more than the bin's positive weight,
 and fall by no more than its negative weight. A bin that was looked into in an earlier round is
 known better: there the sum rose by r at most, so now it rises by r and what the positive weight has
 grown since. (No sample's integer ever shrinks but by the common powers of two.)
+
+Under real and Newton votes all weights rise and fall, so there is nothing to remember.
 """
 
 from __future__ import annotations
@@ -13,29 +15,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu import slices as _  # noqa: F401  # declares what signatures name
 from gpustump.engines.cpu.compiling import Integers, group, kernel
+
+_NO_CUT = -(1 << 62)
 
 
 @group
 class Profile(NamedTuple):
-    """What is known of every bin.
-
-    Arrays (n_slots,) of int64, but for `present` and `missing`, (n_features,).
+    """What is known of every bin: arrays (n_slots,) of int64.
 
     Attributes
     ----------
     positive, negative : ndarray
-        The weight of its samples labelled +1 and -1.
+        The weight of its samples labelled +1 and -1 in this round.
     rise, fall : ndarray
         How far `score_left`, from its value at the bin's left edge, rose and fell at cuts inside
         it, at most; less than 0 if it never did, and 2**62 below if there is no cut.
     positive_then, negative_then : ndarray
         Its weights when that was so.
-    bound : ndarray
-        No cut inside it has a larger agreement; -1 if there is none.
-    present, missing : ndarray
-        The sum of signed weights of the samples that have and that lack the feature.
     """
 
     positive: Integers
@@ -44,14 +42,10 @@ class Profile(NamedTuple):
     fall: Integers
     positive_then: Integers
     negative_then: Integers
-    bound: Integers
-    present: Integers
-    missing: Integers
 
     @classmethod
-    def empty(cls, n_slots: int, n_features: int) -> Profile:
-        slots = [np.zeros(n_slots, dtype=np.int64) for _ in range(7)]
-        return cls(*slots, *(np.zeros(n_features, dtype=np.int64) for _ in range(2)))
+    def empty(cls, n_slots: int) -> Profile:
+        return cls(*(np.zeros(n_slots, dtype=np.int64) for _ in range(6)))
 
     def forget(self) -> None:
         """As if no bin had been looked into."""
@@ -66,23 +60,6 @@ class Profile(NamedTuple):
             then >>= times
 
 
-class WeightedTable(NamedTuple):
-    """A coded table under the weights of a round.
-
-    Attributes
-    ----------
-    table : CodedTable
-    signed : ndarray (n_samples,) of float64
-        Weights in units of the integers, each with the sign of its label.
-    profile : Profile
-        What is known of the bins; the search brings it up to date.
-    """
-
-    table: CodedTable
-    signed: np.ndarray
-    profile: Profile
-
-
 @kernel("UniTuple(int64, 2)(Profile, int64)")
 def reach(profile, slot):  # type: ignore[no-untyped-def]
     """How far above its left edge, and how far below it, the sum at a bin's cuts may be."""
@@ -93,9 +70,31 @@ def reach(profile, slot):  # type: ignore[no-untyped-def]
     return up, max(down, -positive)
 
 
+@kernel("void(Profile, int64, int64, int64[::1], int64[::1])")
+def reach_all(profile, low, high, up, down):  # type: ignore[no-untyped-def]
+    """The same for the slots from `low` to `high`."""
+    for slot in range(low, high):
+        up[slot], down[slot] = reach(profile, slot)
+
+
 @kernel("void(Profile, int64, int64, int64)")
 def note(profile, slot, rise, fall):  # type: ignore[no-untyped-def]
     """Note how far the sum rises and falls inside a bin under the weights of this round."""
     profile.rise[slot], profile.fall[slot] = rise, fall
     profile.positive_then[slot] = profile.positive[slot]
     profile.negative_then[slot] = profile.negative[slot]
+
+
+@kernel("void(Profile, int64[::1], Slices)")
+def note_units(profile, slots, slices):  # type: ignore[no-untyped-def]
+    """Note how far the sum rises and falls in some bins whose units are known."""
+    for t in range(len(slots)):
+        reached, up, down = 0, _NO_CUT, _NO_CUT
+        end = slices.first[t] + slices.count[t]
+        for u in range(slices.first[t], end):
+            if slices.is_open[u]:
+                up, down = max(up, reached + slices.up[u]), max(down, slices.down[u] - reached)
+            reached += slices.sums[0, u] - slices.sums[1, u]
+            if u + 1 < end:
+                up, down = max(up, reached), max(down, -reached)
+        note(profile, slots[t], up, down)

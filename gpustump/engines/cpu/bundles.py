@@ -11,13 +11,17 @@ how many combinations there are, and none is merged with another.]
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.columns import NARROW_BINS, WIDE_BINS, Columns
 from gpustump.engines.cpu.compiling import Bytes, Integers, group, kernel
 from gpustump.engines.threads import Team, ranges
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.codes import Uncoded
 
 _MOST_SLOTS = 64
 """A column of more slots than this has too little room for another feature."""
@@ -33,8 +37,12 @@ class Bundles(NamedTuple):
     Attributes
     ----------
     column : ndarray (n_features,) of int64
+        Among those of two bytes, or among those of one.
+    is_wide : ndarray (n_features,) of uint8
+        Whether its codes have two bytes.
     missing_code : ndarray (n_features,) of int64
         Of a feature that has its column to itself, whose other codes are its bins; -1 if bundled.
+        In a wide column the bin of what is missing.
     default : ndarray (n_features,) of int64
         Of a bundled feature, the slot that most codes stand for; -1 if not bundled.
     entry : ndarray (n_features + 1,) of int64
@@ -44,6 +52,7 @@ class Bundles(NamedTuple):
     """
 
     column: Integers
+    is_wide: Bytes
     missing_code: Integers
     default: Integers
     entry: Integers
@@ -51,45 +60,51 @@ class Bundles(NamedTuple):
     slots: Bytes
 
     def by_code(self, feature: int, by_slot: np.ndarray) -> np.ndarray:
-        """What is given for each of a feature's slots, (256,), for each code of its column."""
+        """What is given for each of a feature's slots, for each code of its column.
+
+        For each bin of a wide column, (1024,); for each code of another one, (256,).
+        """
         if self.default[feature] < 0:
-            found = np.full(256, by_slot[max(0, len(by_slot) - 2)], dtype=by_slot.dtype)
+            n_codes = WIDE_BINS if self.is_wide[feature] else NARROW_BINS
+            found = np.full(n_codes, by_slot[max(0, len(by_slot) - 2)], dtype=by_slot.dtype)
             found[: len(by_slot) - 1] = by_slot[:-1]
             found[self.missing_code[feature]] = by_slot[-1]
             return found
-        found = np.full(256, by_slot[self.default[feature]], dtype=by_slot.dtype)
+        found = np.full(NARROW_BINS, by_slot[self.default[feature]], dtype=by_slot.dtype)
         mine = slice(self.entry[feature], self.entry[feature + 1])
         found[self.codes[mine]] = by_slot[self.slots[mine]]
         return found
 
 
 def join(
-    codes: np.ndarray, n_cuts: np.ndarray, layout: BinLayout, n_missing: np.ndarray, team: Team
-) -> tuple[np.ndarray, Bundles]:
-    """Bundle what fits together; the codes (n_features, n_samples) are rewritten in place."""
-    column = np.arange(len(n_cuts))
-    missing_code = n_cuts + 1
-    small = _without_inner_splits(layout)
+    codes: Uncoded, layout: BinLayout, n_missing: np.ndarray, team: Team
+) -> tuple[Columns, Bundles]:
+    """Bundle what fits together; the codes of one byte are rewritten in place."""
+    row = codes.row.copy()
+    missing_code = codes.n_cuts + 1
+    small = _without_inner_splits(codes, layout)
     slots_by_code: dict[int, np.ndarray] = {}
 
     def bundle(run: tuple[int, int]) -> None:
         features = small[slice(*run)]
         for members, tables in _bundled(codes, features, missing_code, layout.n_bins, n_missing):
-            column[members] = members[0]
+            row[members] = row[members[0]]
             slots_by_code.update(zip(members, tables, strict=True))
 
     team.each(bundle, ranges(len(small), _RUN))
-    kept = np.unique(column)
-    column = np.searchsorted(kept, column)
-    return _moved_up(codes, kept), _described(column, missing_code, slots_by_code)
+    kept = np.unique(row[~codes.is_wide])
+    column = np.where(codes.is_wide, row, np.searchsorted(kept, row))
+    columns = Columns(codes.wide, _moved_up(codes.narrow, kept))
+    return columns, _described(column, codes.is_wide, missing_code, slots_by_code)
 
 
-def _without_inner_splits(layout: BinLayout) -> np.ndarray:
+def _without_inner_splits(codes: Uncoded, layout: BinLayout) -> np.ndarray:
     """The features, few enough in slots, whose bins hold one value each."""
     if not len(layout.first):
         return layout.first
     has_inner_split = np.logical_or.reduceat(layout.has_inner_split, layout.first)
-    return np.flatnonzero(~has_inner_split & (layout.n_bins + 1 <= _MOST_SLOTS))
+    is_small = ~codes.is_wide & (layout.n_bins + 1 <= _MOST_SLOTS)
+    return np.flatnonzero(~has_inner_split & is_small)
 
 
 def _moved_up(codes: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -101,7 +116,10 @@ def _moved_up(codes: np.ndarray, kept: np.ndarray) -> np.ndarray:
 
 
 def _described(
-    column: np.ndarray, missing_code: np.ndarray, slots_by_code: dict[int, np.ndarray]
+    column: np.ndarray,
+    is_wide: np.ndarray,
+    missing_code: np.ndarray,
+    slots_by_code: dict[int, np.ndarray],
 ) -> Bundles:
     """The bundles as arrays, given the slot of each code for every feature that is bundled."""
     n_features = len(column)
@@ -118,6 +136,7 @@ def _described(
         all_slots.append(table[others])
     return Bundles(
         column,
+        is_wide.astype(np.uint8),
         missing_code,
         default,
         entry=np.cumsum(lengths),
@@ -127,7 +146,7 @@ def _described(
 
 
 def _bundled(
-    codes: np.ndarray,
+    codes: Uncoded,
     features: np.ndarray,
     missing_code: np.ndarray,
     n_bins: np.ndarray,
@@ -140,6 +159,11 @@ def _bundled(
     found: list[tuple[list[int], list[np.ndarray]]] = []
     members: list[int] = []
     tables: list[np.ndarray] = []
+
+    def row_of(feature: int) -> np.ndarray:
+        own: np.ndarray = codes.narrow[codes.row[feature]]
+        return own
+
     for j in map(int, features):
         n_slots = int(n_bins[j] + (n_missing[j] > 0))
         slot_of = np.zeros(256, dtype=np.uint8)
@@ -148,11 +172,11 @@ def _bundled(
         if members:
             n_codes = len(tables[0])
             pairs = np.empty(n_codes * n_slots, dtype=np.int64)
-            n_pairs = _pairs(codes[members[0]], codes[j], slot_of, n_slots, pairs)
+            n_pairs = _pairs(row_of(members[0]), row_of(j), slot_of, n_slots, pairs)
             if n_pairs <= 256:
                 occurring = np.flatnonzero(pairs >= 0)
                 pairs[occurring] = np.arange(n_pairs)
-                _rewrite(codes[members[0]], codes[j], slot_of, n_slots, pairs)
+                _rewrite(row_of(members[0]), row_of(j), slot_of, n_slots, pairs)
                 old, slot = np.divmod(occurring, n_slots)
                 tables = [table[old] for table in tables]
                 tables.append(slot.astype(np.uint8))
@@ -162,7 +186,7 @@ def _bundled(
             found.append((members, tables))
         own = np.unique(slot_of[: n_bins[j]]) if n_slots else slot_of[:0]
         if n_missing[j] > 0:  # as a bundle of one, its codes are its slots
-            _rewrite(codes[j], codes[j], slot_of, 0, np.arange(256))
+            _rewrite(row_of(j), row_of(j), slot_of, 0, np.arange(256))
             missing_code[j] = n_bins[j]
             own = np.append(own, np.uint8(n_bins[j]))
         members, tables = [j], [own]

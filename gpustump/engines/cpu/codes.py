@@ -1,15 +1,15 @@
-"""Each value as one byte: bins that are slices of its feature's sorted order.
+"""Each value as a code: bins that are slices of its feature's sorted order, and parts of bins.
 
 A bin holds the values above one cut and up to the next; see `cuts`. Wherever the cuts fall, the
 search returns the same integers: they decide how often it must look inside a bin, not what it
 finds. While values are coded it is noted which bins hold more than one value; there is no cut
 inside the others.
 
-Features of many values get a second byte: where in its bin a value lies. With it, a bin can be
-looked at more closely without being sorted.
+Features of many values get codes of two bytes: one of up to 1023 bins, and one of 64 parts of it.
+With the parts, a bin can be looked at more closely without being sorted.
 
 The table is read once, a tile of rows and features at a time, so it may be a file larger than the
-memory; what stays is one byte per element, or two.
+memory; what stays is two bytes for each element, or one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,18 +27,20 @@ from gpustump.engines.contract import Search
 from gpustump.engines.cpu import bundles
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
+from gpustump.engines.cpu.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.cuts import Cuts, codable, cuts_of
+from gpustump.engines.cpu.members import PartedSamples
 from gpustump.engines.cpu.sorted_bins import SortedBins
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.thresholds import midpoint
 
 if TYPE_CHECKING:
-    from gpustump.engines.cpu.state import CodedState
+    from gpustump.engines.contract import State
 
-LIMIT = 254
-"""Most cuts of a feature: codes up to it are bins, 255 is left for what is missing."""
+NARROW_CUTS, WIDE_CUTS = NARROW_BINS - 2, WIDE_BINS - 2
+"""Most cuts of a feature: codes up to it are bins, and one more is for what is missing."""
 
 _PER_BIN = 64
 """Fewer samples than this in a bin cost more to look up than to scan."""
@@ -47,18 +49,33 @@ _TILE = (4096, 64)
 """Rows and features that are read and coded at once: a megabyte of float32."""
 
 
+class Room(NamedTuple):
+    """What the codes of a table, and what is made of them, may take.
+
+    Attributes
+    ----------
+    finely : bool
+        Whether features of many values get codes of two bytes.
+    parted : bool
+        Whether their samples may be kept in the order of their codes, four bytes for each.
+    sorted_bytes : int or None
+        For sorted bins; None for all that they take.
+    """
+
+    finely: bool = True
+    parted: bool = True
+    sorted_bytes: int | None = None
+
+
 @dataclass(frozen=True)
 class CodedTable:
-    """A feature table as byte codes.
+    """A feature table as codes.
 
     Attributes
     ----------
     source : Source
         The caller's own table.
-    codes : ndarray (n_columns, n_samples) of uint8
-        A column belongs to one feature, or to a bundle of them.
-    fine : list of ndarray of uint8
-        For each feature, where in its bin a sample lies; empty for features of few values.
+    columns : Columns
     bundles : Bundles
         Which column a feature is in, and which bin each code there stands for.
     layout : BinLayout
@@ -68,19 +85,22 @@ class CodedTable:
     n_missing : ndarray (n_features,) of int64
     team : Team
     bins : SortedBins
-        Sorted positions of the bins that have been looked into.
+        The samples of bins by increasing value.
+    parted : PartedSamples or None
+        The samples of features in the order of their codes; None without the memory for it.
     """
 
     source: Source
-    codes: np.ndarray
-    fine: list[np.ndarray]
+    columns: Columns
     bundles: Bundles
     layout: BinLayout
     high: np.ndarray
     n_missing: np.ndarray
     team: Team
     bins: SortedBins = field(repr=False)
+    parted: PartedSamples | None = field(repr=False)
     note: ClassVar[str | None] = None
+    _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802
@@ -100,22 +120,34 @@ class CodedTable:
 
     def codes_of(self, feature: int) -> np.ndarray:
         """The column of codes (n_samples,) that a feature is in."""
-        column: np.ndarray = self.codes[self.bundles.column[feature]]
-        return column
+        column = int(self.bundles.column[feature])
+        found: np.ndarray = (
+            self.columns.wide if self.bundles.is_wide[feature] else self.columns.narrow
+        )[column]
+        return found
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> CodedState:
+    def has_parts(self, feature: int) -> bool:
+        """Whether a bin's samples are at hand in the order of its parts."""
+        return self.parted is not None and bool(self.bundles.is_wide[feature])
+
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
         """Begin a run; see `engines.contract.PreparedTable`."""
-        from gpustump.engines.cpu.state import CodedState  # which is made of tables
+        from gpustump.engines.cpu.split_state import SplitState  # which are made of tables
+        from gpustump.engines.cpu.state import CodedState
 
-        if not search.has_signs:
-            raise ValueError(f"the CPU kernels know discrete votes of one output; got {search}.")
-        return CodedState(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        kind = CodedState if search.has_signs else SplitState
+        return kind(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold behind a sorted position; see `engines.contract.PreparedTable`."""
         if position + 1 >= self.n_samples - self.n_missing[feature]:
             return math.inf
-        return midpoint(self._value(feature, position), self._value(feature, position + 1))
+        known = self._thresholds.get((feature, position))
+        if known is None:
+            known = midpoint(self._value(feature, position), self._value(feature, position + 1))
+            self._thresholds.clear()  # a round asks for its own threshold several times
+            self._thresholds[feature, position] = known
+        return known
 
     def _value(self, feature: int, position: int) -> Any:
         bin_ = self.layout.bin_at(feature, position)
@@ -123,6 +155,10 @@ class CodedTable:
         if not self.layout.has_inner_split[slot]:
             return self.high[slot].astype(self.source.working_dtype)
         at = position - int(self.layout.offset[slot])
+        if self.has_parts(feature):
+            assert self.parted is not None
+            start, samples = self.parted.part_at(feature, bin_, at)
+            return np.sort(self.source.picked(samples, feature))[at - start]
         sample = self.bins.sorted_bin(feature, bin_)[at : at + 1]
         return self.source.picked(sample, feature)[0]
 
@@ -132,9 +168,8 @@ def prepare(
     rows: np.ndarray | None,
     team: Team,
     *,
-    finely: bool = True,
-    budget: int | None = None,
-    max_cuts: int = LIMIT,
+    room: Room | None = None,
+    max_cuts: int = WIDE_CUTS,
 ) -> CodedTable:
     """Code a table.
 
@@ -144,33 +179,52 @@ def prepare(
     rows : ndarray (n_rows,) of int64, or None
         Take only these rows.
     team : Team
-    finely : bool
-        Whether features of many values get a second byte.
-    budget : int, optional
-        Bytes that sorted bins may take.
+    room : Room, optional
+        By default all that is of use.
     max_cuts : int
-        Most cuts of a feature, up to `LIMIT`.
+        Most cuts of a feature.
     """
-    source = Source(X, rows)
-    limit = min(max_cuts, max(16, source.n_samples // _PER_BIN))
-    coded = _Coded.empty(source)
-    for start, end in ranges(source.n_features, _TILE[1] * team.size):
-        features = slice(start, end)
-        coded.add(cuts_of(source, features, limit, team), finely)
-        _code(source, features, coded, team)
+    source, room = Source(X, rows), room or Room()
+    most = WIDE_CUTS if room.finely else NARROW_CUTS
+    limit = min(max_cuts, most, max(16, source.n_samples // _PER_BIN))
+    blocks = [slice(*part) for part in ranges(source.n_features, _TILE[1] * team.size)]
+    cuts = [own for block in blocks for own in cuts_of(source, block, limit, team)]
+    coded = _Coded.empty(source, cuts, room.finely)
+    for block in blocks:
+        _code(source, block, coded, team)
     layout = coded.layout()
-    codes, bundled = bundles.join(coded.codes, coded.n_cuts, layout, coded.n_missing, team)
+    columns, bundled = bundles.join(coded.codes, layout, coded.n_missing, team)
     return CodedTable(
         source=source,
-        codes=codes,
-        fine=coded.fine,
+        columns=columns,
         bundles=bundled,
         layout=layout,
         high=coded.largest_values(layout, source.working_dtype),
         n_missing=coded.n_missing,
         team=team,
-        bins=SortedBins(source, layout, codes, bundled.column, budget),
+        bins=SortedBins(source, layout, columns, bundled, room.sorted_bytes),
+        parted=PartedSamples(columns.wide, bundled, layout) if room.parted else None,
     )
+
+
+class Uncoded(NamedTuple):
+    """Rows for the codes of each feature by itself, before features are bundled.
+
+    Attributes
+    ----------
+    wide : ndarray (n_wide, n_samples) of uint16
+    narrow : ndarray (n_narrow, n_samples) of uint8
+    is_wide : ndarray (n_features,) of bool
+    row : ndarray (n_features,) of int64
+        Of one of the two arrays.
+    n_cuts : ndarray (n_features,) of int64
+    """
+
+    wide: np.ndarray
+    narrow: np.ndarray
+    is_wide: np.ndarray
+    row: np.ndarray
+    n_cuts: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -179,55 +233,53 @@ class _Coded:
 
     Attributes
     ----------
-    codes : ndarray (n_features, n_samples) of uint8
-    fine : list of ndarray of uint8
+    codes : Uncoded
     cuts : list of Cuts
-    counts : ndarray (n_features, 256) of int64
-        How many samples have each code.
-    is_mixed : ndarray (n_features, 256) of uint8
+    counts : list of ndarray of int64
+        For each feature, how many samples are in each bin.
+    is_mixed : list of ndarray of uint8
         Whether they have more than one value.
     """
 
-    codes: np.ndarray
-    fine: list[np.ndarray]
+    codes: Uncoded
     cuts: list[Cuts]
-    counts: np.ndarray
-    is_mixed: np.ndarray
+    counts: list[np.ndarray]
+    is_mixed: list[np.ndarray]
 
     @classmethod
-    def empty(cls, source: Source) -> _Coded:
-        codes = np.empty((source.n_features, source.n_samples), dtype=np.uint8)
-        counts = np.zeros((source.n_features, 256), dtype=np.int64)
-        return cls(codes, [], [], counts, np.zeros((source.n_features, 256), dtype=np.uint8))
-
-    def add(self, cuts: list[Cuts], finely: bool) -> None:
-        """Note the next features' cuts; make room for their second bytes."""
-        n_samples = self.codes.shape[1]
-        for own in cuts:
-            n_fine = n_samples if own.is_crowded and finely else 0
-            self.fine.append(np.empty(n_fine, dtype=np.uint8))
-            self.cuts.append(own)
-
-    @property
-    def n_cuts(self) -> np.ndarray:
-        return np.asarray([len(own.keys) for own in self.cuts], dtype=np.int64)
+    def empty(cls, source: Source, cuts: list[Cuts], finely: bool) -> _Coded:
+        n_cuts = np.asarray([len(own.keys) for own in cuts], dtype=np.int64)
+        is_crowded = np.asarray([own.is_crowded for own in cuts], dtype=bool)
+        is_wide = (is_crowded & finely) | (n_cuts > NARROW_CUTS)
+        row = np.where(is_wide, np.cumsum(is_wide), np.cumsum(~is_wide)) - 1
+        n_wide, n_samples = int(is_wide.sum()), source.n_samples
+        wide = np.empty((n_wide, n_samples), dtype=np.uint16)
+        narrow = np.empty((len(cuts) - n_wide, n_samples), dtype=np.uint8)
+        n_bins = [WIDE_BINS if own else NARROW_BINS for own in is_wide]
+        return cls(
+            Uncoded(wide, narrow, is_wide, row, n_cuts),
+            cuts,
+            [np.zeros(n, dtype=np.int64) for n in n_bins],
+            [np.zeros(n, dtype=np.uint8) for n in n_bins],
+        )
 
     @property
     def n_missing(self) -> np.ndarray:
-        counts: np.ndarray = self.counts[np.arange(len(self.counts)), self.n_cuts + 1]
-        return counts
+        found = zip(self.counts, self.codes.n_cuts, strict=True)
+        return np.asarray([own[n + 1] for own, n in found], dtype=np.int64)
 
     def layout(self) -> BinLayout:
         """Slots for all bins that hold a sample, and for what each feature lacks."""
-        n_cuts, n_missing = self.n_cuts, self.n_missing
+        n_cuts, n_missing = self.codes.n_cuts, self.n_missing
         # Above the last cut there is one more bin, unless that is the largest value of all.
-        n_bins = n_cuts + (self.counts[np.arange(len(n_cuts)), n_cuts] > 0)
+        n_above = np.asarray([own[n] for own, n in zip(self.counts, n_cuts, strict=True)])
+        n_bins = n_cuts + (n_above > 0)
         first = np.concatenate([[0], np.cumsum(n_bins + 1)])
         counts = np.zeros(first[-1], dtype=np.int64)
         has_inner_split = np.zeros(first[-1], dtype=np.uint8)
         for j, n in enumerate(n_bins):
             slots = slice(first[j], first[j] + n)
-            counts[slots], has_inner_split[slots] = self.counts[j, :n], self.is_mixed[j, :n]
+            counts[slots], has_inner_split[slots] = self.counts[j][:n], self.is_mixed[j][:n]
             counts[slots.stop] = n_missing[j]
         offset = np.cumsum(counts) - counts
         offset -= np.repeat(offset[first[:-1]], n_bins + 1)
@@ -244,12 +296,10 @@ class _Coded:
 def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
     """Code some features, whose cuts are known."""
     bits = codable(source.X[:1, part]).dtype.str.replace("f", "i")
-    n_features = part.stop - part.start
-    cuts = np.full((n_features, 256), np.iinfo(bits).max, dtype=bits)
+    codes, n_cuts = coded.codes, coded.codes.n_cuts[part]
+    cuts = np.full((part.stop - part.start, WIDE_BINS), np.iinfo(bits).max, dtype=bits)
     for row, own in zip(cuts, coded.cuts[part], strict=True):
         row[: len(own.keys)] = own.keys
-    n_cuts = coded.n_cuts[part]
-    codes, fine = coded.codes[part], coded.fine[part]
     lock = threading.Lock()
 
     def tile(corner: tuple[tuple[int, int], tuple[int, int]]) -> None:
@@ -258,37 +308,42 @@ def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
         view = codable(block).view(bits)
         if not view.flags.aligned:
             view = view.copy()
-        counts = np.zeros((high - low, 256), dtype=np.int64)
-        is_mixed = np.zeros((high - low, 256), dtype=np.uint8)
         keys = np.empty(end - start, dtype=bits)
+        bins = np.empty(end - start, dtype=np.uint16)
         for k, j in enumerate(range(low, high)):
-            own = codes[j, start:end]
-            _code_column(view, k, cuts[j], n_cuts[j], own, counts[k], is_mixed[k], keys)
-            if len(fine[j]):
-                _code_finely(keys, cuts[j], n_cuts[j], own, fine[j][start:end])
-        with lock:
-            coded.counts[part][low:high] += counts
-            coded.is_mixed[part][low:high] |= is_mixed
+            feature = part.start + j
+            counts = np.zeros(len(coded.counts[feature]), dtype=np.int64)
+            is_mixed = np.zeros(len(counts), dtype=np.uint8)
+            _bins_of_column(view, k, cuts[j], n_cuts[j], bins, counts, is_mixed, keys)
+            row = codes.row[feature]
+            if codes.is_wide[feature]:
+                own = codes.wide[row, start:end]
+                _add_parts(keys, cuts[j], n_cuts[j], bins, own)
+            else:
+                codes.narrow[row, start:end] = bins
+            with lock:
+                coded.counts[feature] += counts
+                coded.is_mixed[feature] |= is_mixed
 
-    features = ranges(n_features, _TILE[1])
+    features = ranges(part.stop - part.start, _TILE[1])
     team.each(tile, [(r, f) for r in ranges(source.n_samples, _TILE[0]) for f in features])
 
 
 @kernel(
-    "void(Array(KEY, 2, 'A', readonly=True), int64, KEY[::1], int64, uint8[::1], int64[::1],"
+    "void(Array(KEY, 2, 'A', readonly=True), int64, KEY[::1], int64, uint16[::1], int64[::1],"
     " uint8[::1], KEY[::1])",
     KEY=("int32", "int64"),
 )
-def _code_column(bits, j, cuts, n_cuts, codes, counts, is_mixed, keys):  # type: ignore[no-untyped-def]
-    """The codes of column `j` of a block: how many cuts lie below each value.
+def _bins_of_column(bits, j, cuts, n_cuts, bins, counts, is_mixed, keys):  # type: ignore[no-untyped-def]
+    """The bins of column `j` of a block: how many cuts lie below each value.
 
     `bits` are the bit patterns of floats; their keys, as in `arrays.order_keys`, are written to
-    `keys`. `counts` tells how many samples each code has, `is_mixed` which codes hold more than
-    one value. All samples take one step of the binary search before any takes the next, so that
-    there are no branches and no waiting.
+    `keys`. `counts` tells how many samples each bin has, `is_mixed` which bins hold more than one
+    value. All samples take one step of the binary search before any takes the next, so that there
+    are no branches and no waiting.
     """
-    n_samples = len(codes)
-    highest = cuts[255]  # the key of NaN
+    n_samples = len(bins)
+    highest = cuts[len(cuts) - 1]  # the key of NaN
     lowest = -highest - 1
     infinity = 0x7F800000 if highest == 0x7FFFFFFF else 0x7FF0000000000000
     below = np.empty(n_samples, dtype=np.uint32)
@@ -306,26 +361,28 @@ def _code_column(bits, j, cuts, n_cuts, codes, counts, is_mixed, keys):  # type:
             below[i] = at + step * np.uint32(cuts[at + step - np.uint32(1)] < keys[i])
         step >>= np.uint32(1)
     for i in range(n_samples):
-        key, code = keys[i], below[i]
+        key, bin_ = keys[i], below[i]
         if key > infinity or key < -infinity:
-            code = np.uint32(n_cuts + 1)
-        elif cuts[code] != key:
-            is_mixed[code] = 1
-        codes[i] = code
-        counts[code] += 1
+            bin_ = np.uint32(n_cuts + 1)
+        elif cuts[bin_] != key:
+            is_mixed[bin_] = 1
+        bins[i] = bin_
+        counts[bin_] += 1
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint8[::1], uint8[::1])", KEY=("int32", "int64"))
-def _code_finely(keys, cuts, n_cuts, codes, fine):  # type: ignore[no-untyped-def]
-    """Where in its bin each key lies, from 0 to 255; within a bin this never falls as keys grow."""
-    low, scale = np.zeros(256), np.zeros(256)  # bins without two cuts stay whole
+@kernel("void(KEY[::1], KEY[::1], int64, uint16[::1], uint16[::1])", KEY=("int32", "int64"))
+def _add_parts(keys, cuts, n_cuts, bins, codes):  # type: ignore[no-untyped-def]
+    """Codes of two bytes: the bin, and the part of it, which never falls as keys grow."""
+    low, scale = np.zeros(WIDE_BINS), np.zeros(WIDE_BINS)  # bins without two cuts stay whole
+    most = np.float64((1 << PART_BITS) - 1)
     for b in range(1, n_cuts):
         low[b] = cuts[b - 1]
         width = np.float64(cuts[b]) - low[b]
-        scale[b] = 255.0 / width if width > 0.0 else 0.0  # keys of 64 bits may round together
+        scale[b] = most / width if width > 0.0 else 0.0  # keys of 64 bits may round together
     for i in range(len(keys)):
-        code = codes[i]
-        fine[i] = np.uint8(np.int32((keys[i] - low[code]) * scale[code]))
+        b = bins[i]
+        part = np.int32((keys[i] - low[b]) * scale[b])
+        codes[i] = (b << np.uint16(PART_BITS)) | np.uint16(part)
 
 
 def _floats(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -16,7 +16,7 @@ from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
 
 _SAMPLE = 2**14
-"""Rows whose values decide where the cuts fall: 64 for each bin."""
+"""Rows whose values decide where the cuts fall, or 32 for each bin if that is more."""
 
 
 class Cuts(NamedTuple):
@@ -37,12 +37,13 @@ class Cuts(NamedTuple):
 def cuts_of(source: Source, features: slice, limit: int, team: Team) -> list[Cuts]:
     """Choose the cuts of some features, at most so many for each."""
     n_samples = source.n_samples
-    if n_samples <= _SAMPLE:
+    n_drawn = max(_SAMPLE, 32 * limit)
+    if n_samples <= n_drawn:
         sample = np.arange(n_samples)
     else:  # one row drawn from each of so many equal stretches: the same ones in every run
-        stretch = n_samples / _SAMPLE
-        drawn = np.random.default_rng(0).random(_SAMPLE)
-        sample = ((np.arange(_SAMPLE) + drawn) * stretch).astype(np.int64)
+        stretch = n_samples / n_drawn
+        drawn = np.random.default_rng(0).random(n_drawn)
+        sample = ((np.arange(n_drawn) + drawn) * stretch).astype(np.int64)
     keys = arrays.order_keys(codable(source.picked(sample, features)))
     found = [Cuts(keys[:0, 0], False)] * keys.shape[1]
 

@@ -132,7 +132,7 @@ class CodedEngine:
 
     def refusal(self, task: Task) -> str | None:
         """Why it cannot train this; None if it can."""
-        return refusal_of_votes(task.search, "the kernels") or KERNELS.refusal(task.X)
+        return KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
@@ -148,8 +148,8 @@ class CodedEngine:
             return codes.prepare(table, rows, Team(threads))
         shape = (task.n_samples, task.n_features)
         budget = host_memory.coded_budget(*shape, resources.max_memory, threads)
-        team = Team(budget.threads)
-        return codes.prepare(table, rows, team, finely=budget.finely, budget=budget.sorted_bytes)
+        room = codes.Room(budget.finely, budget.parted, budget.sorted_bytes)
+        return codes.prepare(table, rows, Team(budget.threads), room=room)
 
 
 def _host_rows(rows: Array | None) -> np.ndarray | None:

@@ -31,12 +31,15 @@ class CodedBudget(NamedTuple):
     threads : int
     finely : bool
         Whether features of many values get a second byte.
+    parted : bool
+        Whether their samples may be kept in the order of their codes.
     sorted_bytes : int
         For sorted positions.
     """
 
     threads: int
     finely: bool
+    parted: bool
     sorted_bytes: int
 
 
@@ -47,7 +50,9 @@ def coded_budget(n_samples: int, n_features: int, limit: int, threads: int) -> C
     threads = max(1, min(threads, (limit - least) // of_thread))
     free = limit - least - threads * of_thread
     finely = free >= 2 * n_elements
-    return CodedBudget(threads, finely, free - finely * n_elements)
+    free -= finely * n_elements
+    parted = finely and free >= 5 * n_elements
+    return CodedBudget(threads, finely, parted, free - 4 * parted * n_elements)
 
 
 def least_of_direct(n_samples: int, n_features: int, threads: int) -> int:

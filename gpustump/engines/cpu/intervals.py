@@ -13,18 +13,23 @@ searched for first, and then competes with the intervals.
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.contract import Cut
-from gpustump.engines.cpu.bin_edges import FEATURES_AT_ONCE
-from gpustump.engines.cpu.bin_parts import is_worth_a_closer_look, look_closer
-from gpustump.engines.cpu.bin_profile import WeightedTable, note, reach
-from gpustump.engines.cpu.compiling import kernel, record
+from gpustump.engines.cpu.bin_profile import Profile, note, note_units, reach
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import WIDE_BINS
+from gpustump.engines.cpu.compiling import Integers, group, kernel, record
 from gpustump.engines.cpu.found_split import NOTHING, Found, as_cut, better, sign_for_missing
-from gpustump.engines.cpu.search import best_split, each_promising
-from gpustump.engines.cpu.sorted_bins import POSITIONS
-from gpustump.engines.threads import Team, ranges
+from gpustump.engines.cpu.members import POSITIONS
+from gpustump.engines.cpu.places import Place
+from gpustump.engines.cpu.search import Edges
+from gpustump.engines.threads import ranges
+
+_FEATURES_AT_ONCE = 16
+"""The edges of so many features are one piece of work."""
 
 _BINS_AT_ONCE = 4
 """Promising bins are scanned half by half, but not fewer than so many."""
@@ -45,50 +50,83 @@ before it and that at its end; the steepest fall. What there is not is at most -
 """
 
 
-def best_pair(now: WeightedTable, histograms: np.ndarray) -> Cut:
-    """The best interval or split of all features; parameters as for `search.best_split`."""
-    table = now.table
-    found = [best_split(now, histograms)]
+@group
+class Around(NamedTuple):
+    """The sums of signed weights of the samples that have and that lack each feature.
+
+    Attributes
+    ----------
+    present, missing : ndarray (n_features,) of int64
+    """
+
+    present: Integers
+    missing: Integers
+
+
+class Weighted(NamedTuple):
+    """A coded table under the weights of a round.
+
+    Attributes
+    ----------
+    table : CodedTable
+    signed : ndarray (n_samples,) of float64
+        Weights in units of the integers, each with the sign of its label.
+    profile : Profile
+        What is known of the bins; it is brought up to date.
+    """
+
+    table: CodedTable
+    signed: np.ndarray
+    profile: Profile
+
+
+def best_pair(now: Weighted, edges: Edges, best: Cut) -> Cut:
+    """The best interval or split of all features, given the best split."""
+    table, ground = now.table, edges.ground
+    around = Around(ground.present[0] - ground.present[1], ground.missing[0] - ground.missing[1])
+    found = [best]
     bounds = np.full(table.n_features, -1)
 
     def weigh(part: tuple[int, int]) -> None:
-        found.append(as_cut(_best_pair_of_edges(table.layout, now.profile, bounds, *part)))
+        pair = _best_pair_of_edges(table.layout, now.profile, around, bounds, *part)
+        found.append(as_cut(pair))
 
-    table.team.each(weigh, ranges(table.n_features, FEATURES_AT_ONCE))
-    return _look_inside(now, bounds, max(found))
+    table.team.each(weigh, ranges(table.n_features, _FEATURES_AT_ONCE))
+    return _look_inside(now, around, bounds, max(found))
 
 
-def _look_inside(now: WeightedTable, bounds: np.ndarray, best: Cut) -> Cut:
+def _look_inside(now: Weighted, around: Around, bounds: np.ndarray, best: Cut) -> Cut:
     """Scan the bins that may be part of a better pair than the best one."""
     table, layout, profile = now.table, now.table.layout, now.profile
+    place = Place.of_signed(table, now.signed)
     lock = threading.Lock()
 
-    def look(feature: int, team: Team) -> None:
+    def look(feature: int) -> None:
         nonlocal best
         n_bins = int(layout.n_bins[feature])
         scanned = np.zeros(n_bins, dtype=_SCANNED)
         bound = np.empty(n_bins, dtype=np.int64)
-        has_looked_closer = not len(table.fine[feature])
+        has_looked_closer = not table.has_parts(feature)
         while True:
-            _bound_bins(layout, profile, feature, scanned, bound)
+            _bound_bins(layout, profile, around, feature, scanned, bound)
             bins = _may_win(bound, feature, best)
             if not len(bins):
                 return
             if not has_looked_closer:
                 has_looked_closer = True
-                if is_worth_a_closer_look(now, feature, bins, bound[bins], best.agreement):
-                    look_closer(now, feature, team)
-                    continue
+                slots = layout.first[feature] + bins
+                for answer in place.parts(slots, np.full(len(bins), feature)):
+                    note_units(profile, answer.slots, answer.slices)
+                continue
             in_order = table.bins.sorted_bins(feature, bins)
             _scan_bins(in_order, layout, profile, feature, now.signed, scanned)
-            found = _best_of_scanned(layout, profile, feature, scanned)
+            found = _best_of_scanned(layout, profile, around, feature, scanned)
             if found.agreement >= best.agreement:
                 with lock:
                     best = max(best, as_cut(found))
 
     promising = np.flatnonzero(bounds >= best.agreement)
-    in_turn = promising[np.argsort(-bounds[promising], kind="stable")].tolist()
-    each_promising(in_turn, look, table.team)
+    table.team.each(look, promising[np.argsort(-bounds[promising], kind="stable")].tolist())
     return best
 
 
@@ -104,13 +142,13 @@ def _may_win(bound: np.ndarray, feature: int, best: Cut) -> np.ndarray:
     return np.sort(bins[np.argsort(-bound[bins], kind="stable")[:n_taken]])
 
 
-@kernel("void(BinLayout, Profile, int64, Scanned[::1], int64[::1])")
-def _bound_bins(layout, profile, feature, scanned, bound):  # type: ignore[no-untyped-def]
+@kernel("void(BinLayout, Profile, Around, int64, Scanned[::1], int64[::1])")
+def _bound_bins(layout, profile, around, feature, scanned, bound):  # type: ignore[no-untyped-def]
     """No pair with a cut inside a bin agrees better; -1 for a bin that was scanned or has none."""
     top = 1 << 62
     first, n_bins = layout.first[feature], layout.n_bins[feature]
     positive, negative = profile.positive, profile.negative
-    present, extra = profile.present[feature], abs(profile.missing[feature])
+    present, extra = around.present[feature], abs(around.missing[feature])
     left, least, most = 0, top, -top
     for b in range(n_bins):  # pairs that end in the bin, and those within it
         s = first + b
@@ -183,12 +221,12 @@ def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ig
         own.fall, own.fall_after, own.fall_at = fall, fall_after, fall_at
 
 
-@kernel("Found(BinLayout, Profile, int64, Scanned[::1])")
-def _best_of_scanned(layout, profile, feature, scanned):  # type: ignore[no-untyped-def]
+@kernel("Found(BinLayout, Profile, Around, int64, Scanned[::1])")
+def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore[no-untyped-def]
     """The best pair of a feature's edges and of the cuts inside bins that were scanned."""
     top = 1 << 62
     first, offset = layout.first[feature], layout.offset
-    present, missing = profile.present[feature], profile.missing[feature]
+    present, missing = around.present[feature], around.missing[feature]
     vote = sign_for_missing(missing, present)
     for_rise, for_fall = abs(missing) - present, abs(missing) + present
     best = NOTHING
@@ -227,15 +265,15 @@ def _best_of_scanned(layout, profile, feature, scanned):  # type: ignore[no-unty
     return best
 
 
-@kernel("Found(BinLayout, Profile, int64[::1], int64, int64)")
-def _best_pair_of_edges(layout, profile, bounds, low, high):  # type: ignore[no-untyped-def]
+@kernel("Found(BinLayout, Profile, Around, int64[::1], int64, int64)")
+def _best_pair_of_edges(layout, profile, around, bounds, low, high):  # type: ignore[no-untyped-def]
     """The best pair of edges of features `low` to `high`; bounds for a feature's other pairs."""
     best = NOTHING
-    scanned = np.zeros(256, dtype=_SCANNED)
-    bound = np.empty(256, dtype=np.int64)
+    scanned = np.zeros(WIDE_BINS, dtype=_SCANNED)
+    bound = np.empty(WIDE_BINS, dtype=np.int64)
     for j in range(low, high):
-        best = better(_best_of_scanned(layout, profile, j, scanned), best)
-        _bound_bins(layout, profile, j, scanned, bound)
+        best = better(_best_of_scanned(layout, profile, around, j, scanned), best)
+        _bound_bins(layout, profile, around, j, scanned, bound)
         bounds[j] = -1
         for b in range(layout.n_bins[j]):
             bounds[j] = max(bounds[j], bound[b])

@@ -18,11 +18,11 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.bundles import Bundles
+from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS, Columns
 from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.members import POSITIONS, positions_of
 from gpustump.engines.cpu.source_table import Source
-
-POSITIONS = ("int32", "int64")
-"""The types of sorted positions."""
 
 
 @group
@@ -59,9 +59,9 @@ class SortedBins:
     ----------
     source : Source
     layout : BinLayout
-    codes : ndarray (n_columns, n_samples) of uint8
-    column : ndarray (n_features,) of int64
-        Which column of codes belongs to a feature.
+    columns : Columns
+    bundles : Bundles
+        Which column belongs to a feature. A bundle has no bins of several values.
     budget : int or None
         Bytes that the sorted bins may take; those of the features in use are kept whatever it is.
     dtype : str, optional
@@ -72,13 +72,14 @@ class SortedBins:
         self,
         source: Source,
         layout: BinLayout,
-        codes: np.ndarray,
-        column: np.ndarray,
+        columns: Columns,
+        bundles: Bundles,
         budget: int | None,
         dtype: str | None = None,
     ) -> None:
-        self._source, self._layout, self._codes, self._column = source, layout, codes, column
-        self._dtype = np.dtype(dtype or ("int32" if source.n_samples < 2**31 else "int64"))
+        self._source, self._layout = source, layout
+        self._columns, self._bundles = columns, bundles
+        self._dtype = np.dtype(dtype or positions_of(source.n_samples))
         self._mark = self._dtype.type(np.iinfo(self._dtype).min)  # the sign bit
         self._budget = budget
         self._by_feature: dict[int, _Held] = {}  # what was used last comes last
@@ -132,9 +133,13 @@ class SortedBins:
         starts = ends - lengths
         order = np.empty(ends[-1], dtype=self._dtype)
         order[: len(held.order)] = held.order
-        place = np.full(256, -1)
+        place = np.full(WIDE_BINS, -1)
         place[new] = starts
-        _members(self._codes[self._column[feature]], place, order)
+        column = self._bundles.column[feature]
+        if self._bundles.is_wide[feature]:
+            _members_of_parts(self._columns.wide[column], place, order)
+        else:
+            _members(self._columns.narrow[column], place, order)
         if self._source.X.dtype == np.float32 and self._source.X.flags.aligned:
             self._sort_float32(feature, starts, ends, order)
         else:
@@ -191,6 +196,31 @@ def _members(codes, place, order):  # type: ignore[no-untyped-def]
                 if at >= 0:
                     order[at] = i
                     place[codes[i]] = at + 1
+
+
+@kernel("void(uint16[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
+def _members_of_parts(codes, place, order):  # type: ignore[no-untyped-def]
+    """The same by codes of two bytes."""
+    low, high = WIDE_BINS - 1, 0
+    for b in range(WIDE_BINS):
+        if place[b] >= 0:
+            low = min(low, b)
+            high = max(high, b)
+    least = np.uint16(low << PART_BITS)
+    span = np.uint16(((high + 1) << PART_BITS) - 1 - (low << PART_BITS))
+    n_samples = len(codes)
+    for start in range(0, n_samples, 64):
+        end = min(start + 64, n_samples)
+        near = np.uint16(0)
+        for i in range(start, end):
+            near |= np.uint16(np.uint16(codes[i] - least) <= span)
+        if near:
+            for i in range(start, end):
+                b = codes[i] >> np.uint16(PART_BITS)
+                at = place[b]
+                if at >= 0:
+                    order[at] = i
+                    place[b] = at + 1
 
 
 @kernel(

@@ -1,7 +1,7 @@
-"""A boosting run on a coded table: weights, scores and histograms, advanced together.
+"""A boosting run with discrete votes of one output: weights, scores and histograms, together.
 
 This is `gpustump.engines.contract.State`: the same integers as the reference has in every round,
-found with one sweep over the samples.
+found with one sweep over the samples. Runs with other votes are in `split_state`.
 """
 
 from __future__ import annotations
@@ -19,23 +19,27 @@ from gpustump.engines.contract import (
     constant_cut,
     region_sums_of,
 )
-from gpustump.engines.cpu.bin_profile import Profile, WeightedTable
+from gpustump.engines.cpu.bin_profile import Profile, note_units, reach_all
 from gpustump.engines.cpu.codes import CodedTable
-from gpustump.engines.cpu.intervals import best_pair
+from gpustump.engines.cpu.columns import Histograms
+from gpustump.engines.cpu.histograms import (
+    Listed,
+    add,
+    is_taken_by_samples,
+    parts_of_columns,
+    pieces_of,
+    slot_sums,
+)
+from gpustump.engines.cpu.intervals import Weighted, best_pair
+from gpustump.engines.cpu.places import Place
+from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.samples import FIRST_SUMS, Samples, Sums, Update
-from gpustump.engines.cpu.search import best_split
-from gpustump.engines.cpu.sweep import CHUNK, Changes, add, advance, sweep, votes_by_code
+from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
+from gpustump.engines.cpu.slices import Slices
+from gpustump.engines.cpu.sweep import advance, sweep
 from gpustump.engines.integer_weights import in_units
-from gpustump.engines.threads import Shared, ranges
+from gpustump.engines.threads import Shared
 from gpustump.learners.hypothesis import Partition, predicted_signs
-
-_PIECE = 2 * CHUNK
-"""At least so many samples a thread takes at a time."""
-
-_PIECES = 16
-"""A thread takes samples about so many times in a round: few calls, and about equal shares."""
-
-_COLUMNS_AT_ONCE = 4
 
 
 class CodedState:
@@ -54,15 +58,13 @@ class CodedState:
     def __init__(
         self, table: CodedTable, y: np.ndarray, sample_weight: np.ndarray, search: Search
     ) -> None:
-        self._best = {"stump": best_split, "interval": best_pair}[search.learner]
-        self._table = table
+        self._search, self._table = search, table
         self._samples = _first_samples(y, sample_weight)
-        profile = Profile.empty(len(table.layout.offset), table.n_features)
-        self._now = WeightedTable(table, self._samples.signed, profile)
-        self._histograms = np.zeros((2, len(table.codes), 256), dtype=np.int64)
-        # Private histograms cost clearing and adding up; they pay where columns are long.
-        by_samples = table.n_samples >= 64 * 256 * table.team.size
-        self._changes = None if by_samples else Changes.empty(table.n_samples)
+        self._place = Place.of_signed(table, self._samples.signed)
+        self._profile = Profile.empty(len(table.layout.offset))
+        self._histograms = Histograms.empty(2, table.columns)
+        by_samples = is_taken_by_samples(table.columns, table.team)
+        self._changes = None if by_samples else Listed.empty(table.n_samples)
         self._sums = self._swept(FIRST_SUMS)
         self._first_weight = self._sums.weight
 
@@ -83,7 +85,27 @@ class CodedState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        return max(self._best(self._now, self._histograms), constant_cut(self._sums.signed))
+        table, layout = self._table, self._table.layout
+        sums = slot_sums(self._histograms, [[0], [1]], table.bundles, layout, table.team)
+        edges = Edges.of(sums, layout)
+        profile = self._profile._replace(positive=sums[0], negative=sums[1])
+        up, down = np.zeros_like(sums)
+        slices = edges.slices._replace(up=up, down=down)
+
+        def ready(low: int, high: int) -> None:
+            end = layout.first[high] if high < len(layout.first) else len(layout.offset)
+            reach_all(profile, layout.first[low], end, up, down)
+
+        def learn(slots: np.ndarray, units: Slices) -> None:
+            note_units(profile, slots, units)
+
+        found = BestSplit(self._place, Weigher.of(Search()), constant_cut(self._sums.signed))
+        _offer_apart(found, edges)
+        found.search(edges._replace(slices=slices), ready, learn)
+        if self._search.learner == "interval":
+            now = Weighted(table, self._samples.signed, profile)
+            return best_pair(now, edges, found.best.cut)
+        return found.best.cut
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region the sum of its signed weights, and the sum of its weights."""
@@ -98,90 +120,54 @@ class CodedState:
             values = self._table.values(hypothesis.feature)
             self._samples.votes[:] = predicted_signs(hypothesis, values)
         else:
-            self._vote(step.cut)
+            sign = step.cut.polarity
+            numbers = (sign, -sign, step.cut.missing)
+            give_by_cut(self._table, step.cut, numbers, self._samples.votes)
         if step.halvings < 0 or update.grown < update.kept:
-            self._now.profile.forget()
+            self._profile.forget()
         elif step.halvings > 0:
-            self._now.profile.halve(step.halvings)
+            self._profile.halve(step.halvings)
         self._sums = self._swept(update)
-
-    def _vote(self, cut: Cut) -> None:
-        """The votes of the stump, or interval, that a cut makes."""
-        table, feature, votes = self._table, cut.feature, self._samples.votes
-        n_bins = int(table.layout.n_bins[feature])
-        by_bin = np.full(n_bins + 1, -cut.polarity, dtype=np.int8)
-        if table.n_missing[feature]:
-            by_bin[n_bins] = cut.missing
-        parted: list[tuple[np.ndarray, int]] = []  # samples of bins that a cut runs through
-        if cut.position is None:
-            by_bin[:n_bins] = cut.polarity
-        else:
-            last, left = self._upto(feature, cut.position)
-            by_bin[:last] = cut.polarity
-            parted.append((left, cut.polarity))
-        if cut.after is not None:
-            last, left = self._upto(feature, cut.after)
-            by_bin[:last] = -cut.polarity
-            parted.append((left, -cut.polarity))
-        codes, by_code = table.codes_of(feature), table.bundles.by_code(feature, by_bin)
-        table.team.each(
-            lambda part: votes_by_code(codes, by_code, votes, *part),
-            ranges(table.n_samples, 16 * _PIECE),
-        )
-        for samples, vote in parted:
-            votes[samples] = vote
-
-    def _upto(self, feature: int, position: int) -> tuple[int, np.ndarray]:
-        """What is left of a cut: how many whole bins, and which samples of the next one."""
-        layout = self._table.layout
-        bin_ = layout.bin_at(feature, position)
-        slot = layout.first[feature] + bin_
-        if position + 1 == layout.offset[slot + 1]:
-            return bin_ + 1, np.empty(0, dtype=np.int64)
-        inside = self._table.bins.sorted_bin(feature, bin_)
-        return bin_, inside[: position + 1 - int(layout.offset[slot])]
 
     def _swept(self, update: Update) -> Sums:
         """Give the samples their next weights and scores, bring the histograms up to date."""
         if update.anew:
-            self._histograms[:] = 0
+            self._histograms.clear()
         if self._changes is None:
             return self._swept_by_samples(update)
         return self._swept_by_columns(update, self._changes)
 
     def _swept_by_samples(self, update: Update) -> Sums:
         """Every thread takes some of the samples, with histograms of its own."""
-        table, samples = self._table, self._samples
+        table, columns, samples = self._table, self._table.columns, self._samples
         if table.team.size == 1:
-            found: Sums = sweep(samples, update, 0, table.n_samples, table.codes, self._histograms)
+            found: Sums = sweep(samples, update, 0, table.n_samples, columns, self._histograms)
             return found
-        pieces = Shared(ranges(table.n_samples, _piece(table)))
+        pieces = Shared(pieces_of(table.n_samples, table.team))
         lock = threading.Lock()
         sums: list[Sums] = []
 
         def take(_: int) -> None:
-            own = np.zeros_like(self._histograms)
-            sums.extend(sweep(samples, update, *part, table.codes, own) for part in pieces)
+            own = Histograms.empty(2, columns)
+            sums.extend(sweep(samples, update, *part, columns, own) for part in pieces)
             with lock:
-                self._histograms += own
+                self._histograms.add(own)
 
         table.team.each(take, range(table.team.size))
         return _added(sums)
 
-    def _swept_by_columns(self, update: Update, changes: Changes) -> Sums:
+    def _swept_by_columns(self, update: Update, changes: Listed) -> Sums:
         """Every thread takes some of the samples, and then all of them for some of the columns."""
-        table, histograms = self._table, self._histograms
+        table, columns = self._table, self._table.columns
         sums: list[Sums] = []
 
         def take_samples(part: tuple[int, int]) -> None:
             sums.append(advance(self._samples, update, *part, changes))
 
-        table.team.each(take_samples, ranges(table.n_samples, _piece(table)))
-        n_columns = len(table.codes)
-        fair = -(-n_columns // (2 * table.team.size))
-        size = max(_COLUMNS_AT_ONCE, fair // _COLUMNS_AT_ONCE * _COLUMNS_AT_ONCE)
+        table.team.each(take_samples, pieces_of(table.n_samples, table.team))
         table.team.each(
-            lambda part: add(table.codes, histograms, *part, changes), ranges(n_columns, size)
+            lambda part: add(columns, self._histograms, 0, *part, changes),
+            parts_of_columns(columns, table.team),
         )
         return _added(sums)
 
@@ -198,10 +184,20 @@ def _first_samples(y: np.ndarray, sample_weight: np.ndarray) -> Samples:
     )
 
 
-def _piece(table: CodedTable) -> int:
-    """How many samples a thread takes at a time: whole chunks."""
-    chunks = table.n_samples // (_PIECES * table.team.size * CHUNK)
-    return max(_PIECE, chunks * CHUNK)
+def _offer_apart(found: BestSplit, edges: Edges) -> None:
+    """Offer the thresholds above all values, which part what is present from what is missing."""
+    ground, layout = edges.ground, edges.layout
+    present, missing = (part[0] - part[1] for part in (ground.present, ground.missing))
+    # Unless the labels are opposed, a constant is as good.
+    opposed = np.flatnonzero(((present > 0) & (missing < 0)) | ((present < 0) & (missing > 0)))
+    if not len(opposed):
+        return
+    agreement = np.abs(present[opposed]) + np.abs(missing[opposed])
+    feature = int(opposed[np.argmax(agreement)])
+    position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
+    sign = 1 if present[feature] > 0 else -1
+    cut = Cut(feature, position, sign, -sign, int(agreement.max()))
+    found.offer(cut, ground.present[:, feature])
 
 
 def _added(sums: list[Sums]) -> Sums:

@@ -1,0 +1,72 @@
+"""The codes of all features as columns: two bytes a value where there are many, else one.
+
+A column of two bytes belongs to one feature. Its codes say in which of up to 1023 bins a value lies
+(the upper ten bits) and in which of 64 parts of that bin (the lower six), both in the order of the
+values. A column of one byte belongs to a feature of few values, or to a bundle of such features
+(see `bundles`), or to any feature where memory or samples are too few for more.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.compiling import group
+
+WIDE_BINS, NARROW_BINS = 1024, 256
+"""Room for the bins of a column, missing values included."""
+
+PART_BITS = 6
+"""The lower bits of a code of two bytes."""
+
+
+@group
+class Columns(NamedTuple):
+    """The codes of a table. In common numbers the wide columns come first.
+
+    Attributes
+    ----------
+    wide : ndarray (n_wide, n_samples) of uint16
+    narrow : ndarray (n_narrow, n_samples) of uint8
+    """
+
+    wide: Annotated[np.ndarray, "uint16[:, ::1]"]
+    narrow: Annotated[np.ndarray, "uint8[:, ::1]"]
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.wide) + len(self.narrow)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.wide.shape[1])
+
+
+@group
+class Histograms(NamedTuple):
+    """Sums over the samples of every bin of every column, in planes: one for each thing summed.
+
+    Attributes
+    ----------
+    wide : ndarray (n_planes, n_wide, 1024) of int64
+    narrow : ndarray (n_planes, n_narrow, 256) of int64
+    """
+
+    wide: Annotated[np.ndarray, "int64[:, :, ::1]"]
+    narrow: Annotated[np.ndarray, "int64[:, :, ::1]"]
+
+    @classmethod
+    def empty(cls, n_planes: int, columns: Columns) -> Histograms:
+        return cls(
+            np.zeros((n_planes, len(columns.wide), WIDE_BINS), dtype=np.int64),
+            np.zeros((n_planes, len(columns.narrow), NARROW_BINS), dtype=np.int64),
+        )
+
+    def clear(self) -> None:
+        for part in self:
+            part[:] = 0
+
+    def add(self, others: Histograms) -> None:
+        for mine, theirs in zip(self, others, strict=True):
+            np.add(mine, theirs, out=mine)

@@ -1,0 +1,355 @@
+"""Adding integers to histograms: for every column, the sums over the samples of each bin.
+
+Samples come in chunks that are small enough for what one step leaves to be in the cache when the
+next one reads it. Within a chunk those to be added are listed first, positive samples from the
+front and negative ones from the back, and each kind goes to histograms of its own. So adding needs
+no look at the label, and the histograms of four columns stay in the nearest cache. Four columns are
+filled at a time, so that four additions overlap.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.bundles import Bundles
+from gpustump.engines.cpu.columns import PART_BITS, Columns, Histograms
+from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.threads import Shared, Team, ranges
+
+CHUNK = 8192
+"""Samples that are taken through all steps at once."""
+
+_COLUMNS_AT_ONCE = 4
+
+_PIECE = 2 * CHUNK
+"""At least so many samples a thread takes at a time."""
+
+_PIECES = 4
+"""A thread takes samples about so many times in a round: few calls, and about equal shares."""
+
+_FEATURES_AT_ONCE = 16
+"""The slots of so many features are one piece of work."""
+
+
+def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
+    """The samples in pieces for the threads to take, whole chunks each."""
+    chunks = n_samples // (_PIECES * team.size * CHUNK)
+    return ranges(n_samples, max(_PIECE, chunks * CHUNK))
+
+
+def parts_of_columns(columns: Columns, team: Team) -> list[tuple[int, int]]:
+    """The columns in parts for the threads to take."""
+    fair = -(-columns.n_columns // (2 * team.size))
+    size = max(_COLUMNS_AT_ONCE, fair // _COLUMNS_AT_ONCE * _COLUMNS_AT_ONCE)
+    return ranges(columns.n_columns, size)
+
+
+def is_taken_by_samples(columns: Columns, team: Team) -> bool:
+    """Whether each thread adds up some of the samples, in histograms of its own.
+
+    Those cost clearing and adding up; they pay where columns are long. Otherwise each thread adds
+    up all samples for some of the columns.
+    """
+    return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
+
+
+def terms_added(columns: Columns, terms: Terms, team: Team) -> Histograms:
+    """The histograms of all terms: for each output of positive and of negative samples.
+
+    Two planes for each output, or four if there are second integers; see `add_chunk`.
+    """
+    has_second, n_samples = len(terms.second) > 0, columns.n_samples
+    n_planes = 4 if has_second else 2
+    found = Histograms.empty(n_planes * len(terms.first), columns)
+    if not is_taken_by_samples(columns, team):
+        listed = Listed.empty(n_samples, with_second=has_second)
+        for output in range(len(terms.first)):
+            plane = n_planes * output
+            list_output(terms, output, 0, n_samples, listed)
+            team.each(
+                lambda part, plane=plane: add(columns, found, plane, *part, listed),
+                parts_of_columns(columns, team),
+            )
+        return found
+    if team.size == 1:
+        add_terms(columns, terms, found, 0, n_samples)
+        return found
+    pieces = Shared(pieces_of(n_samples, team))
+    lock = threading.Lock()
+
+    def take(_: int) -> None:
+        own = Histograms.empty(len(found.wide), columns)
+        for part in pieces:
+            add_terms(columns, terms, own, *part)
+        with lock:
+            found.add(own)
+
+    team.each(take, range(team.size))
+    return found
+
+
+def slot_sums(
+    histograms: Histograms,
+    planes: list[list[int]],
+    bundles: Bundles,
+    layout: BinLayout,
+    team: Team,
+) -> np.ndarray:
+    """Sums over the slots of all features, (n_planes, n_slots).
+
+    Parameters
+    ----------
+    histograms : Histograms
+    planes : list of list of int
+        For each plane of the result the planes of the histograms that it is the sum of.
+    bundles : Bundles
+    layout : BinLayout
+    team : Team
+    """
+    sums = np.empty((len(planes), len(layout.offset)), dtype=np.int64)
+
+    def weigh(part: tuple[int, int]) -> None:
+        for own, sources in zip(sums, planes, strict=True):
+            for number, source in enumerate(sources):
+                weigh_bins(histograms, source, bundles, layout, own, number > 0, *part)
+
+    team.each(weigh, ranges(len(layout.first), max(1, _FEATURES_AT_ONCE)))
+    return sums
+
+
+@group
+class Listed(NamedTuple):
+    """Samples to be added, gathered chunk by chunk; each chunk has a place for all its samples.
+
+    Attributes
+    ----------
+    sample : ndarray (n_places,) of uint16
+        The sample's index, counted from the chunk's start.
+    amount : ndarray (n_places,) of int64
+        What is added.
+    second : ndarray (n_places,) of int64
+        What else is added, to a plane of its own; empty if there is nothing.
+    n_front, n_back : ndarray (n_chunks,) of int64
+        How many samples stand at the front and at the back of each chunk.
+    """
+
+    sample: Annotated[np.ndarray, "uint16[::1]"]
+    amount: Integers
+    second: Integers
+    n_front: Integers
+    n_back: Integers
+
+    @classmethod
+    def empty(cls, n_samples: int, *, with_second: bool = False) -> Listed:
+        n_chunks = -(-n_samples // CHUNK)
+        return cls(
+            np.empty(n_samples, dtype=np.uint16),
+            np.empty(n_samples, dtype=np.int64),
+            np.empty(n_samples if with_second else 0, dtype=np.int64),
+            np.zeros(n_chunks, dtype=np.int64),
+            np.zeros(n_chunks, dtype=np.int64),
+        )
+
+
+@kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint16[::1], int64[::1])")
+def gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
+    """List what matters, positive samples from the front and negative ones from the back.
+
+    `counts` says whose change matters: 2 for positive samples, 1 for negative ones, 0 for neither.
+    Returns how many stand at the front and at the back.
+    """
+    last = np.uint64(len(index) - 1)
+    front, back = np.uint64(0), last
+    for k in range(len(index)):
+        label, by = counts[k], change[k]
+        index[front] = k
+        amount[front] = by
+        index[back] = k
+        amount[back] = by
+        front += np.uint64(label >> np.uint8(1))
+        back -= np.uint64(label & np.uint8(1))
+    return np.int64(front), np.int64(last - back)
+
+
+@kernel("void(uint16[:, ::1], int64[:, ::1], int64, int64, uint16[::1], int64[::1])")
+def _add_four_wide(codes, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add amounts to the histograms of four columns of two bytes."""
+    c0, c1 = codes[column, start:], codes[column + 1, start:]
+    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
+    h0, h1 = histograms[column], histograms[column + 1]
+    h2, h3 = histograms[column + 2], histograms[column + 3]
+    for t in range(len(index)):
+        i, by = index[t], amount[t]
+        h0[c0[i] >> PART_BITS] += by
+        h1[c1[i] >> PART_BITS] += by
+        h2[c2[i] >> PART_BITS] += by
+        h3[c3[i] >> PART_BITS] += by
+
+
+@kernel("void(uint16[::1], int64[::1], uint16[::1], int64[::1])")
+def _add_one_wide(codes, histogram, index, amount):  # type: ignore[no-untyped-def]
+    for t in range(len(index)):
+        histogram[codes[index[t]] >> PART_BITS] += amount[t]
+
+
+@kernel("void(uint8[:, ::1], int64[:, ::1], int64, int64, uint16[::1], int64[::1])")
+def _add_four(codes, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add amounts to the histograms of four columns of one byte."""
+    c0, c1 = codes[column, start:], codes[column + 1, start:]
+    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
+    h0, h1 = histograms[column], histograms[column + 1]
+    h2, h3 = histograms[column + 2], histograms[column + 3]
+    for t in range(len(index)):
+        i, by = index[t], amount[t]
+        h0[c0[i]] += by
+        h1[c1[i]] += by
+        h2[c2[i]] += by
+        h3[c3[i]] += by
+
+
+@kernel("void(uint8[::1], int64[::1], uint16[::1], int64[::1])")
+def _add_one(codes, histogram, index, amount):  # type: ignore[no-untyped-def]
+    for t in range(len(index)):
+        histogram[codes[index[t]]] += amount[t]
+
+
+@kernel("void(Columns, Histograms, int64, int64, int64, int64, uint16[::1], int64[::1])")
+def _add_list(columns, histograms, plane, low, high, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add amounts to a plane of the histograms of the columns from `low` to `high`.
+
+    Samples are counted from `start`. Wide columns come first.
+    """
+    wide, n_wide = histograms.wide[plane], len(columns.wide)
+    column, last = low, min(high, n_wide)
+    while column + 4 <= last:
+        _add_four_wide(columns.wide, wide, column, start, index, amount)
+        column += 4
+    while column < last:
+        _add_one_wide(columns.wide[column, start:], wide[column], index, amount)
+        column += 1
+    narrow, column, last = histograms.narrow[plane], max(low - n_wide, 0), high - n_wide
+    while column + 4 <= last:
+        _add_four(columns.narrow, narrow, column, start, index, amount)
+        column += 4
+    while column < last:
+        _add_one(columns.narrow[column, start:], narrow[column], index, amount)
+        column += 1
+
+
+@kernel("void(Columns, Histograms, int64, int64, int64, int64, Listed, int64)")
+def add_chunk(columns, histograms, plane, low, high, start, listed, chunk):  # type: ignore[no-untyped-def]
+    """Add what is listed of a chunk to the histograms of the columns from `low` to `high`.
+
+    Positive samples go to plane `plane` and negative ones to the next; with second integers, those
+    take the plane behind that of the first ones, so it is four planes. The chunk's samples begin at
+    `start`.
+    """
+    n_samples = min(CHUNK, columns.wide.shape[1] - start)
+    at, n_front, n_back = chunk * CHUNK, listed.n_front[chunk], listed.n_back[chunk]
+    has_second = len(listed.second) > 0
+    for sign in range(2):
+        first = at if sign == 0 else at + n_samples - n_back
+        last = at + n_front if sign == 0 else at + n_samples
+        index, amount = listed.sample[first:last], listed.amount[first:last]
+        if has_second:
+            own = plane + 2 * sign
+            _add_list(columns, histograms, own, low, high, start, index, amount)
+            second = listed.second[first:last]
+            _add_list(columns, histograms, own + 1, low, high, start, index, second)
+        else:
+            _add_list(columns, histograms, plane + sign, low, high, start, index, amount)
+
+
+@kernel("void(Columns, Histograms, int64, int64, int64, Listed)")
+def add(columns, histograms, plane, low, high, listed):  # type: ignore[no-untyped-def]
+    """Add all that is listed to the histograms of the columns from `low` to `high`."""
+    for chunk in range(len(listed.n_front)):
+        add_chunk(columns, histograms, plane, low, high, chunk * CHUNK, listed, chunk)
+
+
+@kernel("void(int64[::1], int64[::1], Listed, int64)")
+def list_terms(first, second, listed, chunk):  # type: ignore[no-untyped-def]
+    """List the integers of a chunk's samples: sizes of the first ones, and the second ones."""
+    here = chunk * CHUNK
+    end = here + len(first)
+    index, amount, others = listed.sample[here:end], listed.amount[here:end], listed.second
+    if len(others) > 0:
+        others = others[here:end]
+    front, back = np.uint64(0), np.uint64(len(first) - 1)
+    for k in range(len(first)):
+        own = first[k]
+        is_positive = np.uint64(own > 0)
+        size = abs(own)
+        index[front] = k
+        amount[front] = size
+        index[back] = k
+        amount[back] = size
+        if len(second) > 0:
+            others[front] = second[k]
+            others[back] = second[k]
+        front += is_positive
+        back -= np.uint64(1) - is_positive
+    listed.n_front[chunk] = front
+    listed.n_back[chunk] = len(first) - np.int64(front)
+
+
+@kernel("void(Columns, Terms, Histograms, int64, int64)")
+def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped-def]
+    """Add up the terms of the samples from `low` to `high`, whole chunks, for every output."""
+    has_second = len(terms.second) > 0
+    second = np.empty(CHUNK if has_second else 0, dtype=np.int64)
+    counts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    sample, amount = np.empty(CHUNK, dtype=np.uint16), np.empty(CHUNK, dtype=np.int64)
+    listed = Listed(sample, amount, second, counts[0], counts[1])
+    n_columns, n_planes = len(columns.wide) + len(columns.narrow), 4 if has_second else 2
+    for start in range(low, high, CHUNK):
+        end = min(start + CHUNK, high)
+        for k in range(len(terms.first)):
+            others = terms.second[k, start:end] if has_second else second
+            list_terms(terms.first[k, start:end], others, listed, 0)
+            add_chunk(columns, histograms, n_planes * k, 0, n_columns, start, listed, 0)
+
+
+@kernel("void(Terms, int64, int64, int64, Listed)")
+def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-def]
+    """List the terms of an output of the samples from `low` to `high`, whole chunks."""
+    for start in range(low, high, CHUNK):
+        end = min(start + CHUNK, high)
+        second = terms.second[output, start:end] if len(terms.second) else terms.first[0, :0]
+        list_terms(terms.first[output, start:end], second, listed, start // CHUNK)
+
+
+@kernel("void(Histograms, int64, Bundles, BinLayout, int64[::1], boolean, int64, int64)")
+def weigh_bins(histograms, plane, bundles, layout, sums, is_added, low, high):  # type: ignore[no-untyped-def]
+    """From a plane of the columns' histograms to the slots of features `low` to `high`.
+
+    `sums` (n_slots,) are replaced, or added to.
+    """
+    total = 0
+    if histograms.narrow.shape[1] > 0:
+        total = histograms.narrow[plane, 0].sum()  # that of every column
+    for j in range(low, high):
+        at, n_bins, default = layout.first[j], layout.n_bins[j], bundles.default[j]
+        if not is_added:
+            sums[at : at + n_bins + 1] = 0
+        column = bundles.column[j]
+        if default >= 0:
+            own, rest = histograms.narrow[plane, column], total
+            for e in range(bundles.entry[j], bundles.entry[j + 1]):
+                weight = own[bundles.codes[e]]
+                sums[at + bundles.slots[e]] += weight
+                rest -= weight
+            sums[at + default] += rest
+            continue
+        if bundles.is_wide[j]:
+            own = histograms.wide[plane, column]
+        else:
+            own = histograms.narrow[plane, column]
+        for b in range(n_bins):
+            sums[at + b] += own[b]
+        sums[at + n_bins] += own[bundles.missing_code[j]]

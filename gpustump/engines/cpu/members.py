@@ -1,0 +1,120 @@
+"""The samples of each feature in the order of its codes, so that a bin's samples stand together.
+
+A feature's samples are put in order when one of its bins is looked into for the first time: in one
+pass, by counting, since a code has two bytes. The order takes four bytes for each sample (eight for
+2**31 samples and more), and memory that is never written to is never taken. The sign bit says that
+the next sample is in the same part of the bin.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.bundles import Bundles
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.source_table import Source
+
+POSITIONS = ("int32", "int64")
+"""The types of samples in some order."""
+
+
+def positions_of(n_samples: int) -> np.dtype:
+    """The smaller one that is enough."""
+    return np.dtype("int32" if n_samples < 2**31 else "int64")
+
+
+class PartedSamples:
+    """The samples of the features with codes of two bytes, by their codes.
+
+    Parameters
+    ----------
+    codes : ndarray (n_wide, n_samples) of uint16
+    bundles : Bundles
+    layout : BinLayout
+    """
+
+    def __init__(self, codes: np.ndarray, bundles: Bundles, layout: BinLayout) -> None:
+        self._codes, self._bundles, self._layout = codes, bundles, layout
+        self._dtype = positions_of(codes.shape[1])
+        self._order: np.ndarray | None = None
+        self._is_ready = np.zeros(len(codes), dtype=bool)
+        self._guard = threading.Lock()
+        self._locks = [threading.Lock() for _ in codes]
+
+    @property
+    def order(self) -> np.ndarray:
+        """The samples of all columns, one after the other, (n_wide * n_samples,)."""
+        with self._guard:
+            if self._order is None:
+                self._order = np.empty(self._codes.size, dtype=self._dtype)
+            return self._order
+
+    def start_of(self, feature: int) -> int:
+        """Where a feature's samples begin in `order`, put in order now if they have not been."""
+        column = int(self._bundles.column[feature])
+        n_samples = self._codes.shape[1]
+        start = column * n_samples
+        if not self._is_ready[column]:
+            with self._locks[column]:
+                if not self._is_ready[column]:
+                    own = self.order[start : start + n_samples]
+                    _put_in_order(self._codes[column], own)
+                    self._is_ready[column] = True
+        return start
+
+    def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
+        """The part of a bin that holds its sorted sample `at`.
+
+        Returns
+        -------
+        start : int
+            How many samples of the bin come before the part.
+        samples : ndarray
+            Those of the part, in no order.
+        """
+        marked = self._bin(feature, bin_)
+        ends = np.flatnonzero(marked >= 0) + 1
+        number = int(np.searchsorted(ends, at, side="right"))
+        start = int(ends[number - 1]) if number else 0
+        return start, marked[start : ends[number]] & self._sample
+
+    def first_of_bin(self, feature: int, bin_: int, n_first: int, source: Source) -> np.ndarray:
+        """The first samples of a bin by value, of which the last differs from the next."""
+        start, part = self.part_at(feature, bin_, n_first - 1)
+        whole = self._bin(feature, bin_)[:start] & self._sample
+        by_value = np.argsort(source.picked(part, feature))
+        return np.concatenate([whole, part[by_value[: n_first - start]]])
+
+    @property
+    def _sample(self) -> int:
+        """Masks the sign bit out."""
+        return int(np.iinfo(self._dtype).max)
+
+    def _bin(self, feature: int, bin_: int) -> np.ndarray:
+        """The samples of a bin as they stand in `order`, with their marks."""
+        layout = self._layout
+        slot = int(layout.first[feature]) + bin_
+        start = self.start_of(feature)
+        return self.order[start + int(layout.offset[slot]) : start + int(layout.offset[slot + 1])]
+
+
+@kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)
+def _put_in_order(codes, order):  # type: ignore[no-untyped-def]
+    """Samples by their codes; marked are those whose next one has the same code."""
+    place = np.zeros((1 << 16) + 1, dtype=np.int64)
+    for i in range(len(codes)):
+        place[np.uint64(codes[i]) + np.uint64(1)] += 1
+    for code in range(1 << 16):
+        place[code + 1] += place[code]
+    for i in range(len(codes)):
+        code = np.uint64(codes[i])
+        order[place[code]] = i
+        place[code] += 1
+    start = 0  # `place` now tells where each code's samples end
+    for code in range(1 << 16):
+        for k in range(start, place[code] - 1):
+            order[k] |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
+        start = max(start, place[code])

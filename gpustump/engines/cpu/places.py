@@ -1,0 +1,259 @@
+"""Answers to a search's questions from codes: the sums over the parts of bins, and over samples.
+
+The first question, the sums over all bins, is answered by histograms, which are brought up to date
+while the samples' weights change. For the other two, the samples of the bins in question are looked
+up one by one: in the order of their codes, or of their values (see `slices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import PART_BITS
+from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.members import POSITIONS, positions_of
+from gpustump.engines.cpu.slices import Planes, Slices
+from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.threads import ranges
+
+_STRETCHES_AT_ONCE = 8
+"""Fewer bins than this are not worth another thread."""
+
+
+@group
+class Stretches(NamedTuple):
+    """Where the samples of some stretches stand in an order of samples.
+
+    Attributes
+    ----------
+    start, count : ndarray (n_stretches,) of int64
+        The first one's place in the order; how many there are.
+    position : ndarray (n_stretches,) of int64
+        The sorted position of the first one among all samples of the feature.
+    """
+
+    start: Integers
+    count: Integers
+    position: Integers
+
+
+class Answer(NamedTuple):
+    """The units of some stretches, and where to find their samples.
+
+    Attributes
+    ----------
+    slices : Slices
+    slots : ndarray (n_stretches,) of int64
+        The bin that a stretch is, or is a part of.
+    order : ndarray of int32 or int64
+        An order of samples, marked where a unit goes on.
+    begin : ndarray (n_units,) of int64
+        Where in it each unit begins.
+    """
+
+    slices: Slices
+    slots: np.ndarray
+    order: np.ndarray
+    begin: np.ndarray
+
+
+@dataclass(frozen=True)
+class Place:
+    """A coded table under the integers of a round.
+
+    Attributes
+    ----------
+    table : CodedTable
+    weigh : callable
+        Adds up the integers of stretches of an order: `(order, stretches, low, high, units)`.
+    n_planes : int
+    """
+
+    table: CodedTable
+    weigh: Callable[..., None]
+    n_planes: int
+
+    @classmethod
+    def of_signed(cls, table: CodedTable, signed: np.ndarray) -> Place:
+        """With weights in units of the integers, each with the sign of its label."""
+
+        def weigh(order: np.ndarray, *rest: object) -> None:
+            _weigh_signed(order, signed, *rest)
+
+        return cls(table, weigh, 2)
+
+    @classmethod
+    def of_terms(cls, table: CodedTable, terms: Terms) -> Place:
+        """With the two integers of each sample and output."""
+
+        def weigh(order: np.ndarray, *rest: object) -> None:
+            _weigh_terms(order, terms, *rest)
+
+        return cls(table, weigh, (3 if len(terms.second) else 2) * len(terms.first))
+
+    def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
+        """The sums over the parts of some bins.
+
+        Where samples are not at hand in the order of their codes, those over the distinct values.
+        """
+        table, layout = self.table, self.table.layout
+        has_parts = np.asarray([table.has_parts(feature) for feature in features.tolist()])
+        if has_parts.any():
+            assert table.parted is not None
+            own, of = slots[has_parts], features[has_parts]
+            start_of = table.parted.start_of
+            table.team.each(start_of, np.unique(of).tolist())  # put in order side by side
+            starts = np.asarray([start_of(feature) for feature in of.tolist()]) + layout.offset[own]
+            stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
+            yield self._answer(own, of, table.parted.order, stretches, most=1 << PART_BITS)
+        for feature in np.unique(features[~has_parts]).tolist():
+            own = slots[features == feature]
+            bins = own - layout.first[feature]
+            order, starts, _ = table.bins.sorted_bins(feature, bins)
+            stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
+            yield self._answer(own, np.full(len(own), feature), order, stretches)
+
+    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open units, each in a stretch."""
+        slices = answer.slices
+        feature = slices.feature[stretches]
+        first = slices.first[stretches]
+        begin = answer.begin[units]
+        before = np.where(units > first, slices.last[units - 1], 0)
+        offset = self.table.layout.offset[answer.slots[stretches]]
+        position = np.where(units > first, before + 1, offset)
+        count = slices.last[units] - position + 1
+        order = self._by_value(answer.order, feature, begin, count)
+        starts = np.cumsum(count) - count
+        return self._answer(
+            answer.slots[stretches], feature, order, Stretches(starts, count, position)
+        )
+
+    def _by_value(
+        self, order: np.ndarray, feature: np.ndarray, begin: np.ndarray, count: np.ndarray
+    ) -> np.ndarray:
+        """The samples of some units by increasing value, unit after unit, marked as `members`."""
+        unit = np.repeat(np.arange(len(count)), count)
+        within = np.arange(len(unit)) - np.repeat(np.cumsum(count) - count, count)
+        samples = order[begin[unit] + within] & np.iinfo(order.dtype).max
+        keys = arrays.order_keys(self.table.source.picked(samples, feature[unit]))
+        at = np.lexsort((keys, unit))
+        found = samples[at].astype(positions_of(self.table.n_samples))
+        is_same = (keys[at][1:] == keys[at][:-1]) & (unit[1:] == unit[:-1])
+        found[:-1][is_same] |= np.iinfo(found.dtype).min
+        return found
+
+    def _answer(
+        self,
+        slots: np.ndarray,
+        feature: np.ndarray,
+        order: np.ndarray,
+        stretches: Stretches,
+        most: int | None = None,
+    ) -> Answer:
+        """Add up the units; `most` is how many parts a bin has, None if units are values."""
+        room = stretches.count if most is None else np.minimum(stretches.count, most)
+        first = np.cumsum(room) - room
+        n_units = int(room.sum())
+        sums = np.zeros((self.n_planes, n_units), dtype=np.int64)
+        units = _Units(
+            np.empty(n_units, np.int64), np.empty(n_units, np.int64), first,
+            np.empty(len(first), np.int64), sums,
+        )  # fmt: skip
+        self.table.team.each(
+            lambda part: self.weigh(order, stretches, *part, units),
+            ranges(len(first), max(_STRETCHES_AT_ONCE, -(-len(first) // self.table.team.size))),
+        )
+        is_open = np.zeros(n_units, dtype=np.uint8)
+        if most is not None:
+            _open_units(units, stretches, is_open)
+        slices = Slices(feature, first, units.count, sums, sums[0], sums[1], units.last, is_open)
+        return Answer(slices, slots, order, units.begin)
+
+
+@group
+class _Units(NamedTuple):
+    """Room for the units of some stretches: as in `Answer` and `Slices`."""
+
+    begin: Integers
+    last: Integers
+    first: Integers
+    count: Integers
+    sums: Planes
+
+
+@kernel("void(_Units, Stretches, uint8[::1])")
+def _open_units(units, stretches, is_open):  # type: ignore[no-untyped-def]
+    """Mark the units of several samples."""
+    for t in range(len(units.first)):
+        before = stretches.position[t] - 1
+        for u in range(units.first[t], units.first[t] + units.count[t]):
+            is_open[u] = units.last[u] - before > 1
+            before = units.last[u]
+
+
+@kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
+def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
+    """Where the units of a stretch begin and end."""
+    start, u = stretches.start[t], units.first[t]
+    begin = start
+    for k in range(start, start + stretches.count[t]):
+        if order[np.uint64(k)] >= 0:
+            units.begin[u] = begin
+            units.last[u] = stretches.position[t] + k - start
+            u += 1
+            begin = k + 1
+    units.count[t] = u - units.first[t]
+
+
+@kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
+def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The positive and the negative weight of the units of stretches `low` to `high`."""
+    for t in range(low, high):
+        _find_units(order, stretches, t, units)
+        k, u = stretches.start[t], units.first[t]
+        positive, negative = 0, 0
+        for k in range(stretches.start[t], stretches.start[t] + stretches.count[t]):
+            marked = order[np.uint64(k)]
+            sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
+            weight = signed[np.uint64(sample)]
+            units_of_it = np.int64(np.ceil(abs(weight)))
+            positive += units_of_it if weight > 0.0 else 0
+            negative += units_of_it if weight < 0.0 else 0
+            if marked >= 0:
+                units.sums[0, u], units.sums[1, u] = positive, negative
+                positive, negative = 0, 0
+                u += 1
+
+
+@kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
+def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
+    """The sums of all terms over the units of stretches `low` to `high`."""
+    has_second = len(terms.second) > 0
+    n_planes = 3 if has_second else 2
+    for t in range(low, high):
+        _find_units(order, stretches, t, units)
+        for output in range(len(terms.first)):
+            first, plane = terms.first[output], n_planes * output
+            u = units.first[t]
+            positive, negative, second = 0, 0, 0
+            for k in range(stretches.start[t], stretches.start[t] + stretches.count[t]):
+                marked = order[np.uint64(k)]
+                sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
+                own = first[np.uint64(sample)]
+                positive += own if own > 0 else 0
+                negative -= own if own < 0 else 0
+                if has_second:
+                    second += terms.second[output, np.uint64(sample)]
+                if marked >= 0:
+                    units.sums[plane, u], units.sums[plane + 1, u] = positive, negative
+                    if has_second:
+                        units.sums[plane + 2, u] = second
+                    positive, negative, second = 0, 0, 0
+                    u += 1

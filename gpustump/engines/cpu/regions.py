@@ -1,0 +1,67 @@
+"""Which region of a cut each sample lies in, from the codes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.contract import Cut
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import PART_BITS
+from gpustump.engines.cpu.sweep import votes_by_code
+from gpustump.engines.threads import ranges
+
+_SAMPLES_AT_ONCE = 2**18
+
+
+def give_by_cut(
+    table: CodedTable, cut: Cut, numbers: tuple[int, int, int], found: np.ndarray
+) -> None:
+    """Give each sample the number of its region.
+
+    Parameters
+    ----------
+    table : CodedTable
+    cut : Cut
+    numbers : tuple of int
+        For the first, the second and the missing region.
+    found : ndarray (n_samples,) of int8
+    """
+    first, second, missing = numbers
+    feature = cut.feature
+    n_bins = int(table.layout.n_bins[feature])
+    by_bin = np.full(n_bins + 1, second, dtype=np.int8)
+    if table.n_missing[feature]:
+        by_bin[n_bins] = missing
+    parted: list[tuple[np.ndarray, int]] = []  # samples of bins that a cut runs through
+    if cut.position is None:
+        by_bin[:n_bins] = first
+    else:
+        last, left = _upto(table, feature, cut.position)
+        by_bin[:last] = first
+        parted.append((left, first))
+    if cut.after is not None:
+        last, left = _upto(table, feature, cut.after)
+        by_bin[:last] = second
+        parted.append((left, second))
+    codes, by_code = table.codes_of(feature), table.bundles.by_code(feature, by_bin)
+    shift = PART_BITS if table.bundles.is_wide[feature] else 0
+    table.team.each(
+        lambda part: votes_by_code(codes, shift, by_code, found, *part),
+        ranges(table.n_samples, _SAMPLES_AT_ONCE),
+    )
+    for samples, number in parted:
+        found[samples] = number
+
+
+def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarray]:
+    """What is left of a cut: how many whole bins, and which samples of the next one."""
+    layout = table.layout
+    bin_ = layout.bin_at(feature, position)
+    slot = layout.first[feature] + bin_
+    if position + 1 == layout.offset[slot + 1]:
+        return bin_ + 1, np.empty(0, dtype=np.int64)
+    n_left = position + 1 - int(layout.offset[slot])
+    if table.has_parts(feature):
+        assert table.parted is not None
+        return bin_, table.parted.first_of_bin(feature, bin_, n_left, table.source)
+    return bin_, table.bins.sorted_bin(feature, bin_)[:n_left]

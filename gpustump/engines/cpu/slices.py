@@ -1,0 +1,74 @@
+"""Sums over consecutive slices of features' sorted orders: the answer to each question of a search.
+
+A search asks three questions, each about fewer samples than the one before: the sums over all bins
+of all features; the sums over the parts of some bins; and the sums over the distinct values in some
+parts. What is asked about is a *stretch* (a feature, a bin, a part), the answer its *units*, one
+after the other in sorted order. All answers have the same form, so one function weighs the cuts
+between units and bounds those inside of them (`unit_scores`), wherever the units come from.
+
+Everything is an integer, so answers of several places, such as workers that hold some of the rows
+each, can be added up.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.compiling import Bytes, Integers, group
+
+Planes = Annotated[np.ndarray, "int64[:, ::1]"]
+
+
+@group
+class Slices(NamedTuple):
+    """The units of some stretches.
+
+    What is summed, in planes: for the exponential loss the weight of the positive samples and that
+    of the negative ones, for each output; for Newton votes the positive first integers, the sizes
+    of the negative ones, and the second integers, for each output.
+
+    Attributes
+    ----------
+    feature, first, count : ndarray (n_stretches,) of int64
+        A stretch's feature; its first unit, and how many it has.
+    sums : ndarray (n_planes, n_units) of int64
+    up, down : ndarray (n_units,) of int64
+        How far above its value at a unit's left edge the sum of signed weights may be at a cut
+        inside the unit, and how far below; for discrete votes of one output only.
+    last : ndarray (n_units,) of int64
+        The sorted position of a unit's last sample.
+    is_open : ndarray (n_units,) of uint8
+        Whether there may be cuts inside the unit.
+    """
+
+    feature: Integers
+    first: Integers
+    count: Integers
+    sums: Planes
+    up: Integers
+    down: Integers
+    last: Integers
+    is_open: Bytes
+
+
+@group
+class Ground(NamedTuple):
+    """What surrounds some stretches: sums in the planes of `Slices`, (n_planes, n_stretches).
+
+    Attributes
+    ----------
+    left : ndarray of int64
+        Over everything before the stretch.
+    present, missing : ndarray of int64
+        Over the samples that have and that lack the feature.
+    """
+
+    left: Planes
+    present: Planes
+    missing: Planes
+
+    def of(self, stretches: np.ndarray) -> Ground:
+        """The ground of some of the stretches."""
+        return Ground(*(np.ascontiguousarray(part[:, stretches]) for part in self))

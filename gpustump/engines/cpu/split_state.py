@@ -1,0 +1,174 @@
+"""A boosting run with real, Newton or shared votes on a coded table.
+
+This is `gpustump.engines.contract.State`. In these runs the integers of all samples change in every
+round, so every round adds all of them up.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.histograms import pieces_of, slot_sums, terms_added
+from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.places import Place
+from gpustump.engines.cpu.regions import give_by_cut
+from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
+from gpustump.engines.cpu.terms import PieceSums, region_sums
+from gpustump.engines.threads import Team
+from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
+
+
+class SplitState:
+    """The state of one run.
+
+    Parameters
+    ----------
+    table : CodedTable
+    labels : ndarray (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    sample_weight : ndarray (n_samples,) of float64
+        Positive.
+    search : Search
+    """
+
+    def __init__(
+        self, table: CodedTable, labels: np.ndarray, sample_weight: np.ndarray, search: Search
+    ) -> None:
+        self._table, self._search = table, search
+        self._loss = loss_of(labels, sample_weight, search)
+        self._place = Place.of_terms(table, self._loss.terms)
+        self._regions = np.zeros(table.n_samples, dtype=np.uint8)
+        self._found: tuple[Partition, RegionSums] | None = None
+        self._sums = self._summed(self._loss.begin)
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+        first, second = self._sums.totals.sum(axis=0).tolist()
+        misclassified, n_samples = self._sums.misclassified, self._table.n_samples
+        return Totals(first, second, misclassified, self._loss.first_weight, n_samples)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """See `engines.contract.State.weights`."""
+        return self._loss.weights
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        return self._loss.smallest_weight()
+
+    def best_cut(self) -> Cut:
+        """The largest cut."""
+        table, search = self._table, self._search
+        histograms = terms_added(table.columns, self._loss.terms, table.team)
+        planes = _planes(search)
+        sums = slot_sums(histograms, planes, table.bundles, table.layout, table.team)
+        edges = Edges.of(sums, table.layout)
+        constant = Cut(0, None, 0, 0, self._constant_score())
+        found = BestSplit(self._place, Weigher.of(search), constant)
+        self._offer_apart(found, edges, constant.score)
+        found.search(edges)
+        cut, left = found.best
+        if left is None:
+            self._found = None
+        else:
+            self._found = (split_at(table, cut), self._of_planes(edges, cut.feature, left))
+        return cut
+
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region and output the sums of both integers of its samples."""
+        if self._found is not None and self._found[0] == hypothesis:
+            return self._found[1]
+        inside = regions(hypothesis, self._table.values(hypothesis.feature)).astype(np.uint8)
+        terms, n_samples = self._loss.terms, self._table.n_samples
+        parts = [region_sums(terms, inside, *part) for part in self._pieces()]
+        assert n_samples == len(inside)
+        return _as_tuples(functools.reduce(operator.add, parts))
+
+    def advance(self, step: Step) -> None:
+        """Add a step's votes to the scores, and multiply weights or odds by its factors."""
+        self._found = None
+        if step.cut is None:
+            values = self._table.values(step.hypothesis.feature)
+            self._regions[:] = regions(step.hypothesis, values)
+        else:
+            numbers = (FIRST, SECOND, MISSING)
+            give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
+        self._sums = self._summed(
+            lambda low, high: self._loss.advance(step, self._regions, low, high)
+        )
+
+    def _pieces(self) -> list[tuple[int, int]]:
+        return pieces_of(self._table.n_samples, self._table.team)
+
+    def _summed(self, work) -> PieceSums:  # type: ignore[no-untyped-def]
+        """Do something with all samples, and add up the sums."""
+        found: list[PieceSums] = []
+        team: Team = self._table.team
+        team.each(lambda part: found.append(work(*part)), self._pieces())
+        return functools.reduce(operator.add, found)
+
+    def _constant_score(self) -> float | int:
+        """What it is worth to leave all samples together."""
+        nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
+        outputs = ((Sums(*own[:, np.newaxis]), nothing, nothing) for own in self._sums.totals)
+        score: float | int = score_of_outputs(worth_of(self._search), outputs)[0].item()
+        return score
+
+    def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
+        """Offer the thresholds above all values, which part what is present from what is missing.
+
+        They make splits only where that is better than a constant.
+        """
+        layout = edges.layout
+        both = np.flatnonzero((self._table.n_missing > 0) & (layout.n_bins > 0))
+        if not len(both):
+            return
+        present, missing = (
+            self._outputs(part[:, both]) for part in (edges.ground.present, edges.ground.missing)
+        )
+        nothing = np.zeros(len(both), dtype=np.int64)
+        empty = Sums(nothing, nothing)
+        outputs = zip(present, [empty] * len(present), missing, strict=True)
+        scores = score_of_outputs(worth_of(self._search), outputs)
+        best = int(np.argmax(scores))
+        if scores[best] > constant:
+            feature = int(both[best])
+            position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
+            cut = Cut(feature, position, 0, 0, scores[best].item())
+            found.offer(cut, edges.ground.present[:, feature])
+
+    def _outputs(self, planes: np.ndarray) -> list[Sums]:
+        """For each output the sums of the first and of the second integers, from planes."""
+        if self._search.votes == "newton":
+            return [
+                Sums(planes[k] - planes[k + 1], planes[k + 2]) for k in range(0, len(planes), 3)
+            ]
+        return [
+            Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1])
+            for k in range(0, len(planes), 2)
+        ]
+
+    def _of_planes(self, edges: Edges, feature: int, left: np.ndarray) -> RegionSums:
+        """The sums over the regions of a cut."""
+        present, missing = edges.ground.present[:, feature], edges.ground.missing[:, feature]
+        parts = (left, present - left, missing)
+        return [[(int(a), int(b)) for a, b in self._outputs(part)] for part in parts]
+
+
+def _planes(search: Search) -> list[list[int]]:
+    """For each plane of `slices` the planes of the histograms that it is the sum of."""
+    if search.votes == "newton":
+        starts = range(0, 4 * search.n_outputs, 4)
+        return [own for k in starts for own in ([k], [k + 2], [k + 1, k + 3])]
+    return [[k] for k in range(2 * search.n_outputs)]
+
+
+def _as_tuples(sums: np.ndarray) -> RegionSums:
+    return [[(a, b) for a, b in own] for own in sums.tolist()]
