@@ -1,7 +1,7 @@
 """The samples of each feature in the order of its codes, so that a bin's samples stand together.
 
-A feature's samples are put in order when one of its bins is looked into for the first time: in one
-pass, by counting, since a code has two bytes. The order takes four bytes for each sample (eight for
+A feature's samples are put in order when one of its bins is looked into for the first time, by
+counting. The order takes four bytes for each sample (eight for
 2**31 samples and more), and memory that is never written to is never taken. The sign bit says that
 the next sample is in the same part of the bin.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
+from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.source_table import Source
 
@@ -103,18 +104,37 @@ class PartedSamples:
 
 @kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)
 def _put_in_order(codes, order):  # type: ignore[no-untyped-def]
-    """Samples by their codes; marked are those whose next one has the same code."""
-    place = np.zeros((1 << 16) + 1, dtype=np.int64)
+    """Samples by their codes; marked are those whose next one has the same code.
+
+    By bins first, and then by parts within each bin, which fits into the nearest cache.
+    """
+    n_parts = 1 << PART_BITS
+    end = np.zeros(WIDE_BINS + 1, dtype=np.int64)  # where each bin ends, once it is filled
     for i in range(len(codes)):
-        place[np.uint64(codes[i]) + np.uint64(1)] += 1
-    for code in range(1 << 16):
-        place[code + 1] += place[code]
+        end[np.uint64(codes[i] >> np.uint16(PART_BITS)) + np.uint64(1)] += 1
+    for b in range(WIDE_BINS):
+        end[b + 1] += end[b]
+    by_bin = np.empty(len(codes), dtype=np.int64)
     for i in range(len(codes)):
-        code = np.uint64(codes[i])
-        order[place[code]] = i
-        place[code] += 1
-    start = 0  # `place` now tells where each code's samples end
-    for code in range(1 << 16):
-        for k in range(start, place[code] - 1):
-            order[k] |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
-        start = max(start, place[code])
+        b, part = codes[i] >> np.uint16(PART_BITS), codes[i] & np.uint16(n_parts - 1)
+        by_bin[end[b]] = (i << PART_BITS) | part
+        end[b] += 1
+    place = np.empty(n_parts + 1, dtype=np.int64)
+    start = 0
+    for b in range(WIDE_BINS):
+        own, found = by_bin[start : end[b]], order[start : end[b]]
+        start = end[b]
+        place[:] = 0
+        for k in range(len(own)):
+            place[(own[k] & (n_parts - 1)) + 1] += 1
+        for part in range(n_parts):
+            place[part + 1] += place[part]
+        for k in range(len(own)):
+            part = own[k] & (n_parts - 1)
+            found[place[part]] = own[k] >> PART_BITS
+            place[part] += 1
+        first = 0  # `place` now tells where each part ends
+        for part in range(n_parts):
+            for k in range(first, place[part] - 1):
+                found[k] |= -(1 << 31) if order.itemsize == 4 else -(1 << 63)
+            first = place[part]

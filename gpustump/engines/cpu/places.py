@@ -18,7 +18,7 @@ from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.members import POSITIONS, positions_of
-from gpustump.engines.cpu.slices import Planes, Slices
+from gpustump.engines.cpu.slices import UNKNOWN, Planes, Slices
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
 
@@ -143,10 +143,8 @@ class Place:
         within = np.arange(len(unit)) - np.repeat(np.cumsum(count) - count, count)
         samples = order[begin[unit] + within] & np.iinfo(order.dtype).max
         keys = arrays.order_keys(self.table.source.picked(samples, feature[unit]))
-        at = np.lexsort((keys, unit))
-        found = samples[at].astype(positions_of(self.table.n_samples))
-        is_same = (keys[at][1:] == keys[at][:-1]) & (unit[1:] == unit[:-1])
-        found[:-1][is_same] |= np.iinfo(found.dtype).min
+        found = samples.astype(positions_of(self.table.n_samples))
+        _sort_units(keys.astype(np.int64), np.cumsum(count), found)
         return found
 
     def _answer(
@@ -173,7 +171,9 @@ class Place:
         is_open = np.zeros(n_units, dtype=np.uint8)
         if most is not None:
             _open_units(units, stretches, is_open)
-        slices = Slices(feature, first, units.count, sums, sums[0], sums[1], units.last, is_open)
+        slices = Slices(
+            feature, first, units.count, sums, sums[0], sums[1], UNKNOWN, units.last, is_open
+        )
         return Answer(slices, slots, order, units.begin)
 
 
@@ -196,6 +196,31 @@ def _open_units(units, stretches, is_open):  # type: ignore[no-untyped-def]
         for u in range(units.first[t], units.first[t] + units.count[t]):
             is_open[u] = units.last[u] - before > 1
             before = units.last[u]
+
+
+@kernel("void(int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
+def _sort_units(keys, ends, samples):  # type: ignore[no-untyped-def]
+    """Sort the samples of each unit by their keys; mark those whose next one has the same key.
+
+    Units are small, so Shell's sort will do.
+    """
+    start = 0
+    for end in ends:
+        gap = 1
+        while gap < (end - start) // 3:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for k in range(start + gap, end):
+                key, sample, at = keys[k], samples[k], k
+                while at >= start + gap and keys[at - gap] > key:
+                    keys[at], samples[at] = keys[at - gap], samples[at - gap]
+                    at -= gap
+                keys[at], samples[at] = key, sample
+            gap //= 3
+        for k in range(start, end - 1):
+            if keys[k] == keys[k + 1]:
+                samples[k] |= -(1 << 31) if samples.itemsize == 4 else -(1 << 63)
+        start = end
 
 
 @kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)

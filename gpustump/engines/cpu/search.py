@@ -22,7 +22,7 @@ from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.places import Answer, Place
-from gpustump.engines.cpu.slices import Ground, Slices
+from gpustump.engines.cpu.slices import UNKNOWN, Ground, Slices
 from gpustump.engines.cpu.unit_scores import (
     NO_AGREEMENT,
     NO_SCORE,
@@ -131,7 +131,7 @@ class Edges(NamedTuple):
         total = sums[:, first].sum(axis=1)  # that of every feature
         last = np.append(layout.offset[1:], 0) - 1
         slices = Slices(
-            np.arange(n_features), layout.first, layout.n_bins, sums, sums[0], sums[1], last,
+            np.arange(n_features), layout.first, layout.n_bins, sums, sums[0], sums[1], UNKNOWN, last,
             layout.has_inner_split,
         )  # fmt: skip
         present = total[:, np.newaxis] - missing
@@ -177,6 +177,7 @@ class BestSplit:
         """
         bounds = self._weighed(edges.slices, edges.ground, ready)
         waiting = self._promising_slots(np.flatnonzero(self._may_win(bounds)), bounds, edges)
+        looked_into = []
         while len(waiting):
             n_taken = max(_BINS_AT_ONCE, len(waiting) // 2)
             highest_first = waiting[np.argsort(-bounds[waiting], kind="stable")]
@@ -184,8 +185,10 @@ class BestSplit:
                 own = self._weighed(answer.slices, ground)
                 if learn is not None:
                     learn(answer.slots, answer.slices)
-                self._look_at_samples(answer, ground, own)
+                looked_into.append((answer, ground, own))
             waiting = self._promising_slots(highest_first[n_taken:], bounds, edges)
+        for seen in looked_into:  # by now the best score is nearly what it will be
+            self._look_at_samples(*seen)
 
     def _weighed(
         self,

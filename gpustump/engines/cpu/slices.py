@@ -21,6 +21,10 @@ from gpustump.engines.cpu.compiling import Bytes, Integers, group
 Planes = Annotated[np.ndarray, "int64[:, ::1]"]
 
 
+UNKNOWN = np.zeros((0, 0))
+"""For `Slices.ahead`."""
+
+
 @group
 class Slices(NamedTuple):
     """The units of some stretches.
@@ -37,6 +41,10 @@ class Slices(NamedTuple):
     up, down : ndarray (n_units,) of int64
         How far above its value at a unit's left edge the sum of signed weights may be at a cut
         inside the unit, and how far below; for discrete votes of one output only.
+    ahead : ndarray (2 * n_outputs, n_units) of float64
+        At a cut inside a unit, by how much the share of the unit's positive sum that lies on the
+        left may exceed that of its negative sum, and the other way round. Empty, (0, 0), if nothing
+        is known: they may by 1. For other votes only.
     last : ndarray (n_units,) of int64
         The sorted position of a unit's last sample.
     is_open : ndarray (n_units,) of uint8
@@ -49,6 +57,7 @@ class Slices(NamedTuple):
     sums: Planes
     up: Integers
     down: Integers
+    ahead: Annotated[np.ndarray, "float64[:, ::1]"]
     last: Integers
     is_open: Bytes
 

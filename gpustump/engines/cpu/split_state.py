@@ -13,6 +13,7 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.drift import Drift
 from gpustump.engines.cpu.histograms import pieces_of, slot_sums, terms_added
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.places import Place
@@ -45,6 +46,7 @@ class SplitState:
         self._place = Place.of_terms(table, self._loss.terms)
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._found: tuple[Partition, RegionSums] | None = None
+        self._drift = Drift(table.layout, search)
         self._sums = self._summed(self._loss.begin)
 
     @property
@@ -73,7 +75,8 @@ class SplitState:
         constant = Cut(0, None, 0, 0, self._constant_score())
         found = BestSplit(self._place, Weigher.of(search), constant)
         self._offer_apart(found, edges, constant.score)
-        found.search(edges)
+        slices = edges.slices._replace(ahead=self._drift.ahead(sums))
+        found.search(edges._replace(slices=slices), learn=self._drift.learn)
         cut, left = found.best
         if left is None:
             self._found = None
@@ -100,6 +103,7 @@ class SplitState:
         else:
             numbers = (FIRST, SECOND, MISSING)
             give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
+        self._drift.follow(step)
         self._sums = self._summed(
             lambda low, high: self._loss.advance(step, self._regions, low, high)
         )

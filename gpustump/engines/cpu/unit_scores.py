@@ -1,11 +1,13 @@
 """The best cut between units, and bounds for the cuts inside of them, for each kind of votes.
 
 A cut's left sums are those before the stretch and those of the units up to it. Inside a unit they
-lie between those at its edges: in a rectangle. Agreements are linear in them; the scores of real
-and of Newton votes are convex (sqrt is concave, x**2 / y convex for y > 0), and a convex function
-is largest at a corner [Boyd and Vandenberghe 2004, section 3.1]. So the corners bound every cut
-inside, output by output. What is computed in floating point is rounded outwards by far more than
-its error.
+lie between those at its edges: the positive sum has grown by a share of the unit's, from 0 to 1,
+and the negative one by another share. If it is known how far one share may be ahead of the other,
+the two lie in a band around the diagonal of a rectangle, else in the whole rectangle. Agreements
+are linear in the sums; the scores of real and of Newton votes are convex (sqrt is concave, x**2 / y
+convex for y > 0), and a convex function is largest at a corner [Boyd and Vandenberghe 2004, section
+3.1]. So the corners of the band bound every cut inside, output by output. What is computed in
+floating point is rounded outwards by far more than its error.
 
 The end of a stretch is no cut here: it is the edge of a larger unit, or the end of what is present.
 """
@@ -88,6 +90,38 @@ def weigh_signs(slices, ground, l2, low, high, bound):  # type: ignore[no-untype
     return Agreed(best, best_stretch, best_unit, best_sign)
 
 
+@kernel("int64(float64, int64)")
+def _rounded_up(share, whole):  # type: ignore[no-untyped-def]
+    """At least a share, up to 1, of a whole number; at most the number."""
+    return min(whole, np.int64(share * float(whole) * (1.0 + _OUTWARDS)) + 1)
+
+
+@kernel("UniTuple(int64, 4)(Slices, int64, int64, int64, int64)")
+def _band(slices, output, u, positive, negative):  # type: ignore[no-untyped-def]
+    """The corners of the band of a unit with these sums, in whole numbers, rounded outwards.
+
+    With the share of the positive sum ahead, the sums are (p, 0) and (positive, n); with that of
+    the negative sum ahead they are (0, n) and (p, negative). Returns p, n, n, p in this order.
+    """
+    if len(slices.ahead) == 0:
+        return positive, negative, negative, positive
+    by_positive = min(1.0, slices.ahead[2 * output, u])
+    by_negative = min(1.0, slices.ahead[2 * output + 1, u])
+    return (
+        _rounded_up(by_positive, positive),
+        negative - _rounded_up(by_positive, negative),
+        _rounded_up(by_negative, negative),
+        positive - _rounded_up(by_negative, positive),
+    )
+
+
+@kernel("UniTuple(int64, 2)(Slices, int64, int64, int64, int64)")
+def _reach(slices, output, u, positive, negative):  # type: ignore[no-untyped-def]
+    """How far above its value at a unit's left edge the signed sum may be, and how far below."""
+    p, n_left, n, p_left = _band(slices, output, u, positive, negative)
+    return max(p, positive - n_left), max(n, negative - p_left)
+
+
 @kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1])")
 def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped-def]
     """Discrete votes that several outputs share."""
@@ -104,8 +138,9 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
             left = ground.left[2 * k, t] - ground.left[2 * k + 1, t]
             for i in range(count):
                 u = start + i
-                highest = 2 * (left + positive[u]) - present
-                bound[u] += max(highest, present - 2 * (left - negative[u])) + extra
+                if slices.is_open[u]:
+                    up, down = _reach(slices, k, u, positive[u], negative[u])
+                    bound[u] += max(2 * (left + up) - present, present - 2 * (left - down)) + extra
                 left += positive[u] - negative[u]
                 score[i] += abs(2 * left - present) + extra
         for i in range(count):
@@ -161,9 +196,18 @@ def weigh_real(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped
                 less_p, less_n = rest_p - more_p, rest_n - more_n
                 after = (-_root(next_p, next_n) - _root(less_p, less_n)) + missing
                 if slices.is_open[start + i]:
-                    positive_first = (-_root(next_p, n) - _root(less_p, rest_n)) + missing
-                    negative_first = (-_root(p, next_n) - _root(rest_p, less_n)) + missing
-                    corner = max(positive_first, negative_first)
+                    p1, n2, n3, p4 = _band(slices, k, start + i, more_p, more_n)
+                    corner = max(
+                        max(
+                            -_root(p + p1, n) - _root(rest_p - p1, rest_n),
+                            -_root(next_p, n + n2) - _root(less_p, rest_n - n2),
+                        ),
+                        max(
+                            -_root(p, n + n3) - _root(rest_p, rest_n - n3),
+                            -_root(p + p4, next_n) - _root(rest_p - p4, less_n),
+                        ),
+                    )
+                    corner += missing
                     bound[start + i] += max(corner, max(before, after))
                 score[i] = score[i] + after if k else after
                 p, n, rest_p, rest_n, before = next_p, next_n, less_p, less_n, after
@@ -195,8 +239,9 @@ def weigh_newton(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
                 after = (gain(next_a, next_b, l2) + gain(less, less_b, l2)) + missing
                 if slices.is_open[u]:
                     # A cut inside leaves a sample on either side, whose second integer is above 0.
-                    high_a, low_a = a + up[u], a - down[u]
-                    high_rest, low_rest = rest + down[u], rest - up[u]
+                    above, below = _reach(slices, k, u, up[u], down[u])
+                    high_a, low_a = a + above, a - below
+                    high_rest, low_rest = rest + below, rest - above
                     few_right = gain(high_a, next_b - 1, l2) + gain(low_rest, less_b + 1, l2)
                     few_left = gain(high_a, b + 1, l2) + gain(low_rest, rest_b - 1, l2)
                     corner = max(few_right, few_left)
