@@ -54,7 +54,11 @@ def cuts_of(source: Source, features: slice, limit: int, team: Team) -> list[Cut
         is_crowded = len(values) > limit
         if is_crowded:
             chosen = np.empty(limit, dtype=np.int64)
-            values = values[chosen[: _spread(counts, limit, chosen)]]
+            n_chosen = _spread(counts[1:], limit - 1, chosen[1:]) if limit > 1 else 0
+            # Only between two cuts a bin has parts, so the lowest value is one.
+            chosen[0] = 0 if limit > 1 else len(values) - 1
+            chosen[1:] += 1
+            values = values[chosen[: n_chosen + 1]]
         found[j] = Cuts(values, is_crowded)
 
     team.each(choose, range(len(found)))

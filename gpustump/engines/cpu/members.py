@@ -17,6 +17,7 @@ from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.source_table import Source
+from gpustump.engines.threads import Team
 
 POSITIONS = ("int32", "int64")
 """The types of samples in some order."""
@@ -47,24 +48,30 @@ class PartedSamples:
 
     @property
     def order(self) -> np.ndarray:
-        """The samples of all columns, one after the other, (n_wide * n_samples,)."""
+        """The samples of all columns, one after the other, (n_wide * n_samples,).
+
+        Those of a column mean something once it is prepared.
+        """
         with self._guard:
             if self._order is None:
                 self._order = np.empty(self._codes.size, dtype=self._dtype)
             return self._order
 
-    def start_of(self, feature: int) -> int:
-        """Where a feature's samples begin in `order`, put in order now if they have not been."""
-        column = int(self._bundles.column[feature])
+    def prepare(self, features: np.ndarray, team: Team) -> None:
+        """Put the samples of some features in order, side by side, unless they are."""
+        columns = np.unique(self._bundles.column[features])
+        new = columns[~self._is_ready[columns]]
+        if len(new):
+            team.each(self._put_in_order, new.tolist())
+
+    def _put_in_order(self, column: int) -> None:
         n_samples = self._codes.shape[1]
-        start = column * n_samples
-        if not self._is_ready[column]:
-            with self._locks[column]:
-                if not self._is_ready[column]:
-                    own = self.order[start : start + n_samples]
-                    _put_in_order(self._codes[column], own)
-                    self._is_ready[column] = True
-        return start
+        with self._locks[column]:
+            if not self._is_ready[column]:
+                own = self.order[column * n_samples : (column + 1) * n_samples]
+                by_bin = np.empty(n_samples, dtype=np.int64)  # NumPy asks for large pages
+                _put_in_order(self._codes[column], by_bin, own)
+                self._is_ready[column] = True
 
     def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
         """The part of a bin that holds its sorted sample `at`.
@@ -97,16 +104,18 @@ class PartedSamples:
     def _bin(self, feature: int, bin_: int) -> np.ndarray:
         """The samples of a bin as they stand in `order`, with their marks."""
         layout = self._layout
-        slot = int(layout.first[feature]) + bin_
-        start = self.start_of(feature)
+        slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
+        self._put_in_order(column)
+        start = column * self._codes.shape[1]
         return self.order[start + int(layout.offset[slot]) : start + int(layout.offset[slot + 1])]
 
 
-@kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)
-def _put_in_order(codes, order):  # type: ignore[no-untyped-def]
+@kernel("void(uint16[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
+def _put_in_order(codes, by_bin, order):  # type: ignore[no-untyped-def]
     """Samples by their codes; marked are those whose next one has the same code.
 
-    By bins first, and then by parts within each bin, which fits into the nearest cache.
+    By bins first, into `by_bin`, and then by parts within each bin, which fits into the nearest
+    cache.
     """
     n_parts = 1 << PART_BITS
     end = np.zeros(WIDE_BINS + 1, dtype=np.int64)  # where each bin ends, once it is filled
@@ -114,7 +123,6 @@ def _put_in_order(codes, order):  # type: ignore[no-untyped-def]
         end[np.uint64(codes[i] >> np.uint16(PART_BITS)) + np.uint64(1)] += 1
     for b in range(WIDE_BINS):
         end[b + 1] += end[b]
-    by_bin = np.empty(len(codes), dtype=np.int64)
     for i in range(len(codes)):
         b, part = codes[i] >> np.uint16(PART_BITS), codes[i] & np.uint16(n_parts - 1)
         by_bin[end[b]] = (i << PART_BITS) | part

@@ -107,9 +107,8 @@ class Place:
         if has_parts.any():
             assert table.parted is not None
             own, of = slots[has_parts], features[has_parts]
-            start_of = table.parted.start_of
-            table.team.each(start_of, np.unique(of).tolist())  # put in order side by side
-            starts = np.asarray([start_of(feature) for feature in of.tolist()]) + layout.offset[own]
+            table.parted.prepare(of, table.team)
+            starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
             stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
             yield self._answer(own, of, table.parted.order, stretches, most=1 << PART_BITS)
         for feature in np.unique(features[~has_parts]).tolist():
