@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gpustump.boosting.split_votes import score_of, together
+from gpustump.boosting.split_scores import score_of
+from gpustump.boosting.split_votes import together
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import Votes, sizes_of
 from gpustump.data.parameters import Learner, VoteKind
