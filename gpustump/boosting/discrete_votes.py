@@ -17,6 +17,7 @@ from gpustump.boosting.quick_exponentials import (
     BITS,
     DoubtError,
     certain_halvings,
+    certain_power,
     certain_quotient,
     exponentials,
 )
@@ -142,7 +143,7 @@ def growth_of(sides: Sides, vote: float) -> Growth:
             return Growth(1.0, 0, normaliser)
         odds = grown * grown >> BITS
         halvings = certain_halvings((right << BITS) + wrong * odds, sides.n_samples)
-        return Growth(certain_quotient(odds, 1 << (BITS + halvings)), halvings, normaliser)
+        return Growth(certain_power(odds, halvings), halvings, normaliser)
     except DoubtError:
         return exact_growth_of(sides, vote)
 

@@ -9,6 +9,7 @@ form is a sign for each region and class, and one common alpha [Kegl 2013].
 from __future__ import annotations
 
 import decimal
+import functools
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +21,7 @@ from gpustump.boosting.quick_exponentials import (
     BITS,
     DoubtError,
     certain_halvings,
+    certain_power,
     certain_quotient,
     exponentials,
 )
@@ -34,7 +36,7 @@ from gpustump.engines.contract import (
     sign_of,
 )
 from gpustump.engines.integer_weights import halvings_of
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class RealVotes(_ExponentialVotes):
     the n samples and K outputs.
     """
 
-    @property
+    @functools.cached_property
     def search(self) -> Search:
         """The split of the smallest Z."""
         return Search("stump", "real", self.n_outputs)
@@ -112,7 +114,7 @@ class RealVotes(_ExponentialVotes):
 class SharedDiscreteVotes(_ExponentialVotes):
     """+alpha or -alpha for each region and output, with one alpha a round."""
 
-    @property
+    @functools.cached_property
     def search(self) -> Search:
         """The split whose signs agree best with the labels of all outputs."""
         return Search("stump", "discrete", self.n_outputs)
@@ -179,20 +181,20 @@ def growth_of(taken: Taken) -> Growth:
     """What votes do to the weights, by whole numbers where they leave no doubt."""
     votes, totals = taken.region_votes, taken.totals
     try:
-        grown = {vote: exponentials(vote) for own in votes for vote in own}
-        total = 0
+        growth, total = [], 0  # region after region, output after output
         for own, numbers in zip(taken.sums, votes, strict=True):
             for (first, second), vote in zip(own, numbers, strict=True):
-                by = grown[vote]
-                total += (second - first) // 2 * by.grown + (second + first) // 2 * by.shrunk
-        halvings = certain_halvings(total, totals.n_samples * len(votes[FIRST]))
-        unit = 1 << (BITS + halvings)
-        factors = {
-            vote: (certain_quotient(by.grown, unit), certain_quotient(by.shrunk, unit))
-            for vote, by in grown.items()
-        }
-        left, right, missing = (tuple(factors[vote] for vote in own) for own in votes)
+                pair = grown, shrunk = exponentials(vote)
+                growth.append(pair)
+                total += (second - first) // 2 * grown + (second + first) // 2 * shrunk
+        n_outputs = len(votes[FIRST])
+        halvings = certain_halvings(total, totals.n_samples * n_outputs)
         normaliser = certain_quotient(total, totals.weight << BITS)
+        factors = [(certain_power(x, halvings), certain_power(y, halvings)) for x, y in growth]
+        left, right, missing = (
+            tuple(factors[region * n_outputs : (region + 1) * n_outputs])
+            for region in range(N_REGIONS)
+        )
         return Growth((left, right, missing), halvings, normaliser)
     except DoubtError:
         return exact_growth_of(taken)

@@ -10,6 +10,7 @@ it is measured in sample weights, so one sample of weight 1 and probability 1/2 
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from fractions import Fraction
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, nearest_vote, vote_of
-from gpustump.boosting.quick_exponentials import ONE, DoubtError, certain_quotient, exponentials
+from gpustump.boosting.quick_exponentials import DoubtError, certain_power, exponentials
 from gpustump.boosting.votes import Change, Taken
 from gpustump.engines.contract import (
     OutputFactors,
@@ -79,7 +80,7 @@ class NewtonVotes:
         l2 = _times_power_of_two(l2_regularization, exponent)
         return cls(learning_rate, n_outputs, l2, exponent)
 
-    @property
+    @functools.cached_property
     def search(self) -> Search:
         """The split of the largest gain."""
         return Search("stump", "newton", self.n_outputs, self.l2)
@@ -180,7 +181,7 @@ def factors_of(exponent: float) -> tuple[float, float]:
     """exp(exponent) and exp(-exponent), within bounds that float64 has room for."""
     try:
         grown, shrunk = exponentials(exponent)
-        return certain_quotient(grown, ONE), certain_quotient(shrunk, ONE)
+        return certain_power(grown, 0), certain_power(shrunk, 0)
     except DoubtError:
         return exact_factors_of(exponent)
 

@@ -14,6 +14,7 @@ exp(x) is the product of exp(i), of exp(k/256), both from tables, and of exp(t) 
 from __future__ import annotations
 
 import decimal
+import math
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -28,8 +29,6 @@ ONE = 1 << BITS
 LARGEST = 16
 """Bound of the numbers whose exponentials are computed here."""
 
-_VOTE_UNIT = int(VOTE_UNIT * ONE)
-_HALF_SQUARE = int(VOTE_UNIT**2 / 2 * ONE)
 _STEP_BITS = 28
 """1/256 is 2**28 units of votes."""
 
@@ -49,6 +48,9 @@ class Exponentials(NamedTuple):
     shrunk: int
 
 
+_OF_ZERO = Exponentials(ONE, ONE)
+
+
 def _powers(factor: Decimal, n: int) -> tuple[int, ...]:
     """1, the factor, its square, ...: n numbers, right within 2 * n * 2**-BITS of themselves."""
     first = int(factor * ONE)
@@ -62,6 +64,12 @@ with decimal.localcontext(EXACT):
     _WHOLE = _powers(Decimal(1).exp(), LARGEST + 1)
     _PARTS = _powers((Decimal(1) / 256).exp(), 256)
 
+_ONE = float(ONE)
+_SQUARE = ONE * ONE
+_STEP = (1 << _STEP_BITS) - 1
+_VOTE_UNIT = int(VOTE_UNIT * ONE)
+_HALF_SQUARE = int(VOTE_UNIT**2 / 2 * ONE)
+
 
 def exponentials(x: float) -> Exponentials:
     """exp(x) and exp(-x), each right within 2**-75 of itself.
@@ -72,22 +80,39 @@ def exponentials(x: float) -> Exponentials:
         If x is beyond `LARGEST`, or no whole multiple of `VOTE_UNIT`.
     """
     if x == 0.0:
-        return Exponentials(ONE, ONE)
+        return _OF_ZERO
     if not -LARGEST <= x <= LARGEST:
         raise DoubtError
     in_units = abs(x) / VOTE_UNIT
     units = int(in_units)
     if units != in_units:
         raise DoubtError
-    step = units >> _STEP_BITS
-    rest = units - (step << _STEP_BITS)
+    step, rest = units >> _STEP_BITS, units & _STEP
     t = rest * VOTE_UNIT
     # Below 2**-26, and so is right within 2**-77; the next term would be below 2**-79.
     series = (t * t * t) * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720 + t / 5040))))
-    last = ONE + rest * _VOTE_UNIT + rest * rest * _HALF_SQUARE + int(series * ONE)
-    grown = _WHOLE[step >> 8] * _PARTS[step & 255] * last >> (2 * BITS)
-    shrunk = (1 << (2 * BITS)) // grown
+    last = ONE + rest * (_VOTE_UNIT + rest * _HALF_SQUARE) + int(series * _ONE)
+    if step < len(_PARTS):
+        grown = _PARTS[step] * last >> BITS
+    else:
+        grown = _WHOLE[step // len(_PARTS)] * _PARTS[step % len(_PARTS)] * last >> (2 * BITS)
+    shrunk = _SQUARE // grown
     return Exponentials(grown, shrunk) if x > 0.0 else Exponentials(shrunk, grown)
+
+
+def certain_power(exponential: int, halvings: int) -> float:
+    """The float64 nearest to an exponential, in units of 2**-BITS, over 2**halvings.
+
+    Raises
+    ------
+    DoubtError
+        If two floats may be the nearest one.
+    """
+    doubt = exponential >> _DOUBT_BITS
+    found = float(exponential - doubt)
+    if found != float(exponential + doubt):
+        raise DoubtError
+    return math.ldexp(found, -BITS - halvings)  # exact: far from the ends of float64
 
 
 def certain_quotient(numerator: int, denominator: int) -> float:
