@@ -58,7 +58,7 @@ def vote_of(wrong: int, total: int, learning_rate: float) -> float:
 def nearest_vote(exactly: Fraction) -> float:
     """The nearest multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`."""
     if abs(exactly) > VOTES_LIMIT:
-        return math.copysign(math.inf, exactly)
+        return math.inf if exactly > 0 else -math.inf
     return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
 
 
