@@ -43,6 +43,10 @@ VOTES = UNITS.map(lambda units: units * VOTE_UNIT) | st.sampled_from(
 
 WEIGHTS = st.integers(0, 2**61) | st.integers(0, 1000) | st.sampled_from([2**61, 2**60 - 1])
 
+OFF = st.integers(-8, 8) | st.integers(-(2**22), 2**22)
+"""How far from the middle of two floats, in units of 2**-74 of a number: nearer than the error that
+is allowed for, or not."""
+
 
 def awkward_units() -> list[int]:
     """Steps of the tables, one unit beside them, and random sizes."""
@@ -70,7 +74,7 @@ def test_numbers_that_are_too_large_or_no_votes_are_left_to_decimals(x):
         exponentials(x)
 
 
-@given(st.integers(2**53, 2**54 - 1), st.integers(20, 90), st.integers(-(2**22), 2**22))
+@given(st.integers(2**53, 2**54 - 1), st.integers(20, 90), OFF)
 def test_what_is_called_certain_is_the_nearest_float_of_all_numbers_within_the_error(
     digits, power, off
 ):
