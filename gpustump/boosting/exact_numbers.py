@@ -6,7 +6,8 @@ same number. What follows from a vote (the next weights, the normaliser, the bou
 error) follows from the rounded one, so the theorems hold for the model as it is.
 
 Exponentials are taken in decimal arithmetic, which gives the same digits everywhere; the C
-library's would not. So are logarithms, where the last digits of the C library's could decide the
+library's would not; where shorter whole numbers leave no doubt about the result, these are taken
+(`quick_exponentials`). So are logarithms, where the last digits of the C library's could decide the
 vote.
 """
 

@@ -2,9 +2,9 @@
 
 What follows from the exponentials of a round's votes, the factors of the weights and the normaliser
 Z, is defined as the float64 nearest to a number that is computed with 50 digits (`exact_numbers`).
-That takes ten times as long as the search of a small table. Here an exponential is an integer in
+One such exponential takes about as long as the search of a small table. Here it is an integer in
 units of 2**-112, right within 2**-75 of itself: where all numbers within such an error have one
-nearest float64, that one is the answer. Where they have two, about once in 100 000 numbers, and for
+nearest float64, that one is the answer. Where they have two, about once in 300 000 numbers, and for
 very large votes, `DoubtError` is raised, and the caller computes with 50 digits.
 
 exp(x) is the product of exp(i), of exp(k/256), both from tables, and of exp(t) with t below 1/256.

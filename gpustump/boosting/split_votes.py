@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpustump.arrays import Array
-from gpustump.boosting.split_scores import score_of
 from gpustump.boosting.votes import Change, RegionRound, SoFar, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
@@ -24,6 +23,7 @@ from gpustump.engines.contract import (
     Totals,
     split_at,
 )
+from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.hypothesis import FIRST, MISSING
 from gpustump.learners.split import Split
 

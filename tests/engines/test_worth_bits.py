@@ -13,9 +13,9 @@ from backends import Backend
 from worth_oracle import Pair, Regions, score_of
 
 from gpustump import arrays
-from gpustump.boosting.split_scores import score_of as score_of_split
 from gpustump.engines.contract import Search
 from gpustump.engines.worth import Sums, worth_of
+from gpustump.engines.worth_of_split import score_of as score_of_split
 
 SEARCHES = [
     Search("stump", votes, 3, l2)

@@ -1,7 +1,7 @@
-"""What a split is worth, from Python's own numbers: the scores of `engines.worth`, one at a time.
+"""What a split is worth, from Python's own numbers: the scores of `worth`, one at a time.
 
 A round's record needs one score, and for one number arrays take longer than the whole search of a
-small table. The operations and their order are those of `engines.worth`, so are the bits: Python
+small table. The operations and their order are those of `worth`, and so are the bits: Python
 converts, multiplies, divides and adds as IEEE 754 asks, and C's square root is correctly rounded.
 """
 
