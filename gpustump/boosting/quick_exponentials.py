@@ -16,7 +16,6 @@ from __future__ import annotations
 import decimal
 import math
 from decimal import Decimal
-from typing import NamedTuple
 
 from gpustump.boosting.exact_numbers import EXACT
 from gpustump.engines.integer_weights import halvings_if_certain
@@ -41,16 +40,6 @@ class DoubtError(ArithmeticError):
     """A result's last bit depends on digits that are not known here."""
 
 
-class Exponentials(NamedTuple):
-    """exp(x) and exp(-x) in units of 2**-BITS."""
-
-    grown: int
-    shrunk: int
-
-
-_OF_ZERO = Exponentials(ONE, ONE)
-
-
 def _powers(factor: Decimal, n: int) -> tuple[int, ...]:
     """1, the factor, its square, ...: n numbers, right within 2 * n * 2**-BITS of themselves."""
     first = int(factor * ONE)
@@ -71,8 +60,8 @@ _VOTE_UNIT = int(VOTE_UNIT * ONE)
 _HALF_SQUARE = int(VOTE_UNIT**2 / 2 * ONE)
 
 
-def exponentials(x: float) -> Exponentials:
-    """exp(x) and exp(-x), each right within 2**-75 of itself.
+def exponentials(x: float) -> tuple[int, int]:
+    """exp(x) and exp(-x) in units of 2**-BITS, each right within 2**-75 of itself.
 
     Raises
     ------
@@ -80,7 +69,7 @@ def exponentials(x: float) -> Exponentials:
         If x is beyond `LARGEST`, or no whole multiple of `VOTE_UNIT`.
     """
     if x == 0.0:
-        return _OF_ZERO
+        return ONE, ONE
     if not -LARGEST <= x <= LARGEST:
         raise DoubtError
     in_units = abs(x) / VOTE_UNIT
@@ -97,7 +86,7 @@ def exponentials(x: float) -> Exponentials:
     else:
         grown = _WHOLE[step // len(_PARTS)] * _PARTS[step % len(_PARTS)] * last >> (2 * BITS)
     shrunk = _SQUARE // grown
-    return Exponentials(grown, shrunk) if x > 0.0 else Exponentials(shrunk, grown)
+    return (grown, shrunk) if x > 0.0 else (shrunk, grown)
 
 
 def certain_power(exponential: int, halvings: int) -> float:
