@@ -7,6 +7,7 @@
     newton_votes      LogitBoost's votes
     vote_settings     which of them a run makes
     exact_numbers     logarithms and exponentials of votes
+    quick_exponentials   exponentials in whole numbers, where they leave no doubt
     rounds            one run, a round at a time
     held_out_samples  labels and weights of held-out samples, of one output or of K
     held_out_scores   scores of held-out samples, the same on every device

@@ -9,9 +9,18 @@ from __future__ import annotations
 import decimal
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
+from gpustump.boosting.quick_exponentials import (
+    BITS,
+    DoubtError,
+    certain_halvings,
+    certain_power,
+    certain_quotient,
+    exponentials,
+)
 from gpustump.boosting.votes import Change, Round, SoFar, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
@@ -84,12 +93,13 @@ class DiscreteVotes:
     def change(self, taken: Taken) -> Change:
         """The factors of right and wrong samples, and the normaliser."""
         totals = taken.totals
-        wrong = totals.wrong(taken.agreement)
-        odds, normaliser = odds_and_normaliser(wrong, totals.weight, taken.alpha)
-        grown, halvings = grown_factor(odds, totals.weight - wrong, wrong, totals.n_samples)
+        sides = Sides(totals.wrong(taken.agreement), totals.weight, totals.n_samples)
+        growth = growth_of(sides, taken.alpha)
         assert isinstance(taken.hypothesis, Stump | Interval)
-        step = discrete_step(taken.hypothesis, taken.alpha, grown, halvings, taken.cut)
-        return Change(step, normaliser)
+        step = discrete_step(
+            taken.hypothesis, taken.alpha, growth.factor, growth.halvings, taken.cut
+        )
+        return Change(step, growth.normaliser)
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
         """Error, edge and vote, and the bound on the training error."""
@@ -105,6 +115,44 @@ class DiscreteVotes:
             training_error=so_far.totals.training_error,
             training_bound=so_far.bound,
         )
+
+
+class Sides(NamedTuple):
+    """The weight that a hypothesis gets wrong, the total, and the number of samples."""
+
+    wrong: int
+    total: int
+    n_samples: int
+
+
+class Growth(NamedTuple):
+    """What a vote does to the weights of wrong samples; see `grown_factor` and `Round`."""
+
+    factor: float
+    halvings: int
+    normaliser: float
+
+
+def growth_of(sides: Sides, vote: float) -> Growth:
+    """What a vote does, by whole numbers where they leave no doubt."""
+    wrong, right = sides.wrong, sides.total - sides.wrong
+    try:
+        grown, shrunk = exponentials(vote)
+        normaliser = certain_quotient(wrong * grown + right * shrunk, sides.total << BITS)
+        if wrong == 0:  # only a common factor would change
+            return Growth(1.0, 0, normaliser)
+        odds = grown * grown >> BITS
+        halvings = certain_halvings((right << BITS) + wrong * odds, sides.n_samples)
+        return Growth(certain_power(odds, halvings), halvings, normaliser)
+    except DoubtError:
+        return exact_growth_of(sides, vote)
+
+
+def exact_growth_of(sides: Sides, vote: float) -> Growth:
+    """What `growth_of` returns, from 50 digits."""
+    wrong, total, n_samples = sides
+    odds, normaliser = odds_and_normaliser(wrong, total, vote)
+    return Growth(*grown_factor(odds, total - wrong, wrong, n_samples), normaliser)
 
 
 def odds_and_normaliser(wrong: int, total: int, vote: float) -> tuple[Decimal, float]:

@@ -6,7 +6,8 @@ same number. What follows from a vote (the next weights, the normaliser, the bou
 error) follows from the rounded one, so the theorems hold for the model as it is.
 
 Exponentials are taken in decimal arithmetic, which gives the same digits everywhere; the C
-library's would not. So are logarithms, where the last digits of the C library's could decide the
+library's would not; where shorter whole numbers leave no doubt about the result, these are taken
+(`quick_exponentials`). So are logarithms, where the last digits of the C library's could decide the
 vote.
 """
 
@@ -58,7 +59,7 @@ def vote_of(wrong: int, total: int, learning_rate: float) -> float:
 def nearest_vote(exactly: Fraction) -> float:
     """The nearest multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`."""
     if abs(exactly) > VOTES_LIMIT:
-        return math.copysign(math.inf, exactly)
+        return math.inf if exactly > 0 else -math.inf
     return round(exactly / Fraction(VOTE_UNIT)) * VOTE_UNIT
 
 

@@ -9,16 +9,34 @@ form is a sign for each region and class, and one common alpha [Kegl 2013].
 from __future__ import annotations
 
 import decimal
+import functools
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, vote_of
+from gpustump.boosting.quick_exponentials import (
+    BITS,
+    DoubtError,
+    certain_halvings,
+    certain_power,
+    certain_quotient,
+    exponentials,
+)
 from gpustump.boosting.votes import Change, Taken
-from gpustump.engines.contract import RegionSums, RegionVotes, Search, Step, Totals, sign_of
+from gpustump.engines.contract import (
+    RegionFactors,
+    RegionSums,
+    RegionVotes,
+    Search,
+    Step,
+    Totals,
+    sign_of,
+)
 from gpustump.engines.integer_weights import halvings_of
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
 
 @dataclass(frozen=True)
@@ -41,7 +59,9 @@ class _ExponentialVotes:
 
     def change(self, taken: Taken) -> Change:
         """Multiply weights by exp(-y v): a region's factors are exp(v) and exp(-v)."""
-        return exponential_change(taken)
+        factors, halvings, normaliser = growth_of(taken)
+        step = Step(taken.hypothesis, taken.region_votes, factors, halvings, taken.cut)
+        return Change(step, normaliser)
 
     def recorded(self, score: float, totals: Totals) -> float:
         """As a share of the weight."""
@@ -61,7 +81,7 @@ class RealVotes(_ExponentialVotes):
     the n samples and K outputs.
     """
 
-    @property
+    @functools.cached_property
     def search(self) -> Search:
         """The split of the smallest Z."""
         return Search("stump", "real", self.n_outputs)
@@ -81,11 +101,12 @@ class RealVotes(_ExponentialVotes):
         return all(abs(first) == second for own in sums for first, second in own)
 
     def _vote(self, first: int, second: int, totals: Totals) -> float:
+        if second == 0:  # an empty region
+            return 0.0
         # Both sides times 2 n K: twice P is second + first.
-        positive, negative = (
-            (second + sign * first) * totals.n_samples * self.n_outputs + totals.weight
-            for sign in (1, -1)
-        )
+        scale, smoothing = totals.n_samples * self.n_outputs, totals.weight
+        positive = (second + first) * scale + smoothing
+        negative = (second - first) * scale + smoothing
         return vote_of(negative, positive + negative, self.learning_rate)
 
 
@@ -93,7 +114,7 @@ class RealVotes(_ExponentialVotes):
 class SharedDiscreteVotes(_ExponentialVotes):
     """+alpha or -alpha for each region and output, with one alpha a round."""
 
-    @property
+    @functools.cached_property
     def search(self) -> Search:
         """The split whose signs agree best with the labels of all outputs."""
         return Search("stump", "discrete", self.n_outputs)
@@ -139,11 +160,48 @@ def _agreed(sums: RegionSums) -> int:
     )
 
 
-def exponential_change(taken: Taken) -> Change:
-    """What votes do under the exponential loss, and the normaliser Z.
+class Growth(NamedTuple):
+    """What votes do to the weights; the normaliser Z is the sum of those before they are halved.
 
-    Z is the sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
+    Attributes
+    ----------
+    factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
+        exp(v) and exp(-v) over 2**halvings.
+    halvings : int
+    normaliser : float
+        The sum over regions and outputs of P exp(-v) + N exp(v), over the total weight.
     """
+
+    factors: RegionFactors
+    halvings: int
+    normaliser: float
+
+
+def growth_of(taken: Taken) -> Growth:
+    """What votes do to the weights, by whole numbers where they leave no doubt."""
+    votes, totals = taken.region_votes, taken.totals
+    try:
+        growth, total = [], 0  # region after region, output after output
+        for own, numbers in zip(taken.sums, votes, strict=True):
+            for (first, second), vote in zip(own, numbers, strict=True):
+                pair = grown, shrunk = exponentials(vote)
+                growth.append(pair)
+                total += (second - first) // 2 * grown + (second + first) // 2 * shrunk
+        n_outputs = len(votes[FIRST])
+        halvings = certain_halvings(total, totals.n_samples * n_outputs)
+        normaliser = certain_quotient(total, totals.weight << BITS)
+        factors = [(certain_power(x, halvings), certain_power(y, halvings)) for x, y in growth]
+        left, right, missing = (
+            tuple(factors[region * n_outputs : (region + 1) * n_outputs])
+            for region in range(N_REGIONS)
+        )
+        return Growth((left, right, missing), halvings, normaliser)
+    except DoubtError:
+        return exact_growth_of(taken)
+
+
+def exact_growth_of(taken: Taken) -> Growth:
+    """What `growth_of` returns, from 50 digits."""
     with decimal.localcontext(EXACT):
         growth = [[exponential(vote) for vote in own] for own in taken.region_votes]
         total = Decimal(0)
@@ -156,7 +214,4 @@ def exponential_change(taken: Taken) -> Change:
         left, right, missing = (
             tuple((float(by * kept), float(kept / by)) for by in own) for own in growth
         )
-        step = Step(
-            taken.hypothesis, taken.region_votes, (left, right, missing), halvings, taken.cut
-        )
-        return Change(step, float(total / taken.totals.weight))
+        return Growth((left, right, missing), halvings, float(total / taken.totals.weight))

@@ -10,6 +10,7 @@ it is measured in sample weights, so one sample of weight 1 and probability 1/2 
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,6 +18,7 @@ from fractions import Fraction
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, nearest_vote, vote_of
+from gpustump.boosting.quick_exponentials import DoubtError, certain_power, exponentials
 from gpustump.boosting.votes import Change, Taken
 from gpustump.engines.contract import (
     OutputFactors,
@@ -28,6 +30,7 @@ from gpustump.engines.contract import (
     Totals,
 )
 from gpustump.engines.integer_weights import IntegerWeights, unit_exponent
+from gpustump.learners.step_table import VOTE_UNIT
 
 LARGEST_STEP = 4
 """Bound on A / (B + lambda). Where a region's samples are all far on the wrong side, B is next to
@@ -77,7 +80,7 @@ class NewtonVotes:
         l2 = _times_power_of_two(l2_regularization, exponent)
         return cls(learning_rate, n_outputs, l2, exponent)
 
-    @property
+    @functools.cached_property
     def search(self) -> Search:
         """The split of the largest gain."""
         return Search("stump", "newton", self.n_outputs, self.l2)
@@ -96,11 +99,8 @@ class NewtonVotes:
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
-        half, l2 = Fraction(self.learning_rate) / 2, Fraction(self.l2)
-        first, second, missing = (
-            tuple(nearest_vote(half * _step(*one, l2)) for one in own) for own in sums
-        )
-        return first, second, missing
+        left, right, missing = (tuple(self._vote(*one) for one in own) for own in sums)
+        return left, right, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
         """Whether a region's samples are, all in all, on one side, beyond rounding."""
@@ -130,46 +130,67 @@ class NewtonVotes:
     def bound(self, product: float) -> None:
         """None: no normaliser bounds the training error."""
 
+    def _vote(self, first: int, second: int) -> float:
+        """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda).
+
+        A quotient in float64 will do where it leaves no doubt which one is nearest; it is rounded
+        five times.
+        """
+        if second == 0:  # an empty region
+            return 0.0
+        step = max(-LARGEST_STEP, min(LARGEST_STEP, first / (second + self.l2)))
+        units = step * (self.learning_rate / (2 * VOTE_UNIT))
+        if abs(units) < 2.0**40:
+            nearest = round(units)
+            if abs(units - nearest) + abs(units) * 2.0**-50 < 0.5:
+                return nearest * VOTE_UNIT
+        return exact_vote(self, first, second)
+
+
+def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
+    """What `NewtonVotes` say in a region that is not empty, from fractions."""
+    step = first / (second + Fraction(votes.l2))
+    bounded = max(Fraction(-LARGEST_STEP), min(Fraction(LARGEST_STEP), step))
+    return nearest_vote(Fraction(votes.learning_rate) / 2 * bounded)
+
 
 def _weight_of(weights: IntegerWeights, selected: Array) -> int:
     xp = arrays.namespace_of(selected)
     return int(xp.sum(xp.where(selected, weights.values, 0)))
 
 
-def _step(first: int, second: int, l2: Fraction) -> Fraction:
-    """A / (B + lambda), bounded; 0 for an empty region."""
-    if second == 0:
-        return Fraction(0)
-    found = first / (second + l2)
-    return max(Fraction(-LARGEST_STEP), min(Fraction(LARGEST_STEP), found))
-
-
 def _of_odds(votes: RegionVotes) -> RegionFactors:
     """exp(2 v) for the label -1 and exp(-2 v) for the label +1."""
-    with decimal.localcontext(EXACT):
-        left, right, missing = (
-            tuple((_factor(2.0 * vote), _factor(-2.0 * vote)) for vote in own) for own in votes
-        )
+    left, right, missing = (tuple(factors_of(2.0 * vote) for vote in own) for own in votes)
     return left, right, missing
 
 
 def _of_probabilities(votes: RegionVotes) -> RegionFactors:
     """exp(2 v) over the largest of a region: the sum of all probabilities is 1 in any case."""
-    with decimal.localcontext(EXACT):
-        left, right, missing = (_below_one(own) for own in votes)
+    left, right, missing = (_below_one(own) for own in votes)
     return left, right, missing
 
 
 def _below_one(votes: tuple[float, ...]) -> OutputFactors:
     largest = max(votes)
-    factors = (_factor(2.0 * (vote - largest)) for vote in votes)
+    factors = (factors_of(2.0 * (vote - largest))[0] for vote in votes)
     return tuple((factor, factor) for factor in factors)
 
 
-def _factor(exponent: float) -> float:
-    """exp(exponent), within bounds that float64 has room for."""
+def factors_of(exponent: float) -> tuple[float, float]:
+    """exp(exponent) and exp(-exponent), within bounds that float64 has room for."""
+    try:
+        grown, shrunk = exponentials(exponent)
+        return certain_power(grown, 0), certain_power(shrunk, 0)
+    except DoubtError:
+        return exact_factors_of(exponent)
+
+
+def exact_factors_of(exponent: float) -> tuple[float, float]:
+    """What `factors_of` returns, from 50 digits."""
     bounded = max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, exponent))
-    return float(exponential(bounded))
+    with decimal.localcontext(EXACT):
+        return float(exponential(bounded)), float(exponential(-bounded))
 
 
 def _times_power_of_two(x: float, exponent: int) -> float:

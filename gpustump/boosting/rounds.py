@@ -277,7 +277,8 @@ class Boosting(Iterator[Any]):
         records = []
         with arrays.computing_on(self._labels):
             for hypothesis, vote in zip(hypotheses, votes, strict=True):
-                records.append(self._take(self._votes.known(hypothesis, vote, self._state)))
+                known = self._votes.known(hypothesis, vote, self._state)
+                records.append(self._take(known, sizes_of(known.vote)))
         return tuple(records)
 
     def _check_whole(self) -> None:
@@ -302,21 +303,21 @@ class Boosting(Iterator[Any]):
         if isinstance(found, str):
             self.stop_reason = found
             return None
-        sums = zip(self._sums_of_votes, sizes_of(found.vote), strict=True)
-        # The difference is exact; so_far + size might be rounded down to the limit.
-        if any(so_far > VOTES_LIMIT - size for so_far, size in sums):
-            self.stop_reason = "large votes"
-            return None
-        return self._take(found)
+        sizes = sizes_of(found.vote)
+        for so_far, size in zip(self._sums_of_votes, sizes, strict=True):
+            # The difference is exact; so_far + size might be rounded down to the limit.
+            if so_far > VOTES_LIMIT - size:
+                self.stop_reason = "large votes"
+                return None
+        return self._take(found, sizes)
 
-    def _take(self, taken: Taken) -> Any:
+    def _take(self, taken: Taken, sizes: tuple[float, ...]) -> Any:
         """Take a hypothesis into the model, reweight the samples, and record the round."""
         self._is_whole = False  # an interruption leaves what follows undone in part
         change = self._votes.change(taken)
         self._model.append((taken.hypothesis, taken.vote))
         bound = self._bound * change.normaliser
         self._bound = math.inf if math.isnan(bound) else bound  # infinity times 0
-        sizes = sizes_of(taken.vote)
         self._sums_of_votes = [
             so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)
         ]

@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from gpustump.arrays import Array
 from gpustump.boosting.votes import Change, RegionRound, SoFar, Taken
 from gpustump.data.parameters import Learner
@@ -25,7 +23,7 @@ from gpustump.engines.contract import (
     Totals,
     split_at,
 )
-from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.hypothesis import FIRST, MISSING
 from gpustump.learners.split import Split
 
@@ -134,15 +132,6 @@ class SplitVotes:
             training_error=so_far.totals.training_error,
             training_bound=bound,
         )
-
-
-def score_of(sums: RegionSums, search: Search) -> float:
-    """What a split with these sums is worth, as the search computes it."""
-    regions = [
-        [Sums(*(np.asarray([part], dtype=np.int64) for part in own)) for own in region]
-        for region in sums
-    ]
-    return float(score_of_outputs(worth_of(search), zip(*regions, strict=True))[0])
 
 
 def together(sums: RegionSums) -> RegionSums:

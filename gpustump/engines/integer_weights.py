@@ -29,6 +29,9 @@ FLOOR = 2.0**-900
 """The smallest weight, in units of the integers; its integer is 1 in any case. XLA flushes
 subnormal numbers to zero, so a smaller weight would vanish there and nowhere else."""
 
+_NEAR_A_POWER = 2.0**-48
+"""More than the error, relative to its bound, with which `halvings_if_certain` computes."""
+
 
 @dataclass(frozen=True)
 class SignedWeights:
@@ -176,6 +179,14 @@ def halvings_of(bound: Fraction, n_integers: int) -> int:
         How many there are.
     """
     return _halvings(bound.numerator * (2**52 + 1), bound.denominator << 52, n_integers)
+
+
+def halvings_if_certain(bound: float, n_integers: int) -> int | None:
+    """What `halvings_of` says of every bound within 2**-50 of this one; None if they differ."""
+    fraction, halvings = math.frexp(bound / (TOP - 2 * n_integers))
+    if not 0.5 + _NEAR_A_POWER < fraction < 1.0 - _NEAR_A_POWER:
+        return None
+    return max(halvings, -TOP.bit_length() + 1)
 
 
 def _halvings(bound: int, scale: int, n_samples: int) -> int:

@@ -17,7 +17,7 @@ The first is an integer. The other two are float64 numbers, and defined by the o
 here: convert to float64, multiply, add or take the root, in this order; then left + right, then
 + missing; then output after output. No product is added to anything, so no compiler can contract
 two operations into one, and every library and device gets the same bits. Every engine computes
-these scores, or bounds of them.
+these scores, or bounds of them; `worth_of_split` computes them for one split of a record.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from gpustump.engines.integer_weights import (
     FLOOR,
     TOP,
     grown_factor,
+    halvings_if_certain,
     halvings_of,
     in_units,
     reweighted,
@@ -205,6 +206,22 @@ def test_halvings_are_the_fewest_that_keep_rounded_numbers_below_2_to_62(bound, 
 
     assert rounded_up(halvings) <= TOP
     assert halvings == -62 or rounded_up(halvings - 1) > TOP
+
+
+@settings(max_examples=300)
+@given(st.floats(1e-20, 1e30), st.integers(1, 10**8), st.integers(-2, 2))
+def test_halvings_called_certain_are_those_of_every_bound_that_close(bound, n_integers, ulps):
+    """Also of bounds next to a power of two times the limit, where they change."""
+    power = math.frexp(bound)[1]
+    at = math.ldexp(float(TOP - 2 * n_integers), power - 62)
+    for own in (bound, at * (1.0 + ulps * 2.0**-50), at * (1.0 + ulps * 2.0**-46)):
+        found = halvings_if_certain(own, n_integers)
+        near = {
+            halvings_of(Fraction(own) * (1 + Fraction(sign, 2**50)), n_integers)
+            for sign in (-1, 0, 1)
+        }
+        assert found is None or near == {found}
+    assert halvings_if_certain(at * 1.5, n_integers) is not None
 
 
 def seconds(state) -> list[np.ndarray]:

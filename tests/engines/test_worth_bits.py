@@ -15,6 +15,7 @@ from worth_oracle import Pair, Regions, score_of
 from gpustump import arrays
 from gpustump.engines.contract import Search
 from gpustump.engines.worth import Sums, worth_of
+from gpustump.engines.worth_of_split import score_of as score_of_split
 
 SEARCHES = [
     Search("stump", votes, 3, l2)
@@ -76,6 +77,15 @@ def test_scores_have_the_bits_of_pythons_own_floats_in_every_library(search, bac
         found = backend.to_numpy(score(here, search))
     assert found.dtype == (np.int64 if search.votes == "discrete" else np.float64)
     assert bits(found) == bits(np.asarray(expected, dtype=found.dtype))
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_the_score_of_one_split_has_these_bits(search):
+    outputs = drawn(search)
+    expected = bits(np.asarray(score(outputs, search), dtype=np.float64))
+    for number in range(0, N_RANDOM, 4):
+        sums = list(zip(*regions_at(outputs, number), strict=True))
+        assert bits([score_of_split(sums, search)]) == [expected[number]]
 
 
 def regions_at(outputs, number: int) -> Regions:

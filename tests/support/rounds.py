@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gpustump.boosting.split_votes import score_of, together
+from gpustump.boosting.split_votes import together
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import Votes, sizes_of
 from gpustump.data.parameters import Learner, VoteKind
@@ -31,6 +31,7 @@ from gpustump.engines.contract import (
     split_at,
 )
 from gpustump.engines.reference import table as reference_table
+from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.interval import Interval
 from gpustump.learners.split import Split

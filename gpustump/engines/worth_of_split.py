@@ -1,0 +1,53 @@
+"""What a split is worth, from Python's own numbers: the scores of `worth`, one at a time.
+
+A round's record needs one score, and for one number arrays take longer than the whole search of a
+small table. The operations and their order are those of `worth`, and so are the bits: Python
+converts, multiplies, divides and adds as IEEE 754 asks, and C's square root is correctly rounded.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+from gpustump.engines.contract import RegionSums, Search
+
+_Pairs = Sequence[tuple[int, int]]
+"""An output's sums over left, right and missing."""
+
+
+def score_of(sums: RegionSums, search: Search) -> float:
+    """What a split with these sums is worth, as the search computes it."""
+    worth = _worth_of(search)
+    # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
+    return float(functools.reduce(operator.add, map(worth, zip(*sums, strict=True))))
+
+
+def _worth_of(search: Search) -> Callable[[_Pairs], float]:
+    if search.votes == "discrete":
+        return _agreement
+    if search.votes == "real":
+        return _minus_half_normaliser
+    return functools.partial(_newton_gain, search.l2)
+
+
+def _agreement(regions: _Pairs) -> int:
+    (left, _), (right, _), (missing, _) = regions
+    return abs(left - right) + abs(missing)
+
+
+def _minus_half_normaliser(regions: _Pairs) -> float:
+    left, right, missing = (
+        math.sqrt(float((second + first) >> 1) * float((second - first) >> 1))
+        for first, second in regions
+    )
+    return -((left + right) + missing)
+
+
+def _newton_gain(l2: float, regions: _Pairs) -> float:
+    left, right, missing = (
+        float(first) * float(first) / max(float(second) + l2, 1.0) for first, second in regions
+    )
+    return (left + right) + missing
