@@ -11,6 +11,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gpustump.engines.contract import RegionSums, Search
 
@@ -20,12 +21,17 @@ _Pairs = Sequence[tuple[int, int]]
 
 def score_of(sums: RegionSums, search: Search) -> float:
     """What a split with these sums is worth, as the search computes it."""
+    return float(exact_score_of(sums, search))
+
+
+def exact_score_of(sums: RegionSums, search: Search) -> float:
+    """The same as the search returns it: an int for discrete votes."""
     worth = _worth_of(search)
     # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
-    return float(functools.reduce(operator.add, map(worth, zip(*sums, strict=True))))
+    return functools.reduce(operator.add, map(worth, zip(*sums, strict=True)))
 
 
-def _worth_of(search: Search) -> Callable[[_Pairs], float]:
+def _worth_of(search: Search) -> Callable[[Any], float]:
     if search.votes == "discrete":
         return _agreement
     if search.votes == "real":

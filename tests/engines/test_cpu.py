@@ -13,14 +13,13 @@ from hard_cases import large_case
 from rounds import check_level, signs
 
 from gpustump import boost
-from gpustump.engines.cpu import codes
-from gpustump.engines.cpu import state as coded
+from gpustump.engines.cpu import codes, histograms
 from gpustump.engines.threads import Team
 
 
 def test_few_values_in_many_features_share_bytes():
     X = large_case("few_values_in_many_features").X
-    assert len(codes.prepare(X, None, Team(1)).codes) < X.shape[1] / 3
+    assert codes.prepare(X, None, Team(1)).columns.n_columns < X.shape[1] / 3
 
 
 @pytest.mark.slow
@@ -30,7 +29,7 @@ def test_many_rounds_on_many_samples_in_many_pieces(monkeypatch, learner):
     X = random.normal(size=(40_000, 6)).astype(np.float32)
     X[:, 5] = np.round(X[:, 5] * 50)
     y = signs(X[:, 0] + X[:, 1] * X[:, 2], random)
-    monkeypatch.setattr(coded, "_PIECE", coded.CHUNK)
+    monkeypatch.setattr(histograms, "_PIECE", histograms.CHUNK)
     ways = [
         ("one thread", codes.prepare(X, None, Team(1), max_cuts=64)),
         ("3 threads", codes.prepare(X, None, Team(3), max_cuts=64)),
@@ -90,7 +89,7 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
 @pytest.mark.parametrize(
     ("kernels", "step"),
     [
-        ("coded", "gpustump.engines.cpu.state.votes_by_code"),
+        ("coded", "gpustump.engines.cpu.regions.votes_by_code"),
         ("coded", "gpustump.engines.cpu.state.advance"),
         ("coded", "gpustump.engines.cpu.state.add"),
         ("direct", "gpustump.engines.cpu.direct._vote"),

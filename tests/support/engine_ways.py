@@ -138,6 +138,7 @@ def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
 def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """With many bins and with few, with and without the second byte, with nothing kept."""
+    from gpustump.engines.cpu.codes import Room
     from gpustump.engines.cpu import codes
     from gpustump.engines.cpu.engine import CODED
     from gpustump.engines.threads import Team
@@ -145,19 +146,21 @@ def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     yield "coded", as_routed(CODED, X, rows, n_jobs=1)
     yield "coded, 3 threads", codes.prepare(X, rows, Team(3), max_cuts=16)
     yield "8 cuts", codes.prepare(X, rows, Team(1), max_cuts=8)
-    yield "coarsely", codes.prepare(X, rows, Team(2), finely=False, max_cuts=32)
+    yield "coarsely", codes.prepare(X, rows, Team(2), room=Room(finely=False, parted=False), max_cuts=32)
     yield "3 cuts", codes.prepare(X, rows, Team(2), max_cuts=3)
-    yield "one cut, coarsely", codes.prepare(X, rows, Team(1), finely=False, max_cuts=1)
-    yield "nothing kept", codes.prepare(X, rows, Team(2), budget=0, max_cuts=16)
+    yield "one cut, coarsely", codes.prepare(X, rows, Team(1), room=Room(finely=False, parted=False), max_cuts=1)
+    yield "nothing kept", codes.prepare(X, rows, Team(2), room=Room(parted=False, sorted_bytes=0), max_cuts=16)
     yield "wide positions", with_wide_positions(codes.prepare(X, rows, Team(1), max_cuts=64))
 
 
 def with_wide_positions(made: Any) -> PreparedTable:
     """A coded table whose positions are those of 2**31 samples and more."""
+    from gpustump.engines.cpu.members import PartedSamples
     from gpustump.engines.cpu.sorted_bins import SortedBins
 
-    bins = SortedBins(made.source, made.layout, made.codes, made.bundles.column, None, "int64")
-    return dataclasses.replace(made, bins=bins)
+    bins = SortedBins(made.source, made.layout, made.columns, made.bundles, None, "int64")
+    parted = PartedSamples(made.columns.wide, made.bundles, made.layout, "int64")
+    return dataclasses.replace(made, bins=bins, parted=parted)
 
 
 def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
@@ -223,6 +226,6 @@ def on_library(backend: Backend) -> EngineUnderTest:
 ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba),
-    EngineUnderTest("coded", coded, no_numba),
+    EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, learners=("stump",)),
 )

@@ -36,11 +36,15 @@ class PartedSamples:
     codes : ndarray (n_wide, n_samples) of uint16
     bundles : Bundles
     layout : BinLayout
+    dtype : str, optional
+        Of the samples in order; int32 if that is enough for their number.
     """
 
-    def __init__(self, codes: np.ndarray, bundles: Bundles, layout: BinLayout) -> None:
+    def __init__(
+        self, codes: np.ndarray, bundles: Bundles, layout: BinLayout, dtype: str | None = None
+    ) -> None:
         self._codes, self._bundles, self._layout = codes, bundles, layout
-        self._dtype = positions_of(codes.shape[1])
+        self._dtype = np.dtype(dtype or positions_of(codes.shape[1]))
         self._order: np.ndarray | None = None
         self._is_ready = np.zeros(len(codes), dtype=bool)
         self._guard = threading.Lock()

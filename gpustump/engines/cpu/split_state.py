@@ -22,6 +22,7 @@ from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.terms import PieceSums, region_sums
 from gpustump.engines.threads import Team
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
 
 
@@ -89,9 +90,7 @@ class SplitState:
         if self._found is not None and self._found[0] == hypothesis:
             return self._found[1]
         inside = regions(hypothesis, self._table.values(hypothesis.feature)).astype(np.uint8)
-        terms, n_samples = self._loss.terms, self._table.n_samples
-        parts = [region_sums(terms, inside, *part) for part in self._pieces()]
-        assert n_samples == len(inside)
+        parts = [region_sums(self._loss.terms, inside, *part) for part in self._pieces()]
         return _as_tuples(functools.reduce(operator.add, parts))
 
     def advance(self, step: Step) -> None:
@@ -118,12 +117,11 @@ class SplitState:
         team.each(lambda part: found.append(work(*part)), self._pieces())
         return functools.reduce(operator.add, found)
 
-    def _constant_score(self) -> float | int:
+    def _constant_score(self) -> float:
         """What it is worth to leave all samples together."""
-        nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
-        outputs = ((Sums(*own[:, np.newaxis]), nothing, nothing) for own in self._sums.totals)
-        score: float | int = score_of_outputs(worth_of(self._search), outputs)[0].item()
-        return score
+        totals = [(first, second) for first, second in self._sums.totals.tolist()]
+        nothing = [(0, 0)] * len(totals)
+        return exact_score_of([totals, nothing, nothing], self._search)
 
     def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
         """Offer the thresholds above all values, which part what is present from what is missing.
