@@ -21,6 +21,7 @@ yardsticks tell what part of the memory's speed is reached: a byte an element an
 as fast as a copy reads and writes; and a gather of 8 bytes an element, in random order."""
 
 TITLES = {  # in this order
+    "panel": "Of the fastest peer's time",
     "peers": "Beside other libraries",
     "backends": "One model on every backend",
     "limit": "What part of the machine's limit is reached",
