@@ -53,7 +53,7 @@ def panel(options: argparse.Namespace) -> list[Plan]:
     A round and a whole fit: of 100 rounds, in which votes are strong at first, and of 1000, in
     which they have become weak. The cases: `large` and `large-late`, 1 000 000 x 50; `small` and
     `small-late`, 200 000 x 30; `tiny`, breast cancer with 200 rounds; `classes`, ten classes. All
-    of them take about 15 minutes on two cores.
+    of them take 15 to 20 minutes on two cores.
     """
     plans = panel_cases.plans(options)
     if not plans:
@@ -155,10 +155,12 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
         add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
     about = "default: every core"
     add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
-    about = "a contender that takes longer for its first turn gets no second one (default: 60)"
-    add("--patience", type=whole(0), default=60, metavar="SECONDS", help=about)
+    patience, longest = (10, 120) if name == "panel" else (60, 600)
+    about = (
+        "a contender that takes longer for its first turn gets no second one (default: %(default)s)"
+    )
+    add("--patience", type=whole(0), default=patience, metavar="SECONDS", help=about)
     about = "a contender that takes longer for one fit withdraws (default: %(default)s)"
-    longest = 120 if name == "panel" else 600
     add("--limit", type=whole(1), default=longest, metavar="SECONDS", help=about)
     contenders, only = _WHO[name]
     names = [each.name for each in contenders]
