@@ -1,6 +1,7 @@
 """`python -m bench`: measure, show, report.
 
-    python -m bench backends | peers | growth | limit     measure, into a JSON file
+    python -m bench backends | peers | panel | growth | limit
+                                                          measure, into a JSON file
     python -m bench accuracy                              how good the votes are, into a JSON file
     python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its tables
@@ -61,9 +62,7 @@ def measure(options: argparse.Namespace) -> int:
     memory = []
     if options.benchmark == "limit":
         memory = probes(options.samples, options.threads, options.copy_bytes)
-    sections = play(
-        plans, options.turns, patience=options.patience, limit=options.limit, probes=memory
-    )
+    sections = play(plans, patience=options.patience, limit=options.limit, probes=memory)
     report = records.Report(
         benchmark=options.benchmark,
         command=options.command,

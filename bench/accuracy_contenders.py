@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.contenders import Contender
+from bench.contenders import HESSBOOST, Contender
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,7 @@ _CATBOOST = _peer(
     rounds="iterations",
     threads="thread_count",
 )
-_HESSBOOST = _peer(
-    "hessboost", "hessboost.sklearn", "HessboostClassifier", {"max_depth": 1}, threads="n_jobs"
-)
+_HESSBOOST = Candidate(HESSBOOST, HESSBOOST.name)
 _SHARING = tuple(_with_more_rounds(peer) for peer in (_SKLEARN, _CATBOOST))
 
 PEERS = (

@@ -1,4 +1,4 @@
-"""The four benchmarks: what each measures, and what can be chosen on the command line.
+"""The benchmarks of speed: what each measures, and what can be chosen on the command line.
 
 A benchmark is a function from the options to plans; its docstring is its help.
 """
@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench.contenders import BACKENDS, PEERS, Contender
-from bench.data import NAMES, DataSet, flights_folder, load, synthetic
+from bench import panel as panel_cases
+from bench.contenders import BACKENDS, PEERS, VOTES, Contender, chosen
+from bench.data import GENERATED, NAMES, DataSet, load, require, synthetic
 from bench.machine import usable_cores
 from bench.play import Plan
 from bench.speed import COPY_BYTES
@@ -37,12 +38,27 @@ def peers(options: argparse.Namespace) -> list[Plan]:
 
     All train on the same host arrays, with the same number of rounds and threads, through the API
     that their users use. Each keeps its own defaults otherwise, its learning rate included: what a
-    round costs does not depend on that, what it is worth does. Only scikit-learn's AdaBoost
-    minimises the same loss; only gpustump, scikit-learn and XGBoost's exact method look at every
-    threshold. They predict host arrays, too: gpustump on the CPU wherever it trained, XGBoost cuda
-    on the GPU.
+    round costs does not depend on that, what it is worth does. gpustump takes part with each kind
+    of votes: scikit-learn's AdaBoost minimises the loss of discrete and real votes, the others
+    minimise that of LogitBoost. Only gpustump, scikit-learn and XGBoost's exact method look at
+    every threshold. They predict host arrays, too: gpustump on the CPU wherever it trained, XGBoost
+    cuda on the GPU.
     """
     return _plans_over_data(options, PEERS, whole=True)
+
+
+def panel(options: argparse.Namespace) -> list[Plan]:
+    """each kind of votes as a share of the fastest peer's time, on every family of data.
+
+    A round and a whole fit: of 100 rounds, in which votes are strong at first, and of 1000, in
+    which they have become weak. The cases: `large` and `large-late`, 1 000 000 x 50; `small` and
+    `small-late`, 200 000 x 30; `tiny`, breast cancer with 200 rounds; `classes`, ten classes. All
+    of them take 15 to 20 minutes on two cores.
+    """
+    plans = panel_cases.plans(options)
+    if not plans:
+        raise UsageError("nobody who was chosen takes part in these cases, on these data")
+    return plans
 
 
 def growth(options: argparse.Namespace) -> list[Plan]:
@@ -50,24 +66,34 @@ def growth(options: argparse.Namespace) -> list[Plan]:
 
     One thing grows at a time, the rest is held: samples at the middle of theirs, features at the
     least. On a perfect machine the exponent in samples and in features is 1, in rounds and in
-    distinct values 0, in threads -1.
+    distinct values 0, in threads -1. If nobody is named, gpustump takes part with each kind of
+    votes.
     """
     middle, least = options.samples[(len(options.samples) - 1) // 2], options.features[0]
     short, count = options.rounds[0], min(options.round_counts)
     if count <= short:
         raise UsageError(f"--round-counts {count}: more than the short fit's {short} are needed")
     threads = options.thread_counts or _doubled_up_to(options.threads)
-    data, *held = _drawn(middle, least), options.rounds, options.threads
+    if options.data != "synthetic" and "distinct" in options.axes:
+        raise UsageError(f"--data {options.data}: choose --axes without distinct")
+    for n_features in options.features:
+        require(options.data, n_features)
+    drawn = functools.partial(_drawn, options.data)
+    data, *held = drawn(middle, least), options.rounds, options.threads
     points: dict[str, list[tuple[Any, ...]]] = {
-        "samples": [(_drawn(m, least), *held) for m in options.samples],
-        "features": [(_drawn(middle, d), *held) for d in options.features],
+        "samples": [(drawn(m, least), *held) for m in options.samples],
+        "features": [(drawn(middle, d), *held) for d in options.features],
         "rounds": [(data, (short, long), options.threads) for long in options.round_counts],
-        "distinct": [(_drawn(middle, least, k), *held) for k in [*options.distinct, None]],
+        "distinct": [(_cut(middle, least, k), *held) for k in [*options.distinct, None]],
         "threads": [(data, options.rounds, count) for count in threads],
     }
-    who = _chosen((*BACKENDS, *PEERS), options.only)
+    who = chosen((*BACKENDS, *PEERS), options.only)
     return [
-        Plan(axis, tuple(Entry(each, *point) for each in who for point in points[axis]))
+        Plan(
+            axis,
+            tuple(Entry(each, *point) for each in who for point in points[axis]),
+            options.turns,
+        )
         for axis in options.axes
     ]
 
@@ -89,53 +115,54 @@ def limit(options: argparse.Namespace) -> list[Plan]:
 BENCHMARKS: Mapping[str, Callable[[argparse.Namespace], list[Plan]]] = {
     "backends": backends,
     "peers": peers,
+    "panel": panel,
     "growth": growth,
     "limit": limit,
 }
 
-_WHO_AND_ROUNDS: Mapping[str, tuple[Sequence[Contender], list[str] | None, tuple[int, int]]] = {
-    "backends": (BACKENDS, None, (2, 42)),
-    "peers": (PEERS, None, (10, 100)),
-    "growth": ((*BACKENDS, *PEERS), ["gpustump numba", "gpustump numpy"], (5, 25)),
-    "limit": (BACKENDS, None, (2, 42)),
+_VOTES = [contender.name for contender in VOTES]
+_WHO: Mapping[str, tuple[Sequence[Contender], list[str] | None]] = {
+    "backends": (BACKENDS, None),
+    "peers": (PEERS, None),
+    "panel": (panel_cases.WHO, None),
+    "growth": ((*BACKENDS, *PEERS), _VOTES),
+    "limit": (BACKENDS, None),
 }
-"""Who can take part, who does if nothing is said, and the rounds of the two fits."""
+"""Who can take part, and who does if nothing is said."""
+
+_ROUNDS = {"backends": (2, 42), "peers": (10, 100), "growth": (10, 50), "limit": (2, 42)}
+"""Of the two fits of a turn. Each case of the panel has its own."""
 
 
 def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     """What can be chosen on the command line of a benchmark."""
     add = parser.add_argument
-    contenders, only, rounds = _WHO_AND_ROUNDS[name]
-    if name == "growth":
-        for flag, least, sizes in (
-            ("--samples", 16, [25_000, 100_000, 400_000, 1_600_000]),
-            ("--features", 3, [10, 20, 40, 80, 160]),
-            ("--round-counts", 3, [25, 50, 100]),
-            ("--distinct", 2, [2, 16, 256, 4096]),
-            ("--thread-counts", 1, []),
-        ):
-            shown = " ".join(map(str, sizes)) or "1 2 4 ... and all cores"
-            about = f"default: {shown}"
-            add(flag, type=whole(least), nargs="+", default=sizes, metavar="N", help=about)
-        add("--axes", nargs="+", choices=list(AXES), default=list(AXES), help="default: all")
+    if name == "panel":
+        _add_cases(parser)
+    elif name == "growth":
+        _add_axes(parser)
+    elif name == "limit":
+        about = "size of the buffer that is copied (default: %(default)s)"
+        add("--copy-bytes", type=whole(1 << 16), default=COPY_BYTES, metavar="N", help=about)
+        add_shape(parser, 1_000_000, 20)
     else:
-        if name == "limit":
-            about = "size of the buffer that is copied (default: %(default)s)"
-            least = 1 << 16
-            add("--copy-bytes", type=whole(least), default=COPY_BYTES, metavar="N", help=about)
-        else:
-            add("--data", nargs="+", choices=NAMES, default=["synthetic"], help="data sets")
-        add_shape(parser, *((1_000_000, 20) if name == "limit" else (200_000, 30)))
-    about = f"rounds of the two fits of a turn (default: {rounds[0]} {rounds[1]})"
-    metavar = ("SHORT", "LONG")
-    add("--rounds", type=whole(1), nargs=2, default=rounds, metavar=metavar, help=about)
-    add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
+        add("--data", nargs="+", choices=NAMES, default=["synthetic"], help="data sets")
+        add_shape(parser, 200_000, 30)
+    if name != "panel":
+        rounds, metavar = _ROUNDS[name], ("SHORT", "LONG")
+        about = f"rounds of the two fits of a turn (default: {rounds[0]} {rounds[1]})"
+        add("--rounds", type=whole(1), nargs=2, default=rounds, metavar=metavar, help=about)
+        add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
     about = "default: every core"
     add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
-    about = "a contender that takes longer for its first turn gets no second one (default: 60)"
-    add("--patience", type=whole(0), default=60, metavar="SECONDS", help=about)
-    about = "a contender that takes longer for one fit withdraws (default: 600)"
-    add("--limit", type=whole(1), default=600, metavar="SECONDS", help=about)
+    patience, longest = (10, 120) if name == "panel" else (60, 600)
+    about = (
+        "a contender that takes longer for its first turn gets no second one (default: %(default)s)"
+    )
+    add("--patience", type=whole(0), default=patience, metavar="SECONDS", help=about)
+    about = "a contender that takes longer for one fit withdraws (default: %(default)s)"
+    add("--limit", type=whole(1), default=longest, metavar="SECONDS", help=about)
+    contenders, only = _WHO[name]
     names = [each.name for each in contenders]
     about = f"who takes part (default: {', '.join(only or ['all'])}), of: {', '.join(names)}"
     add("--only", nargs="+", choices=names, default=only, metavar="NAME", help=about)
@@ -143,10 +170,42 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     add("--need", nargs="+", choices=names, default=[], metavar="NAME", help=about)
 
 
+def _add_cases(parser: argparse.ArgumentParser) -> None:
+    """Which of the panel's cases are measured, and how thoroughly."""
+    add = parser.add_argument
+    cases = panel_cases.CASES
+    add("--cases", nargs="+", choices=list(cases), default=list(cases), help="default: all")
+    sets = panel_cases.DATA
+    add("--data", nargs="+", choices=sets, default=sets, help="of these cases (default: all)")
+    about = "divide the numbers of samples by this, down to 500, for a trial (default: %(default)s)"
+    add("--shrink", type=whole(1), default=1, metavar="N", help=about)
+    about = "at most so many in each case (default: as many as it is worth, 1 to 15)"
+    most = max(case.turns for case in cases.values())
+    add("--turns", type=whole(1), default=most, metavar="N", help=about)
+
+
+def _add_axes(parser: argparse.ArgumentParser) -> None:
+    """What grows, and on which data."""
+    add = parser.add_argument
+    for flag, least, sizes in (
+        ("--samples", 16, [25_000, 100_000, 400_000, 1_600_000, 4_000_000]),
+        ("--features", 3, [30, 60, 120, 240]),
+        ("--round-counts", 3, [50, 200, 800]),
+        ("--distinct", 2, [2, 16, 256, 4096]),
+        ("--thread-counts", 1, []),
+    ):
+        shown = " ".join(map(str, sizes)) or "1 2 4 ... and all cores"
+        about = f"default: {shown}"
+        add(flag, type=whole(least), nargs="+", default=sizes, metavar="N", help=about)
+    add("--axes", nargs="+", choices=list(AXES), default=list(AXES), help="default: all")
+    about = "what is drawn (default: %(default)s)"
+    add("--data", choices=list(GENERATED), default="synthetic", help=about)
+
+
 def add_shape(parser: argparse.ArgumentParser, samples: int, features: int) -> None:
-    """The size of synthetic data."""
+    """The size of generated data."""
     for flag, least, size in (("--samples", 16, samples), ("--features", 3, features)):
-        about = "of synthetic data (default: %(default)s)"
+        about = "of generated data (default: %(default)s)"
         parser.add_argument(flag, type=whole(least), default=size, metavar="N", help=about)
 
 
@@ -175,9 +234,10 @@ def planned(options: argparse.Namespace) -> list[Plan]:
     MissingDataError
         If one of the data sets cannot be had here.
     """
-    short, long = options.rounds = tuple(options.rounds)
-    if short >= long:
-        raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
+    if options.benchmark in _ROUNDS:
+        short, long = options.rounds = tuple(options.rounds)
+        if short >= long:
+            raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
     most, cores = max([options.threads, *getattr(options, "thread_counts", [])]), usable_cores()
     if most > cores:
         raise UsageError(f"{most} threads; there are {cores} cores to run them")
@@ -188,28 +248,30 @@ def _plans_over_data(
     options: argparse.Namespace, contenders: Sequence[Contender], *, whole: bool
 ) -> list[Plan]:
     """A plan for each data set that was asked for, of all contenders that were."""
-    if "flights" in options.data:
-        flights_folder()  # before anything is measured
+    for name in options.data:  # before anything is measured
+        require(name, options.features)
     return [
         Plan(
             name,
             tuple(
                 Entry(contender, data, options.rounds, options.threads, whole)
-                for contender in _chosen(contenders, options.only)
+                for contender in chosen(contenders, options.only)
             ),
+            options.turns,
         )
         for name in options.data
         for data in [functools.partial(load, name, options.samples, options.features)]
     ]
 
 
-def _chosen(contenders: Sequence[Contender], only: Sequence[str] | None) -> list[Contender]:
-    """Those asked for, in their own order; all if none were named."""
-    return [contender for contender in contenders if not only or contender.name in only]
-
-
 @functools.cache  # so that equal points share their data
-def _drawn(n_samples: int, n_features: int, distinct: int | None = None) -> Callable[[], DataSet]:
+def _drawn(name: str, n_samples: int, n_features: int) -> Callable[[], DataSet]:
+    return functools.partial(load, name, n_samples, n_features)
+
+
+def _cut(n_samples: int, n_features: int, distinct: int | None) -> Callable[[], DataSet]:
+    if distinct is None:
+        return _drawn("synthetic", n_samples, n_features)
     return functools.partial(synthetic, n_samples, n_features, distinct)
 
 

@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,8 +95,10 @@ class Contender:
 _ROUNDS: Mapping[str, Callable[[Any], int]] = {
     "rounds_": lambda rounds: len(rounds[0]),  # gpustump
     "estimators_": len,  # scikit-learn
-    "get_booster": lambda booster: booster().num_boosted_rounds(),  # XGBoost
-    "booster_": lambda booster: booster.num_trees(),  # LightGBM
+    "get_booster": lambda booster: booster().num_boosted_rounds(),  # XGBoost, hessboost
+    "booster_": lambda booster: (
+        booster.num_trees() // booster.num_model_per_iteration()
+    ),  # LightGBM
     "tree_count_": int,  # CatBoost
 }
 """The attribute that tells how many rounds a fitted model holds."""
@@ -112,8 +114,9 @@ def rounds_made(model: Any) -> int | None:
 
 def device_used(model: Any) -> str | None:
     """Where a fitted model was trained, if it says so."""
-    if hasattr(model, "get_booster"):  # without a GPU, XGBoost warns and takes the CPU
-        config = json.loads(model.get_booster().save_config())
+    booster: Any = model.get_booster() if hasattr(model, "get_booster") else None
+    if hasattr(booster, "save_config"):  # without a GPU, XGBoost warns and takes the CPU
+        config = json.loads(booster.save_config())
         return str(config["learner"]["generic_param"]["device"])
     return getattr(model, "device_", None)
 
@@ -181,13 +184,19 @@ _KERNELS = tuple(f"gpustump.engines.cpu.{stage}" for stage in ("state", "direct"
 
 
 def _gpustump(
-    name: str, *needs: str, device: str = "cpu", reference: bool = False, **options: Any
+    name: str,
+    *needs: str,
+    estimator: str = "AdaBoostClassifier",
+    device: str = "cpu",
+    reference: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Contender:
     return Contender(
         name,
         ("gpustump", *needs),
-        "AdaBoostClassifier",
-        {"device": device},
+        estimator,
+        {"device": device, **(parameters or {})},
         large=_KERNELS if device == "cpu" else (),
         variables={"GPUSTUMP_KERNELS": "reference"} if reference else {},
         **options,
@@ -234,8 +243,24 @@ BACKENDS = (
 """gpustump's kernels for CPUs and for CUDA, and its reference on each array library. The data are
 on the library's device before the clock starts."""
 
-PEERS = (
+VOTES = (
     _gpustump("gpustump"),
+    _gpustump("gpustump real", parameters={"votes": "real"}),
+    _gpustump("gpustump LogitBoost", estimator="LogitBoostClassifier"),
+)
+"""gpustump with each kind of votes: discrete, real and Newton votes."""
+
+HESSBOOST = Contender(
+    "hessboost",
+    ("hessboost.sklearn",),
+    "HessboostClassifier",
+    {"max_depth": 1},
+    exact=False,
+    threads="n_jobs",
+)
+
+PEERS = (
+    *VOTES,
     _gpustump("gpustump cuda", "cupy", device="cuda:0", cuda="gpustump"),
     Contender("scikit-learn AdaBoost", ("sklearn.ensemble",), "AdaBoostClassifier"),
     _xgboost("XGBoost hist", "hist"),
@@ -250,7 +275,18 @@ PEERS = (
         threads="n_jobs",
     ),
     _catboost("CatBoost"),
+    HESSBOOST,
     _catboost("CatBoost cuda", task_type="GPU", devices="0"),
 )
 """From host arrays to a model, as each library does it. Only scikit-learn's is an exact AdaBoost,
 too."""
+
+
+def chosen(contenders: Sequence[Contender], only: Collection[str] | None) -> list[Contender]:
+    """Those asked for, in their own order; all if none were named."""
+    return [contender for contender in contenders if not only or contender.name in only]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a contender of this name is gpustump, rather than a peer."""
+    return name.startswith("gpustump")

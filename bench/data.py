@@ -1,13 +1,21 @@
-"""The data that benchmarks train on: a fixed generator, scikit-learn's sets, and real flights.
+"""The data that benchmarks train on: fixed generators, scikit-learn's sets, and real flights.
 
-Every set is a binary task with a part held out, the same rows in every run: a quarter, and at most
-10 000 more rows of synthetic data. Tables are float32, as the libraries compared keep them.
+Every set has a part held out, the same rows in every run: a quarter, and of generated data at most
+10 000 more rows. Tables are float32, as the libraries compared keep them. All tasks are binary, but
+for `ten_classes`.
+
+The families of generated data differ in what makes them hard. How long an exact search takes
+depends on how far the best feature is ahead of the others: far in `synthetic`, where a few features
+hold strong steps; hardly in `noise` and `heavy`, where votes become weak. `mixed` has columns of
+few values, and missing ones. Tables are made by elementwise operations on a generator's numbers,
+since a product of matrices has other last digits on other processors.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
@@ -15,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 BUNDLED = ("breast_cancer", "digits", "wine", "iris")
-NAMES = ("synthetic", *BUNDLED, "flights")
+_FEATURES_OF_NOISE = 4
 _ARRAYS = ("X", "y", "X_test", "y_test")
 
 # Known only once a flight has left or landed, or the answer itself.
@@ -27,7 +35,7 @@ class MissingDataError(Exception):
 
 
 class DataSet(NamedTuple):
-    """A table to train on and one held out: features as float32, labels 0 and 1 as int64."""
+    """A table to train on and one held out: features as float32, labels from 0 as int64."""
 
     X: np.ndarray
     y: np.ndarray
@@ -67,20 +75,37 @@ def store(data: DataSet, folder: Path) -> Stored:
 
 
 def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:
-    """One of `NAMES`; the numbers are those of synthetic data.
+    """One of `NAMES`; the numbers are those of generated data.
 
     Raises
     ------
     MissingDataError
-        If the package that brings it is not installed.
+        See `require`.
     """
-    if name == "synthetic":
-        return synthetic(n_samples, n_features)
+    require(name, n_features)
+    if name in GENERATED:
+        return GENERATED[name](n_samples, n_features)
     X, y = flights() if name == "flights" else _bundled(name)
     order = np.random.default_rng(0).permutation(len(X))
     test, train = np.split(order, [len(X) // 4])
     X = np.ascontiguousarray(X)  # row by row, as synthetic data are
     return DataSet(X[train], y[train], X[test], y[test], name)
+
+
+def require(name: str, n_features: int) -> None:
+    """Make sure that a set can be had here, without making it.
+
+    Raises
+    ------
+    MissingDataError
+        If the package that brings it is not installed, or if it cannot have so few features.
+    """
+    if name == "flights":
+        flights_folder()
+    if name == "noise" and n_features < _FEATURES_OF_NOISE:
+        raise MissingDataError(
+            f"noise needs {_FEATURES_OF_NOISE} features; {n_features} were asked for"
+        )
 
 
 def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> DataSet:
@@ -94,8 +119,7 @@ def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> D
         Cut every feature into so many equally likely values, numbered from 0.
     """
     random = np.random.default_rng(0)
-    n_test = min(max(n_samples // 4, 16), 10_000)
-    X = random.standard_normal((n_samples + n_test, n_features), dtype=np.float32)
+    X = _normal(random, n_samples, n_features)
     signal = (X[:, 0] > 0.3) + X[:, 1] * X[:, 2] + 0.5 * X[:, -1]
     noise = random.standard_normal(len(X), dtype=np.float32)
     y = (signal + noise > 0.5).astype(np.int64)
@@ -103,7 +127,103 @@ def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> D
         cuts = [NormalDist().inv_cdf(k / distinct) for k in range(1, distinct)]
         for column in X.T:
             column[:] = np.searchsorted(np.asarray(cuts, X.dtype), column)
-    return DataSet(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], distinct=distinct)
+    return _parted("synthetic", n_samples, X, y)._replace(distinct=distinct)
+
+
+def noise(n_samples: int, n_features: int) -> DataSet:
+    """Independent normal features, of which four matter: the label needs |x0|, x1, x2 * x3, noise.
+
+    Once |x0| and x1 are used up, all features are about as good, and votes are weak: x2 * x3 is
+    nothing that a stump could see.
+    """
+    random = np.random.default_rng(0)
+    X = _normal(random, n_samples, n_features)
+    signal = np.abs(X[:, 0]) - 0.8 + 0.5 * X[:, 1] + X[:, 2] * X[:, 3]
+    y = signal + random.standard_normal(len(X), dtype=np.float32) > 0
+    return _parted("noise", n_samples, X, y)
+
+
+def heavy(n_samples: int, n_features: int) -> DataSet:
+    """Correlated features with heavy tails; up to 16 matter, most of them up and down.
+
+    Features are the cubes of `_correlated` normal ones, so rare values are huge.
+    """
+    random = np.random.default_rng(0)
+    latent, y = _correlated(random, n_samples, n_features)
+    return _parted("heavy", n_samples, latent * latent * latent, y)
+
+
+def mixed(n_samples: int, n_features: int) -> DataSet:
+    """As `heavy`, with columns of few values and missing ones.
+
+    Of every 15 features, 5 are whole numbers from -20 to 20 and 3 are 0 or 1. In all of them 5% of
+    the values are NaN.
+    """
+    random = np.random.default_rng(0)
+    latent, y = _correlated(random, n_samples, n_features)
+    X = latent * latent * latent
+    for j in range(n_features):
+        if j % 3 == 0:
+            X[:, j] = np.clip(np.rint(4 * latent[:, j]), -20, 20)
+        elif j % 15 in (1, 7, 13):
+            X[:, j] = latent[:, j] > 0
+    X[random.random(X.shape, dtype=np.float32) < 0.05] = np.nan
+    return _parted("mixed", n_samples, X, y)
+
+
+def ten_classes(n_samples: int, n_features: int) -> DataSet:
+    """Normal features; the label is the largest of ten scores, each a line, a step and noise."""
+    random = np.random.default_rng(0)
+    X = _normal(random, n_samples, n_features)
+    scores = random.standard_normal((len(X), 10), dtype=np.float32)
+    for k, score in enumerate(scores.T):
+        line, bend, step = (X[:, j % n_features] for j in (k, k + 3, 7 * k + 11))
+        score += line + 0.5 * bend + 1.5 * (step > 0.3)
+    return _parted("ten_classes", n_samples, X, scores.argmax(axis=1))
+
+
+GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
+    made.__name__: made for made in (synthetic, noise, heavy, mixed, ten_classes)
+}
+"""What can have any size: at least 16 samples and 4 features, of synthetic data 3."""
+
+FAMILIES = ("synthetic", "noise", "heavy", "mixed")
+"""Those of two classes: what is easy for one method may be hard for another."""
+
+NAMES = (*GENERATED, *BUNDLED, "flights")
+
+
+def _normal(random: np.random.Generator, n_samples: int, n_features: int) -> np.ndarray:
+    """Independent normal features of the samples and of those held out."""
+    n_test = min(max(n_samples // 4, 16), 10_000)
+    return random.standard_normal((n_samples + n_test, n_features), dtype=np.float32)
+
+
+def _parted(name: str, n_samples: int, X: np.ndarray, y: np.ndarray) -> DataSet:
+    """The samples, and the rest held out."""
+    y = y.astype(np.int64, copy=False)
+    return DataSet(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], name)
+
+
+def _correlated(
+    random: np.random.Generator, n_samples: int, n_features: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Normal features that share eight factors, and labels that mostly do not rise with them.
+
+    Every fourth of the first 16 features matters as a step does (tanh), the others as waves do, the
+    later the less. The score is in float64: C libraries differ in the last digits of a sine, which
+    then decide no label.
+    """
+    factors = _normal(random, n_samples, 8)
+    latent = random.standard_normal((len(factors), n_features), dtype=np.float32)
+    for factor in factors.T:
+        loadings = random.standard_normal(n_features, dtype=np.float32)
+        latent += factor[:, None] * (loadings / 3)
+    score = 1.5 * random.standard_normal(len(latent))
+    for j in range(min(16, n_features)):
+        feature = latent[:, j].astype(np.float64)
+        score += np.tanh(feature) if j % 4 == 0 else np.sin(2 * feature) / (1 + j / 4)
+    return latent, score > 0
 
 
 def flights() -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ to the table. The same JSON gives the same file.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
 
 from bench import records, summary
+from bench.contenders import is_ours
 from bench.records import Report, Section
 from bench.summary import Quantity, spread
 from gpustump.model.whole_file import whole_file
@@ -51,7 +53,8 @@ def draw(file: Path) -> Path:
 
 def figure_of(report: Report) -> Figure:
     """The figure of a report."""
-    return _growth(report) if report.benchmark == "growth" else _side_by_side(report)
+    makers = {"growth": _growth, "panel": _shares}
+    return makers.get(report.benchmark, _side_by_side)(report)
 
 
 def _side_by_side(report: Report) -> Figure:
@@ -91,6 +94,47 @@ def _side_by_side(report: Report) -> Figure:
     return figure
 
 
+def _shares(report: Report) -> Figure:
+    """gpustump's time as a share of the fastest peer's: a line for each section, the peer at 1."""
+    panels = [("a round", summary.per_round), ("a whole fit", summary.whole_fit)]
+    places = [section.runs[0] for section in report.sections]
+    names = [
+        f"{run.data}, {run.samples} x {run.features}, {run.rounds[0]} to {run.rounds[1]}"
+        for run in places
+    ]
+    figure = Figure(figsize=(9, 1.4 + 0.3 * len(names)), layout="constrained")
+    (row,) = figure.subplots(1, len(panels), sharey=True, squeeze=False)
+    for axes, (label, of) in zip(row, panels, strict=True):
+        axes.axvline(1.0, color="grey", linewidth=1)
+        ratios = [summary.of_fastest_peer(of, section) for section in report.sections]
+        for index, contender in enumerate(summary.ours(report)):
+            look = {"fmt": MARKERS[index % len(MARKERS)], "color": COLOURS[index % len(COLOURS)]}
+            _whiskered(axes, [found.get(contender, []) for found in ratios], contender, look)
+        if any(value > 0 for found in ratios for values in found.values() for value in values):
+            axes.set_xscale("log")
+            _plain_ticks(axes.xaxis)
+        axes.set_xlabel(f"{label}, of the fastest peer's")
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+    figure.legend(
+        *row[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
+    return figure
+
+
+def _whiskered(axes: Axes, lines: Sequence[Sequence[float]], label: str, look: Any) -> None:
+    """The median of each line that has values, with whiskers to the least and the greatest."""
+    found = [(spread(values), line) for line, values in enumerate(lines) if values]
+    axes.errorbar(
+        [median for (median, _, _), _ in found],
+        [line for _, line in found],
+        xerr=[[m - low for (m, low, _), _ in found], [high - m for (m, _, high), _ in found]],
+        capsize=2,
+        label=label,
+        **look,
+    )
+
+
 def _growth(report: Report) -> Figure:
     """A panel for each axis, log-log: rounds as lines, preparation dashed."""
     rows = -(-len(report.sections) // _GROWTH_COLUMNS)
@@ -119,7 +163,7 @@ def _points(axes: Axes, section: Section, of: Quantity, scale: float) -> None:
     runs = summary.measured(section)
     for row, run in enumerate(runs):
         median, low, high = spread([value * scale for value in of(run)])
-        ours = run.contender.startswith("gpustump")
+        ours = is_ours(run.contender)
         axes.errorbar(
             median,
             row,

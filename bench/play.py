@@ -27,11 +27,11 @@ class Plan(NamedTuple):
 
     name: str
     entries: tuple[Entry, ...]
+    turns: int = 5
 
 
 def play(
     plans: Sequence[Plan],
-    turns: int,
     *,
     patience: float = math.inf,
     limit: float = 600.0,
@@ -42,7 +42,6 @@ def play(
     Parameters
     ----------
     plans : sequence of Plan
-    turns : int
     patience : float
         Seconds after which a contender that took longer for its first turn gets no other.
     limit : float
@@ -66,10 +65,10 @@ def play(
             workers = _workers(plan, Path(folder), limit)
             for worker in workers:
                 ending.callback(worker.close)
-            steps = (turns + 1) * len(workers)
+            steps = (plan.turns + 1) * len(workers)
             bar = ending.enter_context(tqdm(total=steps, desc=plan.name, leave=False, disable=None))
             taken = take_turns(
-                workers, turns, patience=patience, before_turn=measure_probes, bar=bar
+                workers, plan.turns, patience=patience, before_turn=measure_probes, bar=bar
             )
             runs = tuple(worker.run(*each) for worker, each in zip(workers, taken, strict=True))
         sections.append(Section(plan.name, runs))

@@ -91,11 +91,14 @@ class Run(Record, frozen=True):
     accuracy: Share | None = None
     """Of the long fit's model on held-out data, as is the AUC."""
     auc: Share | None = None
+    """Of more than two classes: the mean of each against the rest."""
     digest: Sha256 | None = None
+    estimator: str = ""
+    """Its class; empty in files from before there was more than one of ours."""
 
 
 class Section(Record, frozen=True):
-    """Runs that took turns with each other: a data set of `peers`, an axis of `growth`."""
+    """Runs that took turns with each other: a data set of `peers`, an axis of `growth`, ..."""
 
     name: str
     runs: Annotated[tuple[Run, ...], Meta(min_length=1)]
@@ -119,7 +122,7 @@ class Speed(Record, frozen=True):
 class Report(Record, frozen=True, tag_field="schema", tag=1):
     """A whole run of one benchmark."""
 
-    benchmark: Literal["backends", "peers", "growth", "limit"]
+    benchmark: Literal["backends", "peers", "panel", "growth", "limit"]
     command: str
     started: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     """In UTC."""

@@ -15,12 +15,14 @@ HOW_TO_READ = """\
 Contenders took turns on one machine, each in a process of its own. A cell is the median of the
 turns, with the least and the greatest in brackets. The cost of a round is the slope between a short
 and a long fit; preparation is what that line leaves at zero rounds. Ratios are formed within a
-turn. Load: importing the libraries in a fresh process; first fit: what that takes beyond a later
-one, to compile mostly. Memory: the peak of a short fit beyond the data and the libraries. Two
-yardsticks tell what part of the memory's speed is reached: a byte an element and 16 a sample, moved
-as fast as a copy reads and writes; and a gather of 8 bytes an element, in random order."""
+turn; the fastest peer is the one with the least median. Load: importing the libraries in a fresh
+process; first fit: what that takes beyond a later one, to compile mostly. Memory: the peak of a
+short fit beyond the data and the libraries. Two yardsticks tell what part of the memory's speed is
+reached: a byte an element and 16 a sample, moved as fast as a copy reads and writes; and a gather
+of 8 bytes an element, in random order."""
 
 TITLES = {  # in this order
+    "panel": "Of the fastest peer's time",
     "peers": "Beside other libraries",
     "backends": "One model on every backend",
     "limit": "What part of the machine's limit is reached",

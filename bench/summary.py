@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from bench.contenders import is_ours
 from bench.records import Report, Run, Section, Speed
 
 AXES = {
@@ -71,6 +72,28 @@ def first_fit_extra(run: Run) -> float | None:
 def ratios(of: Quantity, run: Run, base: Run) -> list[float]:
     """How many times the base's, in the turns that both took."""
     return [a / b for a, b in zip(of(run), of(base), strict=False) if b > 0]
+
+
+def fastest_peer(of: Quantity, section: Section) -> Run | None:
+    """The contender with the least median that is not gpustump, if there is one.
+
+    Whose median noise made negative does not count: no ratio could be formed.
+    """
+    peers = [run for run in measured(section) if not is_ours(run.contender)]
+    medians = {statistics.median(of(run)): run for run in peers}
+    return medians[min(found)] if (found := [m for m in medians if m > 0]) else None
+
+
+def of_fastest_peer(of: Quantity, section: Section) -> dict[str, list[float]]:
+    """How many times the fastest peer's each contender's is, in the turns that both took."""
+    peer = fastest_peer(of, section)
+    return {run.contender: ratios(of, run, peer) for run in measured(section)} if peer else {}
+
+
+def ours(report: Report) -> list[str]:
+    """The names of gpustump's contenders in a report, in order."""
+    runs = (run for section in report.sections for run in section.runs)
+    return list(dict.fromkeys(run.contender for run in runs if is_ours(run.contender)))
 
 
 def exponents(of: Quantity, sizes: Sequence[float], runs: Sequence[Run]) -> list[float]:
@@ -152,9 +175,11 @@ def by_contender(section: Section) -> dict[str, list[Run]]:
 
 def disagreement(sections: Sequence[Section]) -> str | None:
     """What to say if two runs of the same job gave different models."""
-    found: dict[tuple[str, int], set[tuple[str, str]]] = defaultdict(set)
+    found: dict[tuple[object, ...], set[tuple[str, str]]] = defaultdict(set)
     for run in (run for section in sections for run in section.runs if run.digest):
-        found[run.data_sha256, run.rounds[1]].add((str(run.digest), run.contender))
+        votes = {name: value for name, value in run.parameters.items() if name != "device"}
+        job = run.data_sha256, run.rounds[1], run.estimator, repr(votes)
+        found[job].add((str(run.digest), run.contender))
     for models in found.values():
         if len({digest for digest, _ in models}) > 1:
             pairs = "; ".join(f"{who}: {digest[:12]}" for digest, who in sorted(models))

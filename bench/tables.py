@@ -13,12 +13,12 @@ import tabulate
 
 from bench import summary
 from bench.records import Machine, Report, Run, Section
-from bench.summary import spread
+from bench.summary import Quantity, spread
 
 tabulate.MIN_PADDING = 0  # columns no wider than they need
 
 NOTHING = "-"
-_WORDS = ("", "exact", "digest", "what")  # columns that hold no numbers
+_WORDS = ("", "exact", "digest", "what", "data", "fastest peer")  # columns that hold no numbers
 
 Column = tuple[str, Callable[[Run], str]]
 """A title, and what a run has below it."""
@@ -26,8 +26,16 @@ Column = tuple[str, Callable[[Run], str]]
 
 def page(report: Report) -> str:
     """All that a report says, as Markdown."""
-    makers = {"backends": _backends, "peers": _peers, "growth": _growth, "limit": _limit}
+    makers = {
+        "backends": _backends,
+        "peers": _peers,
+        "panel": _panel,
+        "growth": _growth,
+        "limit": _limit,
+    }
     parts = [_speeds(report)] if report.speeds else []
+    if report.benchmark == "panel":
+        parts += _headlines(report)
     for section in report.sections:
         tables = makers[report.benchmark](report, section)
         parts += [*(tables if summary.measured(section) else tables[:1]), *_not_measured(section)]
@@ -115,6 +123,47 @@ def _peers(_: Report, section: Section) -> list[str]:
     return [_title(section), _of_runs(section, speed), _of_runs(section, worth)]
 
 
+def _headlines(report: Report) -> list[str]:
+    """Of the panel: what share of the fastest peer's time gpustump takes, section by section."""
+    return [
+        "**A round, as a share of the fastest peer's**\n\n"
+        + _shares(report, summary.per_round, "its ms", 1e3),
+        "**A whole fit, as a share of the fastest peer's**\n\n"
+        + _shares(report, summary.whole_fit, "its s", 1.0),
+    ]
+
+
+def _shares(report: Report, of: Quantity, unit: str, scale: float) -> str:
+    names = summary.ours(report)
+    rows = []
+    for section in report.sections:
+        run, peer = section.runs[0], summary.fastest_peer(of, section)
+        short, long = run.rounds
+        rounds = f"{short} to {long}" if of is summary.per_round else str(long)
+        its = [peer.contender, middle(of(peer), scale)] if peer else [NOTHING, NOTHING]
+        found = summary.of_fastest_peer(of, section)
+        shares = [ranged(found.get(name, [])) for name in names]
+        rows.append([run.data, f"{run.samples} x {run.features}", rounds, *its, *shares])
+    return markdown(["data", "size", "rounds", "fastest peer", unit, *names], rows)
+
+
+def _panel(_: Report, section: Section) -> list[str]:
+    a_round, fit = (
+        summary.of_fastest_peer(of, section) for of in (summary.per_round, summary.whole_fit)
+    )
+    columns: list[Column] = [
+        ("exact", lambda run: "yes" if run.exact else "no"),
+        ("ms per round", lambda run: ranged(summary.per_round(run), 1e3)),
+        ("x fastest peer", lambda run: middle(a_round.get(run.contender, []))),
+        (f"{section.runs[0].rounds[1]} rounds, s", lambda run: ranged(summary.whole_fit(run))),
+        ("x fastest peer", lambda run: middle(fit.get(run.contender, []))),
+        ("prepare, s", lambda run: middle(summary.preparation(run))),
+        ("accuracy", lambda run: f"{run.accuracy:.4f}"),
+        ("AUC", lambda run: f"{run.auc:.4f}"),
+    ]
+    return [_title(section), _of_runs(section, columns)]
+
+
 def _growth(_: Report, section: Section) -> list[str]:
     columns = ["", section.name, "ms per round", "ns per element", "prepare, ms"]
     quantities = (summary.per_round, summary.preparation)
@@ -129,7 +178,8 @@ def _growth(_: Report, section: Section) -> list[str]:
             slopes = (_exponent(summary.exponents(of, sizes, runs)) for of in quantities)
             rows.append([contender, "exponent", next(slopes), "", next(slopes)])
     held = [axis for axis in ("samples", "features", "rounds", "threads") if axis != section.name]
-    heading = f"**Over {summary.AXES[section.name]}**: {_held(section, *held)}"
+    data = section.runs[0].data
+    heading = f"**Over {summary.AXES[section.name]}**: {data}, {_held(section, *held)}"
     return [heading, markdown(columns, rows)]
 
 

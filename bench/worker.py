@@ -104,6 +104,7 @@ class Worker:
         contender, data = self._entry.contender, self._data
         return Run(
             contender=contender.name,
+            estimator=contender.estimator,
             parameters=dict(contender.parameters),
             exact=contender.exact,
             data=data.name,
@@ -242,7 +243,7 @@ class _Stage:
     def weigh(self, rounds: int) -> dict[str, int | None]:
         """The memory of a fit of all, beyond what a fit of a few rows has loaded already."""
         host = self._data.load()
-        few = np.sort(np.concatenate([np.flatnonzero(host.y == k)[:32] for k in (0, 1)]))
+        few = np.sort(np.concatenate([np.flatnonzero(host.y == k)[:32] for k in np.unique(host.y)]))
         some = [self._contender.placed(part[few]) for part in (host.X, host.y)]
         del host
         self._fitted(rounds, *some)
@@ -285,17 +286,20 @@ class _Stage:
         """The last model on held-out data, and its digest if it has one."""
         from sklearn.metrics import accuracy_score, roc_auc_score
 
-        if hasattr(self._model, "decision_function"):
-            scores = on_host(self._model.decision_function(self._X_test))
-        else:
-            scores = on_host(self._model.predict_proba(self._X_test))[:, 1]
-        predicted = on_host(self._model.predict(self._X_test))
+        predicted = on_host(self._model.predict(self._X_test)).reshape(-1)  # CatBoost: a column
         ensemble = getattr(self._model, "model_", None)
         return {
             "accuracy": float(accuracy_score(self._y_test, predicted)),
-            "auc": float(roc_auc_score(self._y_test, scores)),
+            "auc": float(roc_auc_score(self._y_test, self._scores(), multi_class="ovr")),
             "digest": ensemble.digest() if ensemble is not None else None,
         }
+
+    def _scores(self) -> np.ndarray:
+        """Of the held-out samples: a number each for two classes, probabilities for more."""
+        if hasattr(self._model, "decision_function") and self._y_test.max() < 2:
+            return on_host(self._model.decision_function(self._X_test))
+        scores = on_host(self._model.predict_proba(self._X_test))
+        return scores if scores.shape[1] > 2 else scores[:, 1]
 
     def _fitted(self, rounds: int, X: Any, y: Any) -> Any:
         model = self._contender.make(rounds, self._threads).fit(X, y)

@@ -22,7 +22,8 @@ from made_up import absent, report, run
 from bench import machine, records
 from bench.__main__ import _missed, _parser, main
 from bench.benchmarks import planned
-from bench.contenders import BACKENDS, PEERS, on_host
+from bench.contenders import BACKENDS, PEERS, VOTES, is_ours, on_host
+from bench.data import FAMILIES
 from bench.machine import source_sha256
 from bench.records import Report, Section
 from bench.summary import disagreement, measured
@@ -93,6 +94,36 @@ def speeds(found: Report) -> None:
     assert re.search(r"gpustump numpy .* \d[.\d]*% .* \d[.\d]*% ", page(found))
 
 
+@pytest.mark.slow
+def test_the_panel_measures_its_cases_shrunk_also_of_ten_classes(tmp_path, capsys):
+    target = tmp_path / "panel.json"
+    chosen = ["--cases", "classes", "--shrink", "1000", "--only", "gpustump LogitBoost"]
+    assert main(["panel", *chosen, "--turns", "1", "--threads", "1", "-o", str(target)]) == 0
+    (section,) = records.read(target).sections
+    (ours,) = measured(section)
+    assert (section.name, ours.data, ours.samples) == ("classes ten_classes", "ten_classes", 500)
+    assert (ours.estimator, ours.rounds) == ("LogitBoostClassifier", (10, 100))
+    assert ours.accuracy > 0.2 > 0.1  # as good as guessing
+    assert "| ten_classes | 500 x 30 |" in capsys.readouterr().out
+    assert target.with_suffix(".svg").exists()
+
+
+def test_the_panel_has_every_family_at_two_sizes_early_and_late():
+    plans = planned(_parser().parse_args(["panel", "--shrink", "10000"]))
+    found = {
+        (entry.data.args[0], entry.rounds, plan.name.partition(" ")[0])
+        for plan in plans
+        for entry in plan.entries
+    }
+    for name in ("large", "small"):
+        for family in FAMILIES:
+            assert {(family, (10, 100), name), (family, (100, 1000), f"{name}-late")} <= found
+    for plan in plans:
+        names = [entry.contender.name for entry in plan.entries]
+        assert any(map(is_ours, names))
+        assert not all(map(is_ours, names))
+
+
 TRIAL = """\
 import warnings
 import numpy as np
@@ -138,9 +169,28 @@ def test_a_peer_that_is_missing_is_named_with_the_reason():
         assert text.count("absent") == text.count("Not measured: absent (not installed).") == 1
 
 
+def test_the_panel_compares_with_the_fastest_peer_of_each_case():
+    early = (
+        run((0.1, 1.1), (0.1, 1.1), contender="gpustump", rounds=(10, 110)),
+        run((1.0, 5.0), (1.0, 5.0), contender="quick to prepare", rounds=(10, 110)),
+        run((4.0, 6.0), (4.0, 6.0), contender="quick to train", rounds=(10, 110)),
+        run((9.0, 8.9), (9.9, 9.5), contender="made negative by noise", rounds=(10, 110)),
+    )
+    text = page(report("panel", Section("early", early), Section("late", (early[0], absent()))))
+    lines = [line for line in text.splitlines() if line.startswith("| drawn")]
+    assert [[cell.strip() for cell in line.split("|")[2:-1]] for line in lines] == [
+        ["1000 x 8", "10 to 110", "quick to train", "20.0", "0.500 (0.500..0.500)"],
+        ["1000 x 8", "10 to 110", "-", "-", "-"],
+        ["1000 x 8", "110", "quick to prepare", "5.00", "0.220 (0.220..0.220)"],
+        ["1000 x 8", "110", "-", "-", "-"],
+    ]
+    assert "Not measured: absent (not installed)." in text
+
+
 def test_growth_has_a_plan_for_each_axis():
     sizes = "--samples 200 400 800 --features 3 6 --round-counts 30 60 --distinct 16"
-    options = _parser().parse_args(["growth", *sizes.split(), "--thread-counts", "1"])
+    more = ["--thread-counts", "1", "--rounds", "5", "25", "--only", "gpustump", "gpustump real"]
+    options = _parser().parse_args(["growth", *sizes.split(), *more])
     plans = {plan.name: plan.entries for plan in planned(options) if plan.entries}
     assert list(plans) == ["samples", "features", "rounds", "distinct", "threads"]
     made = {
@@ -152,6 +202,13 @@ def test_growth_has_a_plan_for_each_axis():
     assert [entry.rounds for entry in plans["rounds"]] == [(5, 30), (5, 60)] * 2
     assert [data.distinct for data in made["distinct"]] == [16, None]
     assert [entry.threads for entry in plans["threads"]] == [1, 1]
+
+
+def test_growth_is_of_every_kind_of_votes_on_the_data_that_are_asked_for():
+    sizes = "--samples 200 400 --features 4 --axes samples --data noise"
+    (plan,) = planned(_parser().parse_args(["growth", *sizes.split()]))
+    assert {entry.contender.name for entry in plan.entries} == {vote.name for vote in VOTES}
+    assert [entry.data().name for entry in plan.entries] == ["noise"] * 6
 
 
 def test_report_is_one_page_of_everything_in_the_folder(tmp_path, capsys):
@@ -200,6 +257,11 @@ def test_different_models_of_the_same_job_are_a_failure():
     elsewhere = run(contender="a", digest="2" * 64, data_sha256="e" * 64)
     longer = run(contender="a", digest="3" * 64, rounds=(2, 13))
     assert disagreement((Section("s", same), Section("t", (elsewhere, longer)))) is None
+    votes = run(contender="a", digest="4" * 64, parameters={"votes": "real", "device": "cpu"})
+    loss = run(contender="a", digest="5" * 64, estimator="LogitBoostClassifier")
+    assert disagreement((Section("s", same), Section("t", (votes, loss)))) is None
+    on_gpu = run(contender="b", digest="6" * 64, parameters={"votes": "real", "device": "cuda"})
+    assert disagreement((Section("s", (votes, on_gpu)),)) is not None
     complaint = disagreement((Section("s", same), Section("t", (other,))))
     assert complaint.endswith("a: 000000000000; b: 000000000000; a: 111111111111")
 
@@ -235,9 +297,16 @@ def test_who_is_needed_and_does_not_take_part_is_missed():
         ("backends --threads 9999", "9999 threads; there are"),
         ("backends --only everyone", "invalid choice: 'everyone'"),
         ("backends --data nonsense", "invalid choice: 'nonsense'"),
+        ("backends --data noise --features 3", "noise needs 4 features; 3 were asked for"),
         ("peers --limit inf", "'inf' is not a whole number of at least 1"),
         ("peers --patience soon", "'soon' is not a whole number of at least 0"),
         ("growth --axes sideways", "invalid choice: 'sideways'"),
+        ("growth --data noise", "--data noise: choose --axes without distinct"),
+        ("growth --data noise --axes samples --features 3", "noise needs 4 features"),
+        ("panel --cases nonsense", "invalid choice: 'nonsense'"),
+        ("panel --cases large --only CatBoost", "nobody who was chosen takes part"),
+        ("panel --cases tiny --data noise", "nobody who was chosen takes part"),
+        ("panel --shrink 0", "argument --shrink: '0'"),
         ("growth --round-counts 2", "argument --round-counts: '2'"),
         (
             "growth --rounds 5 9 --round-counts 4",

@@ -10,19 +10,69 @@ import pytest
 from bench import data
 
 
-@pytest.mark.parametrize("name", [*data.BUNDLED, "synthetic"])
-def test_every_set_is_a_binary_task_with_rows_held_out(name):
+@pytest.mark.parametrize("name", [*data.BUNDLED, *data.GENERATED])
+def test_every_set_has_all_its_classes_and_rows_held_out(name):
     found = data.load(name, 400, 5)
+    assert found.name == name
     assert found.X.dtype == found.X_test.dtype == np.float32
-    assert set(found.y) == set(found.y_test) == {0, 1}
+    assert found.y.dtype == np.int64
+    assert {*found.y} == {*found.y_test} == {*range(10 if name == "ten_classes" else 2)}
     assert len(found.X) == len(found.y) > len(found.X_test) == len(found.y_test)
 
 
-def test_the_generator_is_fixed():
-    first, second = data.synthetic(50, 4), data.synthetic(50, 4)
-    assert np.array_equal(first.X, second.X)
-    assert np.array_equal(first.y_test, second.y_test)
-    assert first.X[0, 0] == np.float32(1.117622)  # if NumPy changes this, so do the results
+@pytest.mark.parametrize(
+    ("name", "sha256"),
+    [
+        ("synthetic", "490e2f48ecdd"),
+        ("noise", "9469b4845e01"),
+        ("heavy", "be4cb91444fe"),
+        ("mixed", "93180d3a646d"),
+        ("ten_classes", "20677579b02e"),
+    ],
+)
+def test_the_generators_are_fixed(name, sha256, tmp_path):
+    stored = data.store(data.load(name, 50, 4), tmp_path / "here")
+    assert stored.sha256.startswith(sha256)  # if NumPy changes this, so do the results
+
+
+@pytest.mark.parametrize("name", data.GENERATED)
+def test_generated_data_may_be_as_small_as_16_samples_of_4_features(name):
+    found = data.load(name, 16, 4)
+    assert (found.X.shape, found.X_test.shape) == ((16, 4), (16, 4))
+
+
+def test_noise_says_that_it_needs_four_features():
+    with pytest.raises(data.MissingDataError, match="noise needs 4 features; 3 were asked for"):
+        data.load("noise", 100, 3)
+
+
+def test_the_label_of_noise_needs_four_features_and_no_other():
+    found = data.noise(20_000, 8)
+    sign = 2.0 * found.y - 1
+    seen = np.abs([column @ sign for column in np.abs(found.X).T]) / len(sign)
+    assert seen[0] > 0.15 > 10 * seen[2:].max()
+    steps = np.abs(found.X.T @ sign) / len(sign)
+    assert steps[1] > 0.15 > 10 * np.delete(steps, 1).max()
+    assert np.mean(found.X[:, 2] * found.X[:, 3] * sign) > 0.15
+
+
+def test_features_of_heavy_are_correlated_and_have_heavy_tails():
+    X = data.heavy(20_000, 20).X
+    assert np.isfinite(X).all()
+    assert (np.abs(X).max(axis=0) > 20 * X.std(axis=0)).any()
+    assert np.abs(np.corrcoef(np.cbrt(X), rowvar=False) - np.eye(20)).max() > 0.3
+
+
+def test_a_third_of_mixed_is_whole_numbers_a_fifth_binary_and_a_twentieth_missing():
+    X = data.mixed(4_000, 30).X
+    columns = [np.unique(column[~np.isnan(column)]) for column in X.T]
+    binary = [np.array_equal(values, [0, 1]) for values in columns]
+    whole = [np.array_equal(values, np.rint(values)) for values in columns]
+    assert (sum(binary), sum(whole)) == (6, 16)
+    assert (
+        max(len(values) for values, is_whole in zip(columns, whole, strict=True) if is_whole) <= 41
+    )
+    assert np.isnan(X).mean() == pytest.approx(0.05, rel=0.1)
 
 
 @pytest.mark.parametrize("distinct", [2, 16, 256])

@@ -91,10 +91,18 @@ def test_limit_shows_both_yardsticks_where_the_speeds_put_them():
     assert bounds == pytest.approx([100.0, 200.0])  # ms
 
 
+def test_the_panel_shows_shares_of_the_fastest_peer_and_leaves_out_who_has_none():
+    figure = figure_of(report("panel", PEERS, Section("late", (PEERS.runs[0], absent()))))
+    shares = [(per_round, 0.1 / 0.8), (whole_fit, 1.2 / 9.0)]
+    for panel, (_, share) in enumerate(shares):
+        assert_allclose(points(figure, panel), [(share, 0)])
+    assert len(figure.axes[0].get_yticklabels()) == 2
+
+
 def test_nothing_measured_is_an_empty_panel_and_no_failure():
     nobody = Section("drawn", (absent(),))
     speed = Speed("cpu", 1, 10, (0.1,), 10, (0.1,))
-    for benchmark in ("backends", "peers"):
+    for benchmark in ("backends", "peers", "panel"):
         figure_of(report(benchmark, nobody))
     figure_of(report("growth", Section("samples", nobody.runs)))
     figure_of(report("limit", nobody, speeds=(speed,)))

@@ -105,8 +105,8 @@ def test_processes_and_files_are_gone_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     sleeper = fake("Sleeper", preparing=0, a_round=0, predicting=0)
     entry = Entry(sleeper, lambda: synthetic(200, 3), (1, 2), 1)
-    (section,) = play([Plan("one", (entry, entry))], 1)
-    assert [run.reason for run in section.runs] == [None, None]
+    (section,) = play([Plan("one", (entry, entry), turns=1)])
+    assert [(run.reason, len(run.turns)) for run in section.runs] == [(None, 1), (None, 1)]
     assert not multiprocessing.active_children()
     assert list(tmp_path.iterdir()) == []
 
