@@ -138,18 +138,19 @@ def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
 def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """With many bins and with few, with and without the second byte, with nothing kept."""
-    from gpustump.engines.cpu.codes import Room
     from gpustump.engines.cpu import codes
     from gpustump.engines.cpu.engine import CODED
     from gpustump.engines.threads import Team
 
+    coarsely = codes.Room(finely=False, parted=False)
+    sparingly = codes.Room(parted=False, sorted_bytes=0)
     yield "coded", as_routed(CODED, X, rows, n_jobs=1)
     yield "coded, 3 threads", codes.prepare(X, rows, Team(3), max_cuts=16)
     yield "8 cuts", codes.prepare(X, rows, Team(1), max_cuts=8)
-    yield "coarsely", codes.prepare(X, rows, Team(2), room=Room(finely=False, parted=False), max_cuts=32)
+    yield "coarsely", codes.prepare(X, rows, Team(2), room=coarsely, max_cuts=32)
     yield "3 cuts", codes.prepare(X, rows, Team(2), max_cuts=3)
-    yield "one cut, coarsely", codes.prepare(X, rows, Team(1), room=Room(finely=False, parted=False), max_cuts=1)
-    yield "nothing kept", codes.prepare(X, rows, Team(2), room=Room(parted=False, sorted_bytes=0), max_cuts=16)
+    yield "one cut, coarsely", codes.prepare(X, rows, Team(1), room=coarsely, max_cuts=1)
+    yield "nothing kept", codes.prepare(X, rows, Team(2), room=sparingly, max_cuts=16)
     yield "wide positions", with_wide_positions(codes.prepare(X, rows, Team(1), max_cuts=64))
 
 

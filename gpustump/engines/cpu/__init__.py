@@ -5,26 +5,40 @@ What `route` sees:
     engine        the two engines: direct for small tables, coded for the others
     host_memory   how much memory they take, and how to make do with less
 
+What every run knows of its samples:
+
+    loss          scores, weights or odds, and the integers that follow: what losses have in common
+    exponential_loss, logistic_loss, softmax_loss    the losses, for real, Newton and shared votes
+    terms         the two integers of each sample and output, as kernels take them
+    samples       the same for discrete votes of one output
+
 A table is prepared once:
 
     source_table  the caller's table, and the rows of it that take part
     cuts          where a feature's values are cut into bins
-    codes         each value as a byte, or two: which bin it is in, and where in the bin
+    codes         each value as two bytes, or one: which bin it is in, and where in the bin
+    columns       the codes of all features, and room for sums over their bins
     bin_layout    where the bins of all features stand in common arrays
     bundles       features of few values share a byte
-    sorted_bins   the samples of a bin in sorted order, found when they are first needed
+    members       the samples of a feature in the order of their codes
+    sorted_bins   the samples of a bin in sorted order; both are found when they are first needed
 
 A round of the coded engine:
 
-    samples       what a run knows of each sample, and what a step does to it
-    sweep         the one pass over the samples, and the change in every bin's weight
-    bin_profile   what is known of every bin
-    bin_edges     the agreements at the edges between bins, and bounds for the cuts inside
-    bin_parts     a closer look at bins, to tighten their bounds
-    search        the best split: the best edge, and a scan of the bins that may hold a better cut
-    intervals     the same for pairs of cuts
-    found_split   a split as the kernels find it, and the order of ties
-    state         the run: these steps put together
+    state         a run with discrete votes of one output: these steps put together
+    split_state   a run with real, Newton or shared votes
+    sweep         discrete votes: the one pass over the samples, and the change in their integers
+    histograms    integers added up for every bin of every column
+    search        the best split, by three questions about sums, each about fewer samples
+    slices        what the questions and their answers look like
+    places        the answers, from codes and samples
+    split_scores  what a region adds to a score
+    unit_scores   the cuts between units of samples, and bounds for the cuts inside of them
+    bin_profile   what discrete votes remember of each bin, to tighten its bound
+    drift         what other votes remember of it
+    intervals     pairs of cuts
+    found_split   a split as kernels find it, and the order of ties
+    regions       which region of a cut each sample lies in
 
 Others:
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu import slices as _  # noqa: F401  # declares what signatures name
 from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.slices import Slices  # noqa: F401  # a signature names it
 
 _NO_CUT = -(1 << 62)
 
@@ -90,7 +90,7 @@ def note_units(profile, slots, slices):  # type: ignore[no-untyped-def]
     """Note how far the sum rises and falls in some bins whose units are known."""
     for t in range(len(slots)):
         reached, up, down = 0, _NO_CUT, _NO_CUT
-        end = slices.first[t] + slices.count[t]
+        end = slices.first[t] + slices.n_units[t]
         for u in range(slices.first[t], end):
             if slices.is_open[u]:
                 up, down = max(up, reached + slices.up[u]), max(down, slices.down[u] - reached)

@@ -1,16 +1,16 @@
-"""What votes of regions remember of each bin: how far one label's share may be ahead of the other's.
+"""What votes of regions remember of each bin: how far the shares of its two sums are apart.
 
 Under real, Newton and shared votes the weights of all samples change in every round, but those of
 samples with the same label nearly alike: by the factors of the regions that they lie in. So where
 in a bin half of its positive weight lies hardly changes. When a bin is looked into, it is noted how
 far the share of its positive weight left of a cut was ahead of that of its negative weight, and the
-other way round. Between two rounds each share changes by at most
+other way round. From one round to the next each share changes by at most
 
-    (sqrt(r) - 1) / (sqrt(r) + 1)
+    (sqrt(r) - 1) / (sqrt(r) + 1) = tanh(ln(r) / 4)
 
-where r is the largest factor of that label over the smallest: a share s becomes s a / (s a + (1-s) b)
-with a / b between 1/r and r, which moves s most where s / (1-s) is sqrt(b/a). These movements are
-added up for all bins at once.
+where r is the largest factor of that label over the smallest: a share s becomes s a / (s a + t b)
+with t = 1 - s and a / b between 1/r and r, which moves s most where s / t is sqrt(b/a). These
+movements are added up for all bins at once.
 
 The integers are weights rounded up, each by less than one unit; so the shares of the weights and of
 the integers differ by twice the number of samples over the integers' sum, at most. That is part of
@@ -69,7 +69,7 @@ class Drift:
         least, most = factors.min(axis=0), factors.max(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = np.where(least > 0.0, np.log(most) - np.log(least), np.inf)
-        self._moved += np.tanh(spread / 4).sum(axis=1) + _ROUNDINGS  # the formula's other form
+        self._moved += np.tanh(spread / 4).sum(axis=1) + _ROUNDINGS
 
     def _of_probabilities(self, factors: np.ndarray) -> np.ndarray:
         """By what the first integers change at least and at most, as two more regions each."""
@@ -102,7 +102,7 @@ def _note_ahead(slots, units, moved, stride, n_units, noted):  # type: ignore[no
     for output in range(len(moved)):
         more_p, more_n = units.sums[stride * output], units.sums[stride * output + 1]
         for t in range(len(slots)):
-            start, end = units.first[t], units.first[t] + units.count[t]
+            start, end = units.first[t], units.first[t] + units.n_units[t]
             positive, negative = float(more_p[start:end].sum()), float(more_n[start:end].sum())
             p, n, by_positive, by_negative = 0, 0, 0.0, 0.0
             for u in range(start, end):

@@ -9,6 +9,7 @@ filled at a time, so that four additions overlap.
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Annotated, NamedTuple
 
@@ -71,10 +72,8 @@ def terms_added(columns: Columns, terms: Terms, team: Team) -> Histograms:
         for output in range(len(terms.first)):
             plane = n_planes * output
             list_output(terms, output, 0, n_samples, listed)
-            team.each(
-                lambda part, plane=plane: add(columns, found, plane, *part, listed),
-                parts_of_columns(columns, team),
-            )
+            work = functools.partial(_add_part, columns, found, plane, listed)
+            team.each(work, parts_of_columns(columns, team))
         return found
     if team.size == 1:
         add_terms(columns, terms, found, 0, n_samples)
@@ -91,6 +90,12 @@ def terms_added(columns: Columns, terms: Terms, team: Team) -> Histograms:
 
     team.each(take, range(team.size))
     return found
+
+
+def _add_part(
+    columns: Columns, histograms: Histograms, plane: int, listed: Listed, part: tuple[int, int]
+) -> None:
+    add(columns, histograms, plane, *part, listed)
 
 
 def slot_sums(

@@ -17,7 +17,7 @@ from gpustump import arrays
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Integers, group, kernel
-from gpustump.engines.cpu.members import POSITIONS, positions_of
+from gpustump.engines.cpu.members import POSITIONS
 from gpustump.engines.cpu.slices import UNKNOWN, Planes, Slices
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
@@ -32,14 +32,14 @@ class Stretches(NamedTuple):
 
     Attributes
     ----------
-    start, count : ndarray (n_stretches,) of int64
+    start, n_samples : ndarray (n_stretches,) of int64
         The first one's place in the order; how many there are.
     position : ndarray (n_stretches,) of int64
         The sorted position of the first one among all samples of the feature.
     """
 
     start: Integers
-    count: Integers
+    n_samples: Integers
     position: Integers
 
 
@@ -140,11 +140,10 @@ class Place:
         """The samples of some units by increasing value, unit after unit, marked as `members`."""
         unit = np.repeat(np.arange(len(count)), count)
         within = np.arange(len(unit)) - np.repeat(np.cumsum(count) - count, count)
-        samples = order[begin[unit] + within] & np.iinfo(order.dtype).max
+        samples: np.ndarray = order[begin[unit] + within] & np.iinfo(order.dtype).max
         keys = arrays.order_keys(self.table.source.picked(samples, feature[unit]))
-        found = samples.astype(positions_of(self.table.n_samples))
-        _sort_units(keys.astype(np.int64), np.cumsum(count), found)
-        return found
+        _sort_units(keys.astype(np.int64), np.cumsum(count), samples)
+        return samples
 
     def _answer(
         self,
@@ -155,7 +154,7 @@ class Place:
         most: int | None = None,
     ) -> Answer:
         """Add up the units; `most` is how many parts a bin has, None if units are values."""
-        room = stretches.count if most is None else np.minimum(stretches.count, most)
+        room = stretches.n_samples if most is None else np.minimum(stretches.n_samples, most)
         first = np.cumsum(room) - room
         n_units = int(room.sum())
         sums = np.zeros((self.n_planes, n_units), dtype=np.int64)
@@ -171,7 +170,7 @@ class Place:
         if most is not None:
             _open_units(units, stretches, is_open)
         slices = Slices(
-            feature, first, units.count, sums, sums[0], sums[1], UNKNOWN, units.last, is_open
+            feature, first, units.n_units, sums, sums[0], sums[1], UNKNOWN, units.last, is_open
         )
         return Answer(slices, slots, order, units.begin)
 
@@ -183,7 +182,7 @@ class _Units(NamedTuple):
     begin: Integers
     last: Integers
     first: Integers
-    count: Integers
+    n_units: Integers
     sums: Planes
 
 
@@ -192,7 +191,7 @@ def _open_units(units, stretches, is_open):  # type: ignore[no-untyped-def]
     """Mark the units of several samples."""
     for t in range(len(units.first)):
         before = stretches.position[t] - 1
-        for u in range(units.first[t], units.first[t] + units.count[t]):
+        for u in range(units.first[t], units.first[t] + units.n_units[t]):
             is_open[u] = units.last[u] - before > 1
             before = units.last[u]
 
@@ -227,13 +226,13 @@ def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     """Where the units of a stretch begin and end."""
     start, u = stretches.start[t], units.first[t]
     begin = start
-    for k in range(start, start + stretches.count[t]):
+    for k in range(start, start + stretches.n_samples[t]):
         if order[np.uint64(k)] >= 0:
             units.begin[u] = begin
             units.last[u] = stretches.position[t] + k - start
             u += 1
             begin = k + 1
-    units.count[t] = u - units.first[t]
+    units.n_units[t] = u - units.first[t]
 
 
 @kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
@@ -243,7 +242,7 @@ def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[n
         _find_units(order, stretches, t, units)
         k, u = stretches.start[t], units.first[t]
         positive, negative = 0, 0
-        for k in range(stretches.start[t], stretches.start[t] + stretches.count[t]):
+        for k in range(stretches.start[t], stretches.start[t] + stretches.n_samples[t]):
             marked = order[np.uint64(k)]
             sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
             weight = signed[np.uint64(sample)]
@@ -267,7 +266,7 @@ def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-
             first, plane = terms.first[output], n_planes * output
             u = units.first[t]
             positive, negative, second = 0, 0, 0
-            for k in range(stretches.start[t], stretches.start[t] + stretches.count[t]):
+            for k in range(stretches.start[t], stretches.start[t] + stretches.n_samples[t]):
                 marked = order[np.uint64(k)]
                 sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
                 own = first[np.uint64(sample)]

@@ -131,8 +131,8 @@ class Edges(NamedTuple):
         total = sums[:, first].sum(axis=1)  # that of every feature
         last = np.append(layout.offset[1:], 0) - 1
         slices = Slices(
-            np.arange(n_features), layout.first, layout.n_bins, sums, sums[0], sums[1], UNKNOWN, last,
-            layout.has_inner_split,
+            np.arange(n_features), layout.first, layout.n_bins, sums, sums[0], sums[1],
+            ahead=UNKNOWN, last=last, is_open=layout.has_inner_split,
         )  # fmt: skip
         present = total[:, np.newaxis] - missing
         return cls(slices, Ground(np.zeros_like(missing), present, missing), layout)
@@ -216,13 +216,13 @@ class BestSplit:
     def _promising_slots(self, slots: np.ndarray, bounds: np.ndarray, edges: Edges) -> np.ndarray:
         """Which of some slots may hold a cut that comes before the best one."""
         best, bound = self.best.cut, bounds[slots]
-        wins = bound > best.score
-        if best.position is None:
-            return slots[wins | (bound == best.score)]
-        feature = edges.layout.feature_of(slots)
-        is_left = (feature == best.feature) & (edges.layout.offset[slots] < best.position)
-        is_first = (feature < best.feature) | is_left
-        return slots[wins | ((bound == best.score) & is_first)]
+        is_first = np.asarray(True)
+        if best.position is not None:
+            feature = edges.layout.feature_of(slots)
+            is_left = (feature == best.feature) & (edges.layout.offset[slots] < best.position)
+            is_first = (feature < best.feature) | is_left
+        found: np.ndarray = slots[(bound > best.score) | ((bound == best.score) & is_first)]
+        return found
 
     def _parts(self, edges: Edges, slots: np.ndarray) -> Iterator[tuple[Answer, Ground]]:
         """Ask for the parts of some bins."""

@@ -35,7 +35,7 @@ class Slices(NamedTuple):
 
     Attributes
     ----------
-    feature, first, count : ndarray (n_stretches,) of int64
+    feature, first, n_units : ndarray (n_stretches,) of int64
         A stretch's feature; its first unit, and how many it has.
     sums : ndarray (n_planes, n_units) of int64
     up, down : ndarray (n_units,) of int64
@@ -53,7 +53,7 @@ class Slices(NamedTuple):
 
     feature: Integers
     first: Integers
-    count: Integers
+    n_units: Integers
     sums: Planes
     up: Integers
     down: Integers

@@ -50,8 +50,11 @@ class Source:
         found: np.ndarray = self.X[rows, features]
         return found
 
-    def picked(self, samples: np.ndarray, features: slice | int) -> np.ndarray:
-        """Values of some samples, in the dtype in which they are compared."""
+    def picked(self, samples: np.ndarray, features: slice | int | np.ndarray) -> np.ndarray:
+        """Values of some samples, in the dtype in which they are compared.
+
+        Each sample's value of its own feature if `features` is an array.
+        """
         rows = samples if self.rows is None else self.rows[samples]
         found: np.ndarray = arrays.as_working(self.X[rows, features])
         return found

@@ -73,7 +73,7 @@ def weigh_signs(slices, ground, l2, low, high, bound):  # type: ignore[no-untype
         present = ground.present[0, t] - ground.present[1, t]
         extra = abs(ground.missing[0, t] - ground.missing[1, t])
         left = ground.left[0, t] - ground.left[1, t]
-        end = slices.first[t] + slices.count[t]
+        end = slices.first[t] + slices.n_units[t]
         for u in range(slices.first[t], end):
             bound[u] = NO_AGREEMENT
             if is_open[u]:
@@ -128,7 +128,7 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
     for t in range(low, high):
-        start, count = slices.first[t], slices.count[t]
+        start, count = slices.first[t], slices.n_units[t]
         score = np.zeros(count, dtype=np.int64)
         bound[start : start + count] = 0
         for k in range(n_outputs):
@@ -158,7 +158,7 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
 @kernel("Scored(Slices, float64[::1], int64, float64[::1], Scored)")
 def _best_of_stretch(slices, score, t, bound, best):  # type: ignore[no-untyped-def]
     """The better of the best cut so far and those of stretch `t`; widens the bounds."""
-    start, count = slices.first[t], slices.count[t]
+    start, count = slices.first[t], slices.n_units[t]
     for i in range(count):
         u = start + i
         bound[u] = bound[u] + abs(bound[u]) * _OUTWARDS if slices.is_open[u] else NO_SCORE
@@ -182,7 +182,7 @@ def weigh_real(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 2
     for t in range(low, high):
-        start, count = slices.first[t], slices.count[t]
+        start, count = slices.first[t], slices.n_units[t]
         score = np.zeros(count)
         bound[start : start + count] = 0.0
         for k in range(n_outputs):
@@ -221,7 +221,7 @@ def weigh_newton(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 3
     for t in range(low, high):
-        start, count = slices.first[t], slices.count[t]
+        start, count = slices.first[t], slices.n_units[t]
         score = np.zeros(count)
         bound[start : start + count] = 0.0
         for k in range(n_outputs):
