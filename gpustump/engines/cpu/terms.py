@@ -1,12 +1,14 @@
-"""The two integers of each sample and output in a round, as the kernels take them."""
+"""The two integers of each sample and output in a round, as kernels take them, and their sums."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.compiling import group
+from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.learners.hypothesis import N_REGIONS
 
 
 @group
@@ -23,3 +25,85 @@ class Terms(NamedTuple):
 
     first: Annotated[np.ndarray, "int64[:, ::1]"]
     second: Annotated[np.ndarray, "int64[:, ::1]"]
+
+
+@dataclass(frozen=True)
+class PieceSums:
+    """Sums over a piece of the samples. Those of several pieces may be added.
+
+    Attributes
+    ----------
+    totals : ndarray (n_outputs, 2) of int64
+        Of the first and of the second integers.
+    misclassified : int
+        Of the first round's integer weights of the samples that the scores get wrong.
+    """
+
+    totals: np.ndarray
+    misclassified: int
+
+    def __add__(self, other: PieceSums) -> PieceSums:
+        return PieceSums(self.totals + other.totals, self.misclassified + other.misclassified)
+
+
+def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.ndarray:
+    """The sums over each region of samples `low` to `high`; those of several pieces may be added.
+
+    Parameters
+    ----------
+    terms : Terms
+    regions : ndarray (n_samples,) of uint8
+        `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
+    low, high : int
+
+    Returns
+    -------
+    ndarray (n_regions, n_outputs, 2) of int64
+        Of the first and of the second integers.
+    """
+    sums = np.zeros((N_REGIONS, len(terms.first), 2), dtype=np.int64)
+    _sum_regions(*terms, regions, low, high, sums)
+    return sums
+
+
+@kernel("UniTuple(int64, 6)(int64[::1], uint8[::1])")
+def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
+    """For each region the sum of the integers, and of their sizes."""
+    a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
+    for i in range(len(first)):
+        region, own = regions[i], first[i]
+        size = abs(own)
+        a0 += own if region == 0 else 0
+        b0 += size if region == 0 else 0
+        a1 += own if region == 1 else 0
+        b1 += size if region == 1 else 0
+        a2 += own if region == 2 else 0
+        b2 += size if region == 2 else 0
+    return a0, b0, a1, b1, a2, b2
+
+
+@kernel("UniTuple(int64, 6)(int64[::1], int64[::1], uint8[::1])")
+def _sums_of_two(first, second, regions):  # type: ignore[no-untyped-def]
+    """For each region the sums of both integers."""
+    a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
+    for i in range(len(first)):
+        region, own, size = regions[i], first[i], second[i]
+        a0 += own if region == 0 else 0
+        b0 += size if region == 0 else 0
+        a1 += own if region == 1 else 0
+        b1 += size if region == 1 else 0
+        a2 += own if region == 2 else 0
+        b2 += size if region == 2 else 0
+    return a0, b0, a1, b1, a2, b2
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
+def _sum_regions(first, second, regions, low, high, sums):  # type: ignore[no-untyped-def]
+    for output in range(len(first)):
+        own = first[output]
+        if len(second) == 0:
+            found = _sums_of_one(own[low:high], regions[low:high])
+        else:
+            found = _sums_of_two(own[low:high], second[output][low:high], regions[low:high])
+        for place in range(6):
+            sums[place >> 1, output, place & 1] += found[place]

@@ -1,0 +1,127 @@
+"""What a run knows of its samples, and how a step changes it: what the losses have in common.
+
+A loss keeps its own numbers of each sample (weights, odds or probabilities), the scores, and the
+two integers that follow from its numbers. A step multiplies the numbers and adds to the scores. The
+numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
+operation on the same operands. All state is kept output by output, (n_outputs, n_samples), so that
+kernels go through memory in order, and no label is kept: a first integer is never 0, so its sign
+tells them.
+
+Several threads may take disjoint pieces of the samples at the same time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.contract import Step
+from gpustump.engines.cpu.terms import PieceSums, Terms
+
+
+class Piece(NamedTuple):
+    """What happens to a piece of the samples.
+
+    Attributes
+    ----------
+    regions : ndarray (n_samples_of_piece,) of uint8
+    votes : ndarray (n_regions, n_outputs) of float64
+    factors : ndarray (n_regions, n_outputs, 2) of float64
+        For samples with the label -1, and with the label +1.
+    low : int
+        The piece's first sample.
+    sums : ndarray (2 * n_outputs + 1,) of int64
+        Takes the integers' sums, two for each output, and the misclassified weight.
+    """
+
+    regions: np.ndarray
+    votes: np.ndarray
+    factors: np.ndarray
+    low: int
+    sums: np.ndarray
+
+
+class Loss(ABC):
+    """The samples of a run.
+
+    Parameters
+    ----------
+    labels : ndarray (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
+    n_outputs : int
+    has_second : bool
+        Whether the second integers differ from the absolute first ones.
+
+    Attributes
+    ----------
+    terms : Terms
+        The integers of this round, once `begin` has worked them out.
+    first_weight : int
+        The sum of the units: the weight that may be misclassified.
+    """
+
+    def __init__(
+        self, labels: np.ndarray, units: np.ndarray, n_outputs: int, *, has_second: bool
+    ) -> None:
+        n_samples = len(labels)
+        first = np.empty((n_outputs, n_samples), dtype=np.int64)
+        for output, own in enumerate(first):
+            own[:] = labels if n_outputs == 1 else np.where(labels == output, 1, -1)
+        second_shape = first.shape if has_second else (0, 0)
+        self.terms = Terms(first, np.empty(second_shape, dtype=np.int64))
+        differ = bool(units.min() < units.max())
+        self._units = units if differ else units[:1].copy()
+        repeats = 1 if differ else n_samples
+        self.first_weight = int(self._units.astype(np.int64).sum()) * repeats
+        self._scores = np.zeros((n_outputs, n_samples))
+
+    @property
+    @abstractmethod
+    def weights(self) -> np.ndarray:
+        """Float64 (n_samples,), or (n_samples, n_outputs); see `engines.contract.State`."""
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        first, second = self.terms
+        return int((second if len(second) else np.abs(first)).min())
+
+    def begin(self, low: int, high: int) -> PieceSums:
+        """Work out the terms of samples `low` to `high` before the first round."""
+        n_outputs = len(self._scores)
+        regions = np.zeros(high - low, dtype=np.uint8)
+        votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
+        sums = np.zeros(2 * n_outputs + 1, dtype=np.int64)
+        return self._summed(Piece(regions, votes, factors, low, sums), moves=False)
+
+    def advance(self, step: Step, regions: np.ndarray, low: int, high: int) -> PieceSums:
+        """Let samples `low` to `high` follow a step.
+
+        Parameters
+        ----------
+        step : Step
+        regions : ndarray (n_samples,) of uint8
+            `learners.hypothesis.FIRST`, `SECOND` or `MISSING`.
+        low, high : int
+        """
+        votes, factors = np.array(step.votes), np.array(step.factors)
+        sums = np.zeros(2 * len(self._scores) + 1, dtype=np.int64)
+        return self._summed(Piece(regions[low:high], votes, factors, low, sums), moves=True)
+
+    def _summed(self, piece: Piece, *, moves: bool) -> PieceSums:
+        self._take(piece, moves)
+        return PieceSums(piece.sums[:-1].reshape(-1, 2), int(piece.sums[-1]))
+
+    @abstractmethod
+    def _take(self, piece: Piece, moves: bool) -> None:
+        """Change a piece's numbers, if it moves, and scores; write its terms and their sums."""
+
+
+def by_sample(numbers: np.ndarray) -> np.ndarray:
+    """A copy of numbers (n_outputs, n_samples), as `State.weights` returns them."""
+    one = len(numbers) == 1
+    found: np.ndarray = numbers[0].copy() if one else np.ascontiguousarray(numbers.T)
+    return found

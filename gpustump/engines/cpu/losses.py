@@ -1,0 +1,20 @@
+"""Which loss the votes of a run lower."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.exponential_loss import ExponentialLoss
+from gpustump.engines.cpu.logistic_loss import LogisticLoss
+from gpustump.engines.cpu.loss import Loss
+from gpustump.engines.cpu.softmax_loss import SoftmaxLoss
+
+
+def loss_of(labels: np.ndarray, sample_weight: np.ndarray, search: Search) -> Loss:
+    """The samples of a run; parameters as for `engines.contract.PreparedTable.start`."""
+    if search.votes != "newton":
+        return ExponentialLoss(labels, sample_weight, search.n_outputs)
+    if search.n_outputs == 1:
+        return LogisticLoss(labels, sample_weight)
+    return SoftmaxLoss(labels, sample_weight, search.n_outputs)

@@ -1,0 +1,94 @@
+"""The scores of a run: a step's votes are added to them, and the samples they get wrong counted.
+
+The kernels here take a chunk of samples. In each loop the compiler takes several samples at a time:
+there is no branch, no index but the loop's, and only few arrays, as it must check that those that
+are written overlap no others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cpu.compiling import kernel
+
+CHUNK = 2048
+"""Samples that are taken through all loops at once, so that what one loop leaves is still in a near
+cache when the next one reads it."""
+
+
+@kernel("float64[::1](float64[::1])")
+def repeated(units):  # type: ignore[no-untyped-def]
+    """Room for the units of a chunk; filled if all samples have the same ones."""
+    room = np.empty(CHUNK)
+    if len(units) == 1:
+        room[:] = units[0]
+    return room
+
+
+@kernel("float64[::1](float64[::1], float64[::1], int64, int64)")
+def units_of_chunk(units, room, start, end):  # type: ignore[no-untyped-def]
+    """Sample weights (end - start,); `room` is what `repeated` made of them."""
+    return room[: end - start] if len(units) == 1 else units[start:end]
+
+
+@kernel("int64(float64[::1], int64[::1], uint8[::1], float64[:], float64[::1])")
+def _add_and_count(scores, first, regions, votes, units):  # type: ignore[no-untyped-def]
+    """One output: the second class has the positive scores."""
+    on_first, on_second, on_missing = votes[0], votes[1], votes[2]
+    misclassified = 0
+    for i in range(len(scores)):
+        region = regions[i]
+        vote = on_first if region == 0 else (on_second if region == 1 else on_missing)
+        score = scores[i] + vote
+        scores[i] = score
+        misclassified += np.int64(units[i]) if (score > 0.0) != (first[i] > 0) else 0
+    return misclassified
+
+
+@kernel("void(float64[::1], uint8[::1], float64[:])")
+def _add(scores, regions, votes):  # type: ignore[no-untyped-def]
+    on_first, on_second, on_missing = votes[0], votes[1], votes[2]
+    for i in range(len(scores)):
+        region = regions[i]
+        scores[i] += on_first if region == 0 else (on_second if region == 1 else on_missing)
+
+
+@kernel("void(float64[::1], int64[::1], float64[::1], uint8[::1])")
+def _lead(scores, first, best, right):  # type: ignore[no-untyped-def]
+    """Let another class lead where its score is larger than that of all classes before it."""
+    for i in range(len(scores)):
+        leads = scores[i] > best[i]
+        right[i] = np.uint8(first[i] > 0) if leads else right[i]
+        best[i] = scores[i] if leads else best[i]
+
+
+@kernel("int64(uint8[::1], float64[::1])")
+def _wrong(right, units):  # type: ignore[no-untyped-def]
+    misclassified = 0
+    for i in range(len(right)):
+        misclassified += np.int64(units[i]) if right[i] == 0 else 0
+    return misclassified
+
+
+@kernel(
+    "int64(float64[:, ::1], int64[:, ::1], uint8[::1], float64[:, ::1], float64[::1], int64, int64)"
+)
+def add_votes(scores, first, regions, votes, units, start, end):  # type: ignore[no-untyped-def]
+    """Add votes (n_regions, n_outputs) to the scores of samples `start` to `end`.
+
+    Regions and units are those of these samples only. The sign of `first` tells the labels. Returns
+    the sum of the units of the samples that are misclassified.
+    """
+    own = scores[0][start:end]
+    positive = first[0][start:end]
+    if len(scores) == 1:
+        return _add_and_count(own, positive, regions, votes[:, 0], units)
+    best = np.empty(end - start)
+    right = np.empty(end - start, dtype=np.uint8)
+    for i in range(end - start):
+        best[i] = -np.inf
+    for output in range(len(scores)):
+        own = scores[output][start:end]
+        _add(own, regions, votes[:, output])
+        _lead(own, first[output][start:end], best, right)
+    return _wrong(right, units)

@@ -1,0 +1,117 @@
+"""The losses of the CPU kernels have the reference's numbers, bit for bit, piece by piece."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from rounds import KINDS
+
+from gpustump.engines.contract import RegionFactors, Search, Step
+from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.scores import CHUNK
+from gpustump.engines.cpu.terms import region_sums
+from gpustump.engines.reference.integers import Integers, picked_numbers, second_of
+from gpustump.engines.reference.state import loss_of as reference_loss_of
+from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.split import Split
+
+Pieces = list[tuple[int, int]]
+
+each_search = pytest.mark.parametrize(
+    "search", [Search("stump", *kind) for kind in KINDS.values()], ids=list(KINDS)
+)
+each_size = pytest.mark.parametrize("n_samples", [2, 37, CHUNK, 2 * CHUNK + 5])
+
+
+def drawn_samples(
+    random: np.random.Generator, n_samples: int, n_outputs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and weights: equal ones, or over 300 orders of magnitude."""
+    labels = random.integers(0, max(n_outputs, 2), size=n_samples)
+    weights = 10.0 ** random.uniform(-150, 150, size=n_samples)
+    if random.random() < 0.4:
+        weights[:] = 3.0
+    return (2.0 * labels - 1.0 if n_outputs == 1 else labels), weights
+
+
+def pieces_of(random: np.random.Generator, n_samples: int) -> Pieces:
+    ends = sorted({0, n_samples, *random.integers(0, n_samples, size=2).tolist()})
+    return list(itertools.pairwise(ends))
+
+
+def drawn_step(random: np.random.Generator, search: Search) -> Step:
+    """Votes, and factors of any size that the loss allows."""
+    shape = (N_REGIONS, search.n_outputs)
+    exponents = random.normal(size=(*shape, 2)) * random.choice([0.0, 1.0, 300.0])
+    if search.votes != "newton":
+        exponents = -np.abs(exponents)  # integers must stay below 2**62
+    elif search.n_outputs > 1:  # of a region's probabilities, one has the largest factor, 1
+        exponents[..., 0] -= exponents[..., 0].max(axis=1, keepdims=True)
+        exponents[..., 1] = exponents[..., 0]
+    factors = np.exp(np.clip(exponents, -690.0, 690.0)).tolist()
+    votes = (np.round(random.normal(size=shape) * 4) / 4).tolist()  # many scores are equal
+    left, right, missing = (tuple(map(tuple, own)) for own in factors)
+    by_region: RegionFactors = (left, right, missing)
+    return Step(Split(0, 0.0), tuple(map(tuple, votes)), by_region)
+
+
+def is_wrong(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Of equal scores the first class counts."""
+    if len(scores) == 1:
+        return (scores[0] > 0) != (labels > 0)
+    return np.argmax(scores, axis=0) != labels
+
+
+def checked_terms(terms, integers: Integers) -> None:
+    for output, own in enumerate(integers.outputs):
+        assert np.array_equal(terms.first[output], own.first)
+        assert len(terms.second) == (0 if own.second is None else len(terms.first))
+        if own.second is not None:
+            assert np.array_equal(terms.second[output], own.second)
+
+
+def sums_of(regions: np.ndarray, integers: Integers) -> list[list[list[int]]]:
+    inside = [regions == number for number in range(N_REGIONS)]
+    return [
+        [[int(x[own].sum()) for x in (of.first, second_of(of))] for of in integers.outputs]
+        for own in inside
+    ]
+
+
+@each_search
+@each_size
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_every_number_is_the_references_in_every_round(search: Search, n_samples: int):
+    for seed in range(4):
+        random = np.random.default_rng([seed, n_samples])
+        labels, weights = drawn_samples(random, n_samples, search.n_outputs)
+        pieces = pieces_of(random, n_samples)
+        loss = loss_of(labels, weights, search)
+        reference = reference_loss_of(labels, weights, search)
+        scores = np.zeros((search.n_outputs, n_samples))
+        assert loss.first_weight == reference.first_weights.sum()
+        found = [loss.begin(*piece) for piece in pieces]
+        for number in range(5):
+            sums, integers = functools.reduce(operator.add, found), reference.integers()
+            checked_terms(loss.terms, integers)
+            assert sums.totals.tolist() == [list(own) for own in integers.totals]
+            wrong = reference.first_weights[is_wrong(scores, labels)]
+            assert sums.misclassified == wrong.sum(), number
+            assert np.array_equal(loss.weights, reference.weights)
+            least = min(int(second_of(own).min()) for own in integers.outputs)
+            assert loss.smallest_weight() == least
+            step = drawn_step(random, search)
+            regions = random.integers(0, N_REGIONS, size=n_samples).astype(np.uint8)
+            in_regions = sum(region_sums(loss.terms, regions, *piece) for piece in pieces)
+            assert in_regions.tolist() == sums_of(regions, integers)
+            found = [loss.advance(step, regions, *piece) for piece in reversed(pieces)]
+            reference.advance(regions.astype(np.int64), step)
+            by_output = zip(*step.votes, strict=True)
+            scores += [picked_numbers(votes, regions.astype(np.int64)) for votes in by_output]
