@@ -14,6 +14,21 @@ A table is prepared once:
     bundles       features of few values share a byte
     sorted_bins   the samples of a bin in sorted order, found when they are first needed
 
+What a run knows of its samples, and what a step does to them:
+
+    losses        the loss that a kind of votes lowers
+    loss          what the three losses have in common:
+    exponential_loss, logistic_loss, softmax_loss
+    scores        the scores, and how many samples they get wrong
+    terms         the integers that a round adds up
+
+Few samples:
+
+    direct        every feature sorted and scanned whole, without bins
+    direct_signs  the best stump or interval of discrete votes
+    direct_splits the best split of other votes
+    cut_sums      the sums left of each cut of a sorted feature
+
 A round of the coded engine:
 
     samples       what a run knows of each sample, and what a step does to it
@@ -23,12 +38,12 @@ A round of the coded engine:
     bin_parts     a closer look at bins, to tighten their bounds
     search        the best split: the best edge, and a scan of the bins that may hold a better cut
     intervals     the same for pairs of cuts
-    found_split   a split as the kernels find it, and the order of ties
     state         the run: these steps put together
 
 Others:
 
-    direct        few samples: every feature sorted and scanned whole, without bins
+    found_split   a split as the kernels find it, and the order of ties
+    split_scores  what a region adds to a score
     prediction    the sum of step functions, a tile of rows at a time
     compiling     how kernels are compiled, and their types declared
     kernel_cache  where compiled kernels are kept

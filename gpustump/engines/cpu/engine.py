@@ -109,12 +109,13 @@ class DirectEngine:
         """Why it cannot train this; None if it can."""
         if task.n_samples >= 2**31:
             return f"{task.n_samples} samples are too many for positions of 31 bits"
-        return refusal_of_votes(task.search, "the kernels") or KERNELS.refusal(task.X)
+        return KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
         threads = threads_of(resources.n_jobs)
-        return host_memory.least_of_direct(task.n_samples, task.n_features, threads)
+        shape = (task.n_samples, task.n_features, task.search.n_outputs)
+        return host_memory.least_of_direct(*shape, threads)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature."""

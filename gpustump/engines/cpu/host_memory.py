@@ -13,6 +13,9 @@ from typing import NamedTuple
 _SAMPLE_BYTES = 80
 """For each sample: labels and weights, here and in the estimators, at their peak."""
 
+_OUTPUT_BYTES = 40
+"""For each sample and each output but the first: what a loss keeps, scores and integers."""
+
 _SORTING_BYTES = 16
 """Per sample and thread: one feature's bins while they are sorted."""
 
@@ -50,10 +53,11 @@ def coded_budget(n_samples: int, n_features: int, limit: int, threads: int) -> C
     return CodedBudget(threads, finely, free - finely * n_elements)
 
 
-def least_of_direct(n_samples: int, n_features: int, threads: int) -> int:
-    """The orders of all features; some of them, as keys, while each thread sorts."""
-    of_thread = 50 * min(n_samples * n_features, 2**17)
-    return n_samples * (4 * n_features + _SAMPLE_BYTES) + threads * of_thread + 2**20
+def least_of_direct(n_samples: int, n_features: int, n_outputs: int, threads: int) -> int:
+    """The orders of all features; for each thread some of them, as keys, or a feature's sums."""
+    of_sample = 4 * n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
+    of_thread = max(50 * min(n_samples * n_features, 2**17), 24 * n_samples)
+    return n_samples * of_sample + threads * of_thread + 2**20
 
 
 def least_of_coded(n_samples: int, n_features: int) -> int:
