@@ -127,13 +127,15 @@ def on_arrays(X: np.ndarray, rows: Rows, *, backend: Backend) -> Iterator[Way]:
 
 
 def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
-    """Scanned directly."""
+    """Scanned directly, in one piece or in many."""
     from gpustump.engines.cpu import direct
     from gpustump.engines.cpu.engine import DIRECT
     from gpustump.engines.threads import Team
 
     yield "direct", as_routed(DIRECT, X, rows, n_jobs=1)
-    yield "direct, 3 threads", direct.prepare(X, rows, Team(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
+        yield "direct, 3 threads", direct.prepare(X, rows, Team(3))
 
 
 def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
@@ -226,7 +228,7 @@ def on_library(backend: Backend) -> EngineUnderTest:
 
 ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
-    EngineUnderTest("direct", direct, no_numba),
+    EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, learners=("stump",)),
 )

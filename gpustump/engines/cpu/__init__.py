@@ -5,14 +5,23 @@ What `route` sees:
     engine        the two engines: direct for small tables, coded for the others
     host_memory   how much memory they take, and how to make do with less
 
-What every run knows of its samples:
+What a run knows of its samples, and what a step does to them:
 
-    loss          scores, weights or odds, and the integers that follow: what losses have in common
-    exponential_loss, logistic_loss, softmax_loss    the losses, for real, Newton and shared votes
-    terms         the two integers of each sample and output, as kernels take them
-    samples       the same for discrete votes of one output
+    losses        the loss that a kind of votes lowers
+    loss          what the three losses have in common
+    exponential_loss, logistic_loss, softmax_loss
+    scores        the scores, and how many samples they get wrong
+    terms         the integers that a round adds up
+    samples       all of that for discrete votes of one output on a coded table
 
-A table is prepared once:
+Few samples:
+
+    direct        every feature sorted and scanned whole, without bins
+    direct_signs  the best stump or interval of discrete votes
+    direct_splits the best split of other votes
+    cut_sums      the sums left of each cut of a sorted feature
+
+A table of many samples is prepared once:
 
     source_table  the caller's table, and the rows of it that take part
     cuts          where a feature's values are cut into bins
@@ -42,7 +51,6 @@ A round of the coded engine:
 
 Others:
 
-    direct        few samples: every feature sorted and scanned whole, without bins
     prediction    the sum of step functions, a tile of rows at a time
     compiling     how kernels are compiled, and their types declared
     kernel_cache  where compiled kernels are kept

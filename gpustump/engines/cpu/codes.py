@@ -187,8 +187,11 @@ def prepare(
     source, room = Source(X, rows), room or Room()
     most = WIDE_CUTS if room.finely else NARROW_CUTS
     limit = min(max_cuts, most, max(16, source.n_samples // _PER_BIN))
-    blocks = [slice(*part) for part in ranges(source.n_features, _TILE[1] * team.size)]
-    cuts = [own for block in blocks for own in cuts_of(source, block, limit, team)]
+    at_once = _TILE[1] * team.size
+    blocks = [slice(*part) for part in ranges(source.n_features, at_once)]
+    # Many cuts are chosen from many values, so for fewer features at once.
+    few = [slice(*part) for part in ranges(source.n_features, at_once // (4 if room.finely else 1))]
+    cuts = [own for block in few for own in cuts_of(source, block, limit, team)]
     coded = _Coded.empty(source, cuts, room.finely)
     for block in blocks:
         _code(source, block, coded, team)

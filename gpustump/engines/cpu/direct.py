@@ -9,35 +9,26 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import (
-    Cut,
-    RegionSums,
-    Search,
-    Step,
-    Totals,
-    constant_cut,
-    region_sums_of,
-)
-from gpustump.engines.cpu.compiling import group, kernel
-from gpustump.engines.cpu.found_split import (
-    NOTHING,
-    STUMP,
-    Found,
-    as_cut,
-    better,
-    sign_for_missing,
-)
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.direct_signs import SignedScan
+from gpustump.engines.cpu.direct_splits import SplitScan
+from gpustump.engines.cpu.found_split import STUMP
+from gpustump.engines.cpu.loss import Loss
+from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.source_table import Source
-from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.threads import Team, ranges
-from gpustump.learners.hypothesis import Partition, predicted_signs
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
 from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
@@ -45,26 +36,6 @@ _ELEMENTS_AT_ONCE = 2**17
 
 _SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
-
-
-class _Samples(NamedTuple):
-    """What a run knows of each sample: `samples.Samples`, and the signed integer of its weight."""
-
-    signed: np.ndarray
-    units: np.ndarray
-    scores: np.ndarray
-    first_weights: np.ndarray
-    votes: np.ndarray
-
-
-@group
-class _Sums(NamedTuple):
-    """The sums of `samples.Sums`, and the smallest weight."""
-
-    signed: int
-    weight: int
-    misclassified: int
-    smallest: int
 
 
 @dataclass(frozen=True)
@@ -120,9 +91,23 @@ class DirectTable:
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> DirectState:
         """Begin a run; see `engines.contract.PreparedTable`."""
-        if not search.has_signs:
-            raise ValueError(f"the CPU kernels know discrete votes of one output; got {search}.")
-        return DirectState(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        loss = loss_of(arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        if search.has_signs:
+            return DirectState(self, loss, SignedScan(self, search.learner))
+        return DirectState(self, loss, SplitScan(self, search))
+
+    def parts(self, n_outputs: int) -> list[tuple[int, int]]:
+        """Ranges of features, each of them worth a thread's while."""
+        return ranges(self.n_features, max(1, _ELEMENTS_AT_ONCE // (self.n_samples * n_outputs)))
+
+    def has_cut(self, cut: Cut, hypothesis: Partition) -> bool:
+        """Whether a stump or split parts the samples where a cut does."""
+        if cut.after is not None or hypothesis.feature != cut.feature:
+            return False
+        if cut.position is None or cut.position + 1 >= self.n_present[cut.feature]:
+            return hypothesis.thresholds == (math.inf,)
+        low, high = (float(self._value(cut.feature, cut.position + step)) for step in (0, 1))
+        return len(hypothesis.thresholds) == 1 and low <= hypothesis.thresholds[0] < high
 
     def _value(self, feature: int, position: int) -> Any:
         sample = int(self.order[feature, position] & _SAMPLE)
@@ -157,17 +142,22 @@ def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team) -> DirectTable:
     return DirectTable(source, order, n_present, team)
 
 
+class Scan(Protocol):
+    """The search for the best cut of one run."""
+
+    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
+        """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
+
+
 class DirectState:
     """The state of one run.
 
     Parameters
     ----------
     table : DirectTable
-    y : ndarray (n_samples,) of float64
-        -1.0 or 1.0.
-    sample_weight : ndarray (n_samples,) of float64
-        Positive.
-    search : Search
+    loss : Loss
+        Its samples, before the first round.
+    scan : Scan
 
     Attributes
     ----------
@@ -176,198 +166,76 @@ class DirectState:
     """
 
     totals: Totals
-    _smallest: int
+    _sums: PieceSums
 
-    def __init__(
-        self, table: DirectTable, y: np.ndarray, sample_weight: np.ndarray, search: Search
-    ) -> None:
-        weights = in_units(sample_weight)
-        n_samples = table.n_samples
-        self._search = {"stump": _best_split, "interval": _best_pair}[search.learner]
-        self._table = table
-        self._samples = _Samples(
-            signed=weights * y,
-            units=np.empty(n_samples, dtype=np.int64),
-            scores=np.zeros(n_samples),
-            first_weights=weights.astype(np.int64),
-            votes=np.zeros(n_samples, dtype=np.int8),
-        )
-        self._first_weight = int(self._samples.first_weights.sum())
-        self._step(0.0, 1.0, 1.0)
-        self._parts = ranges(table.n_features, max(1, _ELEMENTS_AT_ONCE // n_samples))
+    def __init__(self, table: DirectTable, loss: Loss, scan: Scan) -> None:
+        self._table, self._loss, self._scan = table, loss, scan
+        self._regions = np.zeros(table.n_samples, dtype=np.uint8)
+        self._parted: Partition | None = None  # whose regions these are
+        self._found: Cut | None = None
+        self._pieces = ranges(table.n_samples, _ELEMENTS_AT_ONCE)
+        self._take(loss.begin)
 
     @property
     def weights(self) -> np.ndarray:
-        """Float64 weights, (n_samples,); see `State.weights`."""
-        weights: np.ndarray = np.abs(self._samples.signed)
-        return weights
+        """See `engines.contract.State.weights`."""
+        return self._loss.weights
 
     def smallest_weight(self) -> int:
-        """The smallest integer weight."""
-        return self._smallest
+        """The smallest second integer."""
+        return self._loss.smallest_weight()
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        table, units, signed = self._table, self._samples.units, self.totals.signed
-        found = [constant_cut(signed)]
-
-        def search(part: tuple[int, int]) -> None:
-            found.append(as_cut(self._search(table.order, table.n_present, units, signed, *part)))
-
-        table.team.each(search, self._parts)
-        return max(found)
+        self._found = self._scan.best_cut(self._loss.terms, self._sums.totals)
+        return self._found
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """For each region the sum of its signed weights, and the sum of its weights."""
-        values = self._table.values(hypothesis.feature)
-        return region_sums_of(hypothesis, values, self._samples.units)
+        """For each region and output the sums of both integers of its samples."""
+        found = self._found
+        is_found = found is not None and self._table.has_cut(found, hypothesis)
+        self._part(hypothesis, found if is_found else None)
+        terms, regions = self._loss.terms, self._regions
+        by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
+        sums = functools.reduce(operator.add, by_piece).tolist()
+        return [[(first, second) for first, second in own] for own in sums]
 
     def advance(self, step: Step) -> None:
-        """Add a step's votes to the scores, and multiply the weights by its factors."""
-        table, hypothesis, cut = self._table, step.discrete_hypothesis, step.cut
-        if cut is None or cut.position is None:
-            values = table.values(hypothesis.feature)
-            self._samples.votes[:] = predicted_signs(hypothesis, values)
+        """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""
+        self._part(step.hypothesis, step.cut)
+        self._take(lambda low, high: self._loss.advance(step, self._regions, low, high))
+
+    def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
+        """Find the region of each sample; `cut` is where the hypothesis parts them, if known."""
+        if self._parted is hypothesis:
+            return
+        self._parted = None
+        if cut is None:
+            values = self._table.values(hypothesis.feature)
+            self._regions[:] = regions(hypothesis, values)
         else:
-            own, n_present = table.order[cut.feature], int(table.n_present[cut.feature])
+            own, n_present = self._table.order[cut.feature], int(self._table.n_present[cut.feature])
+            position = n_present - 1 if cut.position is None else cut.position
             after = STUMP if cut.after is None else cut.after
-            signs = (cut.polarity, cut.missing)
-            _vote(own, n_present, after, cut.position, *signs, self._samples.votes)
-        _, vote, grown, kept = step.discrete
-        self._step(vote, grown, kept)
+            _mark(own, n_present, after, position, self._regions)
+        self._parted = hypothesis
 
-    def _step(self, vote: float, grown: float, kept: float) -> None:
-        signed, weight, misclassified, self._smallest = _step(*self._samples, vote, grown, kept)
-        n_samples = self._table.n_samples
-        self.totals = Totals(signed, weight, misclassified, self._first_weight, n_samples)
-
-
-@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
-def _best_split(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
-    """The best split of features `low` to `high`; `total` is the sum of all units."""
-    best = NOTHING
-    for j in range(low, high):
-        own = order[j]
-        present = total
-        for k in range(n_present[j], len(own)):
-            present -= units[own[k] & 0x7FFFFFFF]
-        missing = total - present
-        extra, vote = abs(missing), sign_for_missing(missing, present)
-        highest, lowest = -(1 << 62), 1 << 62
-        reached = 0
-        for k in range(n_present[j] - 1):
-            marked = own[k]
-            reached += units[marked & 0x7FFFFFFF]
-            highest = max(highest, reached if marked >= 0 else -(1 << 62))
-            lowest = min(lowest, reached if marked >= 0 else 1 << 62)
-        agreement = -1
-        if highest > -(1 << 62):
-            agreement = max(2 * highest - present, present - 2 * lowest) + extra
-        opposed = (present > 0 and missing < 0) or (present < 0 and missing > 0)
-        apart = abs(present) + extra if opposed else -1
-        if max(agreement, apart) <= best.agreement:
-            continue
-        if apart > agreement:
-            best = Found(apart, j, STUMP, n_present[j] - 1, 1 if present > 0 else -1, vote)
-            continue
-        reached = 0
-        for k in range(n_present[j] - 1):
-            marked = own[k]
-            reached += units[marked & 0x7FFFFFFF]
-            here = 2 * reached - present
-            if marked >= 0 and abs(here) + extra == agreement:
-                best = Found(agreement, j, STUMP, k, 1 if here >= 0 else -1, vote)
-                break
-    return best
+    def _take(self, take: Callable[[int, int], PieceSums]) -> None:
+        """Take all pieces of the samples, and the sums over them."""
+        sums: list[PieceSums] = []
+        self._table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
+        self._sums = functools.reduce(operator.add, sums)
+        *numbers, misclassified = self._sums.numbers.tolist()
+        rest = (misclassified, self._loss.first_weight, self._table.n_samples)
+        self.totals = Totals(sum(numbers[::2]), sum(numbers[1::2]), *rest)
 
 
-@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
-def _best_pair(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
-    """The best interval or split of features `low` to `high`."""
-    top = 1 << 62
-    best = NOTHING
-    for j in range(low, high):
-        own = order[j]
-        present = total
-        for k in range(n_present[j], len(own)):
-            present -= units[own[k] & 0x7FFFFFFF]
-        missing = total - present
-        extra, vote = abs(missing), sign_for_missing(missing, present)
-        lowest, highest, rise, fall = top, -top, -top, -top
-        reached = 0
-        for k in range(n_present[j] - 1):
-            marked = own[k]
-            reached += units[marked & 0x7FFFFFFF]
-            if marked >= 0:
-                if lowest < top:  # there was a cut before
-                    rise = max(rise, reached - lowest)
-                    fall = max(fall, highest - reached)
-                lowest, highest = min(lowest, reached), max(highest, reached)
-        by_stump = -1
-        if (present > 0 and missing < 0) or (present < 0 and missing > 0):
-            by_stump = abs(present) + extra
-        if highest > -top:
-            by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
-        if by_stump > best.agreement:
-            best = _best_split(order, n_present, units, total, j, j + 1)
-        agreement = max(2 * rise - present, 2 * fall + present) + extra
-        if rise == -top or agreement <= best.agreement:
-            continue
-        for polarity in (1, -1):
-            steep = rise if polarity > 0 else fall
-            if 2 * steep - polarity * present + extra < agreement:
-                continue
-            # The first cut at the upper end has the first one at the lower end before it.
-            lowest, lowest_at = top, -1
-            reached = 0
-            for k in range(n_present[j] - 1):
-                marked = own[k]
-                reached += polarity * units[marked & 0x7FFFFFFF]
-                if marked < 0:
-                    continue
-                if lowest < top and reached - lowest == steep:
-                    best = better(Found(agreement, j, lowest_at, k, polarity, vote), best)
-                    break
-                if reached < lowest:
-                    lowest, lowest_at = reached, k
-    return best
-
-
-@kernel("void(int32[::1], int64, int64, int64, int64, int64, int8[::1])")
-def _vote(order, n_present, after, position, polarity, missing, votes):  # type: ignore[no-untyped-def]
-    """The votes of a split of the feature whose sorted samples these are; see `Found`."""
+@kernel("void(int32[::1], int64, int64, int64, uint8[::1])")
+def _mark(order, n_present, after, position, regions):  # type: ignore[no-untyped-def]
+    """The regions of samples that are given in sorted order; see `Found` for the positions."""
     for k in range(len(order)):
         sample = order[k] & 0x7FFFFFFF
-        if k <= position:
-            votes[sample] = polarity if k > after else -polarity
+        if k < n_present:
+            regions[sample] = FIRST if after < k <= position else SECOND
         else:
-            votes[sample] = -polarity if k < n_present else missing
-
-
-@kernel(
-    "_Sums(float64[::1], int64[::1], float64[::1], int64[::1], int8[::1], float64, float64,"
-    " float64)"
-)
-def _step(  # type: ignore[no-untyped-def]
-    signed, units, scores, first_weights, votes, vote, grown, kept
-):
-    """Next weights, integers and scores of all samples; returns the sums of the integers.
-
-    The first arguments are those of `_Samples`. They are not passed as one: finding the type of a
-    group takes Numba microseconds, of which a round has few here.
-    """
-    total, total_weight, misclassified, least = 0, 0, 0, 1 << 62
-    for i in range(len(signed)):
-        positive = signed[i] > 0.0
-        wrong = (votes[i] > 0) != positive
-        weight = max(abs(signed[i]) * (grown if wrong else kept), FLOOR)
-        q = np.int64(np.ceil(weight))
-        score = scores[i] + votes[i] * vote
-        scores[i] = score
-        signed[i] = weight if positive else -weight
-        units[i] = q if positive else -q
-        total += q if positive else -q
-        total_weight += q
-        least = min(least, q)
-        misclassified += first_weights[i] if (score > 0.0) != positive else 0
-    return _Sums(total, total_weight, misclassified, least)
+            regions[sample] = MISSING

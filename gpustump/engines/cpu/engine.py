@@ -109,12 +109,12 @@ class DirectEngine:
         """Why it cannot train this; None if it can."""
         if task.n_samples >= 2**31:
             return f"{task.n_samples} samples are too many for positions of 31 bits"
-        return refusal_of_votes(task.search, "the kernels") or KERNELS.refusal(task.X)
+        return KERNELS.refusal(task.X)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
         threads = threads_of(resources.n_jobs)
-        return host_memory.least_of_direct(task.n_samples, task.n_features, threads)
+        return host_memory.least_of_direct(_size_of(task), threads)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature."""
@@ -136,7 +136,7 @@ class CodedEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
-        return host_memory.least_of_coded(task.n_samples, task.n_features)
+        return host_memory.least_of_coded(_size_of(task))
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Code every value as a byte, or two if memory allows."""
@@ -146,10 +146,13 @@ class CodedEngine:
         threads = threads_of(resources.n_jobs)
         if resources.max_memory is None:
             return codes.prepare(table, rows, Team(threads))
-        shape = (task.n_samples, task.n_features)
-        budget = host_memory.coded_budget(*shape, resources.max_memory, threads)
+        budget = host_memory.coded_budget(_size_of(task), resources.max_memory, threads)
         room = codes.Room(budget.finely, budget.parted, budget.sorted_bytes)
         return codes.prepare(table, rows, Team(budget.threads), room=room)
+
+
+def _size_of(task: Task) -> host_memory.Size:
+    return host_memory.Size(task.n_samples, task.n_features, task.search.n_outputs)
 
 
 def _host_rows(rows: Array | None) -> np.ndarray | None:

@@ -32,7 +32,7 @@ class ExponentialLoss(Loss):
         """(n_samples,), or (n_samples, n_outputs) for more outputs than one."""
         return by_sample(self._weights)
 
-    def _take(self, piece: Piece, moves: bool) -> None:  # a factor of 1 changes no weight
+    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no weight
         _advance(self._weights, self._scores, self.terms.first, self._units, *piece)
 
 

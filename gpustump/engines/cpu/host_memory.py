@@ -13,14 +13,38 @@ from typing import NamedTuple
 _SAMPLE_BYTES = 80
 """For each sample: labels and weights, here and in the estimators, at their peak."""
 
+_OUTPUT_BYTES = 40
+"""For each sample and each output but the first: what a loss keeps, scores and integers."""
+
 _SORTING_BYTES = 16
-"""Per sample and thread: one feature's bins while they are sorted."""
+"""Per sample and thread: one feature's samples while they are put in order."""
 
-_FEATURE_BYTES = 40_000
-"""Histograms and what is known of a feature's bins."""
+_CODING_BYTES = 16_000
+"""Per feature: cuts and counts while values are coded."""
 
-_HISTOGRAM_BYTES = 4096
-"""Per feature and thread."""
+_SLOT_BYTES, _SLOT_OUTPUT_BYTES = 60, 100
+"""For each bin: layout and bounds; and for each output, sums and what is remembered of it."""
+
+_HISTOGRAM_BYTES = 32
+"""For each bin and output, per thread."""
+
+_NARROW_SLOTS, _WIDE_SLOTS = 256, 1024
+"""Bins of a feature with codes of one byte, and of two."""
+
+_DRAWN_BYTES = 30
+"""For each value, of a sample of the rows, of which some features' cuts are chosen."""
+
+
+class Size(NamedTuple):
+    """The size of what is trained on."""
+
+    n_samples: int
+    n_features: int
+    n_outputs: int = 1
+
+    @property
+    def n_elements(self) -> int:
+        return self.n_samples * self.n_features
 
 
 class CodedBudget(NamedTuple):
@@ -43,33 +67,39 @@ class CodedBudget(NamedTuple):
     sorted_bytes: int
 
 
-def coded_budget(n_samples: int, n_features: int, limit: int, threads: int) -> CodedBudget:
+def coded_budget(size: Size, limit: int, threads: int) -> CodedBudget:
     """How to train on a coded table within a limit of bytes that is enough for one thread."""
-    n_elements = n_samples * n_features
-    least, of_thread = _of_coded(n_samples, n_features)
+    n_elements = size.n_elements
+    least, of_thread = _of_coded(size, _NARROW_SLOTS)
     threads = max(1, min(threads, (limit - least) // of_thread))
     free = limit - least - threads * of_thread
-    finely = free >= 2 * n_elements
-    free -= finely * n_elements
-    parted = finely and free >= 5 * n_elements
-    return CodedBudget(threads, finely, parted, free - 4 * parted * n_elements)
+    finer, of_finer_thread = _of_coded(size, _WIDE_SLOTS)
+    second_bytes = n_elements + finer - least + threads * (of_finer_thread - of_thread)
+    if free < second_bytes + n_elements:
+        return CodedBudget(threads, finely=False, parted=False, sorted_bytes=free)
+    free -= second_bytes
+    parted = free >= 5 * n_elements
+    return CodedBudget(threads, True, parted, free - 4 * parted * n_elements)
 
 
-def least_of_direct(n_samples: int, n_features: int, threads: int) -> int:
-    """The orders of all features; some of them, as keys, while each thread sorts."""
-    of_thread = 50 * min(n_samples * n_features, 2**17)
-    return n_samples * (4 * n_features + _SAMPLE_BYTES) + threads * of_thread + 2**20
+def least_of_direct(size: Size, threads: int) -> int:
+    """The orders of all features; for each thread some of them, as keys, or a feature's sums."""
+    of_sample = 4 * size.n_features + _SAMPLE_BYTES + (size.n_outputs - 1) * _OUTPUT_BYTES
+    of_thread = max(50 * min(size.n_elements, 2**17), 24 * size.n_samples)
+    return size.n_samples * of_sample + threads * of_thread + 2**20
 
 
-def least_of_coded(n_samples: int, n_features: int) -> int:
+def least_of_coded(size: Size) -> int:
     """One byte an element and one thread, with no sorted positions kept."""
-    return sum(_of_coded(n_samples, n_features))
+    return sum(_of_coded(size, _NARROW_SLOTS))
 
 
-def _of_coded(n_samples: int, n_features: int) -> tuple[int, int]:
+def _of_coded(size: Size, slots: int) -> tuple[int, int]:
     """With one byte an element and nothing kept: in all, and for each thread."""
-    least = n_samples * (n_features + _SAMPLE_BYTES) + n_features * _FEATURE_BYTES
-    drawn = 30 * min(n_samples, 2**14) * min(n_features, 64)  # a sample of the rows, as keys
+    n_samples, n_features, n_outputs = size
+    of_sample = n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
+    of_feature = slots * (_SLOT_BYTES + n_outputs * _SLOT_OUTPUT_BYTES) + _CODING_BYTES
+    drawn = _DRAWN_BYTES * min(n_samples, 64 * slots) * min(n_features, 64 * 256 // slots)
     parts = 3 * 2**20
-    of_thread = drawn + parts + n_samples * _SORTING_BYTES + n_features * _HISTOGRAM_BYTES
-    return least, of_thread
+    of_thread = n_samples * _SORTING_BYTES + n_features * slots * n_outputs * _HISTOGRAM_BYTES
+    return n_samples * of_sample + n_features * of_feature, of_thread + drawn + parts

@@ -35,7 +35,7 @@ class LogisticLoss(Loss):
         found: np.ndarray = self._units * (self._odds / below) * (1.0 / below)
         return found
 
-    def _take(self, piece: Piece, moves: bool) -> None:  # a factor of 1 changes no odds
+    def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no odds
         _advance(self._odds, self._scores, *self.terms, self._units, *piece)
 
 

@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     low : int
         The piece's first sample.
     sums : ndarray (2 * n_outputs + 1,) of int64
-        Takes the integers' sums, two for each output, and the misclassified weight.
+        Takes the numbers of `PieceSums`.
     """
 
     regions: np.ndarray
@@ -95,7 +95,8 @@ class Loss(ABC):
         regions = np.zeros(high - low, dtype=np.uint8)
         votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
         sums = np.zeros(2 * n_outputs + 1, dtype=np.int64)
-        return self._summed(Piece(regions, votes, factors, low, sums), moves=False)
+        self._take(Piece(regions, votes, factors, low, sums), moves=False)
+        return PieceSums(sums)
 
     def advance(self, step: Step, regions: np.ndarray, low: int, high: int) -> PieceSums:
         """Let samples `low` to `high` follow a step.
@@ -109,14 +110,11 @@ class Loss(ABC):
         """
         votes, factors = np.array(step.votes), np.array(step.factors)
         sums = np.zeros(2 * len(self._scores) + 1, dtype=np.int64)
-        return self._summed(Piece(regions[low:high], votes, factors, low, sums), moves=True)
-
-    def _summed(self, piece: Piece, *, moves: bool) -> PieceSums:
-        self._take(piece, moves)
-        return PieceSums(piece.sums[:-1].reshape(-1, 2), int(piece.sums[-1]))
+        self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
+        return PieceSums(sums)
 
     @abstractmethod
-    def _take(self, piece: Piece, moves: bool) -> None:
+    def _take(self, piece: Piece, *, moves: bool) -> None:
         """Change a piece's numbers, if it moves, and scores; write its terms and their sums."""
 
 

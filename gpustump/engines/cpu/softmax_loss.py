@@ -35,7 +35,7 @@ class SoftmaxLoss(Loss):
         own = self._probabilities
         return by_sample(self._units * own * (1.0 - own))
 
-    def _take(self, piece: Piece, moves: bool) -> None:
+    def _take(self, piece: Piece, *, moves: bool) -> None:
         _advance(self._probabilities, self._scores, *self.terms, self._units, *piece, moves)
 
 

@@ -33,17 +33,25 @@ class PieceSums:
 
     Attributes
     ----------
-    totals : ndarray (n_outputs, 2) of int64
-        Of the first and of the second integers.
-    misclassified : int
-        Of the first round's integer weights of the samples that the scores get wrong.
+    numbers : ndarray (2 * n_outputs + 1,) of int64
+        For each output the sums of the first and of the second integers; then the sum of the first
+        round's integer weights of the samples that the scores get wrong.
     """
 
-    totals: np.ndarray
-    misclassified: int
+    numbers: np.ndarray
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Of the first and of the second integers, (n_outputs, 2) of int64."""
+        return self.numbers[:-1].reshape(-1, 2)
+
+    @property
+    def misclassified(self) -> int:
+        """Of the weights of the samples that the scores get wrong."""
+        return int(self.numbers[-1])
 
     def __add__(self, other: PieceSums) -> PieceSums:
-        return PieceSums(self.totals + other.totals, self.misclassified + other.misclassified)
+        return PieceSums(self.numbers + other.numbers)
 
 
 def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.ndarray:

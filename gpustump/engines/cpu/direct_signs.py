@@ -1,0 +1,128 @@
+"""Few samples, votes with signs: the best stump or interval, found by going through all cuts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpustump.data.parameters import Learner
+from gpustump.engines.contract import Cut, constant_cut
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.cut_sums import left_of_cuts, missing_sums, position_of
+from gpustump.engines.cpu.found_split import NOTHING, STUMP, Found, as_cut, better, sign_for_missing
+from gpustump.engines.cpu.terms import Terms
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.direct import DirectTable
+
+
+class SignedScan:
+    """The search of a run of discrete votes for one output.
+
+    Parameters
+    ----------
+    table : DirectTable
+    learner : str
+    """
+
+    def __init__(self, table: DirectTable, learner: Learner) -> None:
+        self._table = table
+        self._best = {"stump": _best_split, "interval": _best_pair}[learner]
+        self._parts = table.parts(1)
+
+    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
+        """The largest cut, from a round's terms and their sums (1, 2)."""
+        table, units, signed = self._table, terms.first[0], int(totals[0, 0])
+        found = [constant_cut(signed)]
+
+        def search(part: tuple[int, int]) -> None:
+            found.append(as_cut(self._best(table.order, table.n_present, units, signed, *part)))
+
+        table.team.each(search, self._parts)
+        return max(found)
+
+
+@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
+def _best_split(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
+    """The best split of features `low` to `high`; `total` is the sum of all units."""
+    best = NOTHING
+    room = np.empty(order.shape[1], dtype=np.int64)
+    for j in range(low, high):
+        own = order[j]
+        missing, _ = missing_sums(own, n_present[j], units)
+        present = total - missing
+        extra, vote = abs(missing), sign_for_missing(missing, present)
+        left = room[: left_of_cuts(own, n_present[j], units, room)]
+        highest, lowest = -(1 << 62), 1 << 62
+        for i in range(len(left)):
+            highest = max(highest, left[i])
+            lowest = min(lowest, left[i])
+        agreement = -1
+        if len(left) > 0:
+            agreement = max(2 * highest - present, present - 2 * lowest) + extra
+        opposed = (present > 0 and missing < 0) or (present < 0 and missing > 0)
+        apart = abs(present) + extra if opposed else -1
+        if max(agreement, apart) <= best.agreement:
+            continue
+        if apart > agreement:
+            best = Found(apart, j, STUMP, n_present[j] - 1, 1 if present > 0 else -1, vote)
+            continue
+        number = 0
+        while abs(2 * left[number] - present) + extra != agreement:
+            number += 1
+        polarity = 1 if 2 * left[number] >= present else -1
+        best = Found(agreement, j, STUMP, position_of(own, number), polarity, vote)
+    return best
+
+
+@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
+def _best_pair(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
+    """The best interval or split of features `low` to `high`."""
+    top = 1 << 62
+    best = NOTHING
+    for j in range(low, high):
+        own = order[j]
+        present = total
+        for k in range(n_present[j], len(own)):
+            present -= units[own[k] & 0x7FFFFFFF]
+        missing = total - present
+        extra, vote = abs(missing), sign_for_missing(missing, present)
+        lowest, highest, rise, fall = top, -top, -top, -top
+        reached = 0
+        for k in range(n_present[j] - 1):
+            marked = own[k]
+            reached += units[marked & 0x7FFFFFFF]
+            if marked >= 0:
+                if lowest < top:  # there was a cut before
+                    rise = max(rise, reached - lowest)
+                    fall = max(fall, highest - reached)
+                lowest, highest = min(lowest, reached), max(highest, reached)
+        by_stump = -1
+        if (present > 0 and missing < 0) or (present < 0 and missing > 0):
+            by_stump = abs(present) + extra
+        if highest > -top:
+            by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
+        if by_stump > best.agreement:
+            best = _best_split(order, n_present, units, total, j, j + 1)
+        agreement = max(2 * rise - present, 2 * fall + present) + extra
+        if rise == -top or agreement <= best.agreement:
+            continue
+        for polarity in (1, -1):
+            steep = rise if polarity > 0 else fall
+            if 2 * steep - polarity * present + extra < agreement:
+                continue
+            # The first cut at the upper end has the first one at the lower end before it.
+            lowest, lowest_at = top, -1
+            reached = 0
+            for k in range(n_present[j] - 1):
+                marked = own[k]
+                reached += polarity * units[marked & 0x7FFFFFFF]
+                if marked < 0:
+                    continue
+                if lowest < top and reached - lowest == steep:
+                    best = better(Found(agreement, j, lowest_at, k, polarity, vote), best)
+                    break
+                if reached < lowest:
+                    lowest, lowest_at = reached, k
+    return best

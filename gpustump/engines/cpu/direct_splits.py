@@ -1,0 +1,240 @@
+"""Few samples, any votes without signs: the best split, found by going through all positions.
+
+One output after the other, a feature's sorted samples are added up, and the sums at its cuts are
+written one behind the other. Then their parts of the score are computed, several cuts at a time,
+and added to those of the outputs before. The threshold above all values, which parts the present
+values from the missing ones, is one cut more.
+
+Scores compare as integers here: `_key` maps floats to such, in their order. Compilers vectorise the
+maximum of integers, but not that of floats, since one of those might not be a number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, Search
+from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.engines.cpu.cut_sums import (
+    both_left_of_cuts,
+    left_of_cuts,
+    missing_sums,
+    position_of,
+    with_sizes_left_of_cuts,
+)
+from gpustump.engines.cpu.split_scores import gain, minus_root
+from gpustump.engines.cpu.terms import Terms
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.direct import DirectTable
+
+_DISCRETE, _REAL, _NEWTON = range(3)
+_KINDS = {"discrete": _DISCRETE, "real": _REAL, "newton": _NEWTON}
+"""Kinds of votes, as the kernels take them."""
+
+_TOP = 2**63 - 1
+_NO_KEY = -_TOP
+"""Below the keys of all scores."""
+
+
+@group
+class _Best(NamedTuple):
+    """The best split of some features.
+
+    Attributes
+    ----------
+    key : int
+        Of its score; `_NO_KEY` if there is no split.
+    feature, position : int
+    constant : int
+        The key of the score of all samples together.
+    """
+
+    key: int
+    feature: int
+    position: int
+    constant: int
+
+
+class SplitScan:
+    """The search of a run of real or Newton votes, or of votes for several outputs.
+
+    Parameters
+    ----------
+    table : DirectTable
+    search : Search
+    """
+
+    def __init__(self, table: DirectTable, search: Search) -> None:
+        self._table = table
+        self._kind = _KINDS[search.votes]
+        self._l2 = float(search.l2)
+        self._parts = table.parts(search.n_outputs)
+
+    def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
+        """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
+        table, how = self._table, (totals, self._kind, self._l2)
+        found: list[_Best] = []
+
+        def search(part: tuple[int, int]) -> None:
+            found.append(_best_split(table.order, table.n_present, *terms, *how, *part))
+
+        table.team.each(search, self._parts)
+        best = max(found, key=lambda one: (one.key, -one.feature))
+        if best.constant > best.key:
+            return Cut(0, None, 0, 0, self._score_of(best.constant))
+        return Cut(best.feature, best.position, 0, 0, self._score_of(best.key))
+
+    def _score_of(self, key: int) -> float:
+        """The score that has this key."""
+        if self._kind == _DISCRETE:
+            return key
+        return float(np.array(key if key >= 0 else key ^ _TOP, dtype=np.int64).view(np.float64))
+
+
+@kernel("int64(int64)")
+def _key(bits):  # type: ignore[no-untyped-def]
+    """The key of a float with these bits, which compares as the float does."""
+    return bits ^ ((bits >> 63) & _TOP)
+
+
+@kernel("void(int64[::1], int64, int64, int64[::1])")
+def _add_agreements(left, present, missing, scores):  # type: ignore[no-untyped-def]
+    """Add an output's part to the scores of discrete votes."""
+    extra = abs(missing)
+    for i in range(len(left)):
+        scores[i] += abs(left[i] - (present - left[i])) + extra
+
+
+@kernel("void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), float64[::1])")
+def _add_roots(first, second, present, missing, scores):  # type: ignore[no-untyped-def]
+    """Add an output's part to the scores of real votes."""
+    extra = minus_root(missing[0], missing[1])
+    for i in range(len(first)):
+        a, b = first[i], second[i]
+        scores[i] += (minus_root(a, b) + minus_root(present[0] - a, present[1] - b)) + extra
+
+
+@kernel(
+    "void(int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), float64, float64[::1])"
+)
+def _add_gains(first, second, present, missing, l2, scores):  # type: ignore[no-untyped-def]
+    """Add an output's part to the scores of Newton votes."""
+    extra = gain(missing[0], missing[1], l2)
+    for i in range(len(first)):
+        a, b = first[i], second[i]
+        scores[i] += (gain(a, b, l2) + gain(present[0] - a, present[1] - b, l2)) + extra
+
+
+@kernel("void(int64[:, ::1], UniTuple(int64, 2), UniTuple(int64, 2), int64, float64, int64[::1])")
+def _add_scores(left, present, missing, kind, l2, scores):  # type: ignore[no-untyped-def]
+    """Add an output's part to the scores of some cuts; `scores` holds the bits of floats."""
+    n = len(scores)
+    first, second = left[0][:n], left[1][:n]
+    if kind == _DISCRETE:
+        _add_agreements(first, present[0], missing[0], scores)
+    elif kind == _REAL:
+        _add_roots(first, second, present, missing, scores.view(np.float64))
+    else:
+        _add_gains(first, second, present, missing, l2, scores.view(np.float64))
+
+
+@kernel("void(int64[::1], int64)")
+def _clear(scores, kind):  # type: ignore[no-untyped-def]
+    """Scores of nothing: minus zero, to which a float may be added without a change of its bits."""
+    scores[:] = 0 if kind == _DISCRETE else -_TOP - 1
+
+
+@kernel("int64(int64[::1])")
+def _largest(scores):  # type: ignore[no-untyped-def]
+    """The largest key."""
+    largest = _NO_KEY
+    for i in range(len(scores)):
+        largest = max(largest, _key(scores[i]))
+    return largest
+
+
+@kernel("int64(int64[::1], int64)")
+def _first_with(scores, key):  # type: ignore[no-untyped-def]
+    """The first of the scores that has this key."""
+    number = 0
+    while _key(scores[number]) != key:
+        number += 1
+    return number
+
+
+@kernel("int64(int64[:, ::1], int64, float64)")
+def _constant_key(totals, kind, l2):  # type: ignore[no-untyped-def]
+    """The key of the score of all samples together."""
+    score, left = np.empty(1, dtype=np.int64), np.empty((2, 1), dtype=np.int64)
+    _clear(score, kind)
+    for output in range(len(totals)):
+        left[:, 0] = totals[output]
+        _add_scores(left, (totals[output, 0], totals[output, 1]), (0, 0), kind, l2, score)
+    return _key(score[0])
+
+
+@kernel(
+    "int64(int32[::1], int64, int64[::1], int64[::1], int64[::1], int64, float64, int64[:, ::1],"
+    " int64[::1])"
+)
+def _score_output(  # type: ignore[no-untyped-def]
+    order, n_present, first, second, totals, kind, l2, left, scores
+):
+    """Add an output's part to the scores of a feature's cuts; returns how many there are.
+
+    `second` may be empty, as in `Terms`. Behind the cuts stands the threshold above all values,
+    which is not counted.
+    """
+    missing_first, missing_second = missing_sums(order, n_present, first)
+    if len(second) > 0:
+        missing_second, _ = missing_sums(order, n_present, second)
+        n_cuts = both_left_of_cuts(order, n_present, first, second, left[0], left[1])
+    elif kind == _DISCRETE:
+        n_cuts = left_of_cuts(order, n_present, first, left[0])
+    else:
+        n_cuts = with_sizes_left_of_cuts(order, n_present, first, left[0], left[1])
+    present = (totals[0] - missing_first, totals[1] - missing_second)
+    left[0, n_cuts], left[1, n_cuts] = present
+    missing = (missing_first, missing_second)
+    _add_scores(left, present, missing, kind, l2, scores[: n_cuts + 1])
+    return n_cuts
+
+
+@kernel(
+    "_Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, float64,"
+    " int64, int64)"
+)
+def _best_split(  # type: ignore[no-untyped-def]
+    order, n_present, first, second, totals, kind, l2, low, high
+):
+    """The best split of features `low` to `high`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
+    constant = _constant_key(totals, kind, l2)
+    best = _Best(_NO_KEY, low, 0, constant)
+    left = np.empty((2, order.shape[1] + 1), dtype=np.int64)
+    scores = np.empty(order.shape[1] + 1, dtype=np.int64)
+    none = np.empty(0, dtype=np.int64)
+    for j in range(low, high):
+        own, n = order[j], n_present[j]
+        _clear(scores[: max(n, 1)], kind)
+        n_cuts = 0
+        for output in range(len(first)):
+            of_second = second[output] if len(second) > 0 else none
+            n_cuts = _score_output(
+                own, n, first[output], of_second, totals[output], kind, l2, left, scores
+            )
+        key = _largest(scores[:n_cuts])
+        apart = _key(scores[n_cuts])
+        # The threshold above all values makes a split only where it is better than a constant; it
+        # is not where all values are present, or missing.
+        if apart > constant and apart > key and apart > best.key:
+            best = _Best(apart, j, n - 1, constant)
+        elif key > best.key:
+            position = position_of(own, _first_with(scores, key))
+            best = _Best(key, j, position, constant)
+    return best
