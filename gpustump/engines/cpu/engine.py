@@ -16,7 +16,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import PreparedTable, Resources, Task, refusal_of_votes
+from gpustump.engines.contract import PreparedTable, Resources, Task
 from gpustump.engines.cpu import host_memory
 from gpustump.engines.threads import Team, threads_of
 
