@@ -20,7 +20,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable, StepTables
 from gpustump.learners.thresholds import rounded_down
 
 _TILE = 512
@@ -87,7 +87,9 @@ def scores(
         return found.T
     dtype = str(arrays.working_dtype(arrays.dtype_name(X)))
     layouts = {} if layouts is None else layouts
-    layout = layouts.get(dtype) or layouts.setdefault(dtype, _layout(constant, tables, dtype))
+    layout = layouts.get(dtype)
+    if layout is None:
+        layout = layouts.setdefault(dtype, _layout(constant, StepTables.of(tables), dtype))
     width = layout.thresholds.dtype
     as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
     lacking = np.zeros(len(tables), dtype=bool) if lacking is None else lacking
@@ -105,25 +107,22 @@ def scores(
     return found.T
 
 
-def _layout(constant: np.ndarray, tables: Sequence[StepTable], dtype: str) -> Layout:
+def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:
     """Group the features; each table of a group holds the sums for all combinations of steps."""
-    # float16 is compared as the float32 that it is exactly.
-    keys = [_keys(rounded_down(table.thresholds, dtype)) for table in tables]
-    # NaN finds the place behind the last step.
-    values = [table.outcomes for table in tables]
-    most = _COMBINATIONS if _add_up_exactly([constant[np.newaxis], *values]) else 1
+    most = _COMBINATIONS if _add_up_exactly(constant, tables) else 1
     nothing = np.zeros((1, len(constant)))
     groups, strides, sums = [0], [], [nothing]
-    for f, own in enumerate(values):
+    for f in range(len(tables)):
+        own = tables.outcomes(f)  # NaN finds the place behind the last step
         if f > groups[-1] and len(sums[-1]) * len(own) > most:
             groups.append(f)
             sums.append(nothing)
         strides.append(len(sums[-1]))
         sums[-1] = (own[:, np.newaxis] + sums[-1]).reshape(-1, len(constant))
     return Layout(
-        features=np.asarray([table.feature for table in tables]),
-        starts=np.cumsum([0] + [len(k) for k in keys]),
-        thresholds=np.concatenate(keys),
+        features=tables.features,
+        starts=tables.starts,
+        thresholds=_keys(rounded_down(tables.thresholds, dtype)),
         strides=np.asarray(strides),
         groups=np.asarray([*groups, len(tables)]),
         tables=np.ascontiguousarray(np.concatenate(sums).T),
@@ -132,16 +131,19 @@ def _layout(constant: np.ndarray, tables: Sequence[StepTable], dtype: str) -> La
 
 
 def _keys(thresholds: np.ndarray) -> np.ndarray:
+    """Thresholds as keys; float16 is compared as the float32 that it is exactly."""
     wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
     keys: np.ndarray = arrays.order_keys(wide)
     return keys
 
 
-def _add_up_exactly(values: list[np.ndarray]) -> bool:
+def _add_up_exactly(constant: np.ndarray, tables: StepTables) -> bool:
     """Whether float64 holds every sum of these votes."""
-    units = np.concatenate(values) / VOTE_UNIT
-    largest = max(sum(np.abs(own).max(axis=0) for own in values).tolist())
-    return bool((units == np.rint(units)).all()) and largest < VOTES_LIMIT
+    votes = np.concatenate([constant[np.newaxis], tables.values, tables.missing])
+    units = votes / VOTE_UNIT
+    of_steps = np.maximum.reduceat(np.abs(tables.values), tables.starts[:-1], axis=0)
+    sums = np.maximum(of_steps, np.abs(tables.missing)).sum(axis=0) + np.abs(constant)
+    return bool((units == np.rint(units)).all()) and float(sums.max()) < VOTES_LIMIT
 
 
 @kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=_KEYS)
