@@ -62,7 +62,8 @@ def scores(
 
         reference.note_missing(X, tables, lacking)
         return moved_to_device_of(on_cuda.scores(X, constant, tables, device, layouts), X)
-    if _cpu_kernels_predict(X, len(tables)):
+    seconds = len(tables) * (_TABLE_NS + X.shape[0] * _ELEMENT_NS) * 1e-9
+    if cpu_kernels_take(X, seconds, "prediction"):
         from gpustump.engines.cpu import prediction as on_cpu
 
         found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts, lacking)
@@ -87,12 +88,14 @@ def _device_for(X: Array) -> cuda_device.CudaDevice | None:
     return cuda_device.device_of(X) if is_asked_for and X.shape[0] <= MOST_SAMPLES else None
 
 
-def _cpu_kernels_predict(X: Array, n_tables: int) -> bool:
-    """Whether the CPU kernels predict; as for training, not before they are worth their start."""
+def cpu_kernels_take(X: Array, seconds: float, stage: str) -> bool:
+    """Whether the CPU kernels do what takes the reference so long.
+
+    As for training, not before they are worth their start.
+    """
     asked = asked_for()
     if asked == "reference" or KERNELS.refusal(X) is not None:
         return False
-    seconds = n_tables * (_TABLE_NS + X.shape[0] * _ELEMENT_NS) * 1e-9
-    if asked == "auto" and not is_worth_its_start(seconds, "prediction"):
+    if asked == "auto" and not is_worth_its_start(seconds, stage):
         return False
-    return KERNELS.load("prediction")
+    return KERNELS.load(stage)

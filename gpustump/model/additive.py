@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
-from gpustump.learners.hypothesis import Partition, regions
+from gpustump.engines.running_scores import running_scores
+from gpustump.learners.hypothesis import Partition
 from gpustump.learners.step_table import StepTables
 from gpustump.model.step_tables import Part, is_constant, step_tables
 
@@ -106,28 +106,15 @@ class AdditiveModel:
         """
         return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
 
-    def staged_scores(self, X: Array) -> Iterator[Array]:
+    def staged_scores(self, X: Array, n_jobs: int | None = None) -> Iterator[Array]:
         """`scores` after 1, 2, ... rounds; the last equals it exactly."""
         given, X = X, prediction.quick_to_compute_in(X)
-        xp, device = arrays.namespace_of(X), arrays.device_of(X)
-        with arrays.computing_on(X):
-            scores = [
-                xp.full(X.shape[0], start, dtype=xp.float64, device=device)
-                for start in self.constant
-            ]
-        for terms in self.rounds:
-            with arrays.computing_on(X):
-                for term in terms:
-                    scores = _added(scores, term, X)
-                joined = xp.stack(scores, axis=1)
-            yield moved_to_device_of(joined, given)
-
-
-def _added(scores: list[Array], term: Term, X: Array) -> list[Array]:
-    """The scores of each output, (n_samples,), after adding a term's votes."""
-    xp, device = arrays.namespace_of(X), arrays.device_of(X)
-    region = regions(term.partition, arrays.as_working(X[:, term.partition.feature]))
-    return [
-        score + xp.take(xp.asarray(own, device=device), region) if own.any() else score
-        for score, own in zip(scores, np.ascontiguousarray(term.votes.T), strict=True)
-    ]
+        n_terms = sum(len(part.partitions) for part in self.parts)
+        scores = running_scores(X, self.constant, n_terms=n_terms, n_jobs=n_jobs)
+        firsts = itertools.accumulate((part.n_outputs for part in self.parts), initial=0)
+        parts = list(zip(self.parts, firsts, strict=False))
+        for number in range(max(len(part.partitions) for part in self.parts)):
+            for part, first in parts:
+                if number < len(part.partitions):
+                    scores.add(part.partitions[number], part.votes[number], first)
+            yield moved_to_device_of(scores.copy(), given)
