@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpustump import arrays
+import numpy as np
+
 from gpustump.arrays import Array
 from gpustump.boosting.held_out_scores import Watched, scorer
 from gpustump.boosting.votes import AnyRound, Vote
 from gpustump.data.parameters import Link, Scoring
-from gpustump.learners.hypothesis import by_region, signs
+from gpustump.engines.running_scores import running_scores
+from gpustump.learners.hypothesis import signs
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class EarlyStopping:
         The scores from which boosting starts, one for each output.
     link : str
         How scores become probabilities.
+    n_jobs : int, optional
+        Threads on the CPU.
 
     Attributes
     ----------
@@ -72,28 +76,24 @@ class EarlyStopping:
         stopping: Stopping,
         constant: Sequence[float] = (0.0,),
         link: Link = "logistic",
+        n_jobs: int | None = None,
     ) -> None:
         self.scores: list[float] = []
         self.errors: list[float] = []
         self.best_round = 0
         self._best_score = float("-inf")
-        self._X = X
-        self._rows = rows
         self._stopping = stopping
         self._n_rounds = 0
         self._held_out = held_out
         self._scorer = scorer(stopping.scoring, held_out, link)
-        weights = held_out.weights.values
-        with arrays.computing_on(X):
-            self._xp = arrays.namespace_of(weights)
-            ones = self._xp.astype(weights > 0, self._xp.float64)
-            self._scores = [ones * score for score in constant]
+        self._scores = running_scores(X, constant, rows, n_jobs=n_jobs)
 
     def __call__(self, record: AnyRound) -> bool:
         self._count(record.stump, record.vote)
-        score = self._score()
+        scores = self._now()
+        score = self._score(scores)
         self.scores.append(score)
-        self.errors.append(self._held_out.error(self._joined()))
+        self.errors.append(self._held_out.error(scores))
         if score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
         return self._n_rounds - self.best_round >= self._stopping.patience
@@ -103,30 +103,23 @@ class EarlyStopping:
         for hypothesis, vote in zip(hypotheses, votes, strict=True):
             self._count(hypothesis, vote)
         if hypotheses:
-            self.best_round, self._best_score = self._n_rounds, self._score()
+            self.best_round, self._best_score = self._n_rounds, self._score(self._now())
+
+    def _score(self, scores: Array) -> float:
+        return self._scorer(scores)
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
-        with arrays.computing_on(self._X):
-            column = arrays.as_working(self._X[:, hypothesis.feature])
-            values = arrays.picked(column, self._rows)
-            self._scores = [
-                scores + by_region(hypothesis, values, votes)
-                for scores, votes in zip(self._scores, _by_output(hypothesis, vote), strict=True)
-            ]
+        self._scores.add(hypothesis, _of_regions(hypothesis, vote))
         self._n_rounds += 1
 
-    def _score(self) -> float:
-        return self._scorer(self._joined())
-
-    def _joined(self) -> Array:
+    def _now(self) -> Array:
         """The scores (n_held_out,), or (n_held_out, n_outputs) for more outputs than one."""
-        with arrays.computing_on(self._X):
-            one = len(self._scores) == 1
-            return self._scores[0] if one else self._xp.stack(self._scores, axis=1)
+        scores = self._scores.now()
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-def _by_output(hypothesis: Any, vote: Vote) -> list[tuple[float, ...]]:
-    """For each output what the regions vote."""
+def _of_regions(hypothesis: Any, vote: Vote) -> np.ndarray:
+    """What the regions vote, (n_regions, n_outputs)."""
     if isinstance(vote, tuple):
-        return list(zip(*vote, strict=True))
-    return [tuple(sign * vote for sign in signs(hypothesis))]
+        return np.asarray(vote, dtype=np.float64)
+    return np.asarray([[sign * vote] for sign in signs(hypothesis)])

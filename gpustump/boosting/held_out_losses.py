@@ -7,17 +7,29 @@ not depend on their order, and each mean is rounded once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out_samples import UNIT_BITS, Watched
 from gpustump.boosting.loss_tables import LOSS_BITS, ExponentialTable, LogisticTable
+from gpustump.engines.held_out import HeldOutSums
 
-Losses = Callable[[Array], Iterator[Array]]
-"""From the scores of the held-out samples to their losses, in arrays (n_held_out,) of int64 and
-units of 2**-32. The loss of a sample is the mean of its entries in these arrays."""
+
+class Losses(Protocol):
+    """Logarithmic losses of the held-out samples."""
+
+    def __call__(self, scores: Array) -> Iterator[Array]:
+        """From the scores to the losses, in arrays (n_held_out,) of int64 and units of 2**-32.
+
+        The loss of a sample is the mean of its entries in these arrays.
+        """
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        """For each of these arrays the sum of its products with the weights, each rounded."""
+
 
 _SPARE_BITS = 20
 """The sum of the weights is below 2**62. Losses are below 2**20: a log-loss of K classes is at most
@@ -38,26 +50,35 @@ class NegativeLogLoss:
         Such that products with losses, in units of 2**-32, sum to less than 2**62.
     total : int
         The sum of the integer weights.
+    kernels : HeldOutSums or None
+        What adds up the products, if array operations do not.
     """
 
     losses: Losses
     weights: Array
     total: int
+    kernels: HeldOutSums | None
 
     @classmethod
     def of(cls, held_out: Watched, losses: Losses) -> NegativeLogLoss:
         weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
-        return cls(losses, weights, held_out.weights.total)
+        return cls(losses, weights, held_out.weights.total, held_out.sums)
 
     def __call__(self, scores: Array) -> float:
+        if self.kernels is None:
+            sums = self._sums(scores)
+        else:
+            sums = self.losses.sums(self.kernels, scores, self.weights)
+        return -((sum(sums) << _SPARE_BITS) / (len(sums) * self.total))
+
+    def _sums(self, scores: Array) -> list[int]:
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             sums = []
             for found in self.losses(scores):
                 losses = xp.astype(found, xp.float64)  # below 2**52: exact
                 sums.append(xp.sum(xp.astype(xp.round(self.weights * losses), xp.int64)))
-            weighted = sum(arrays.integers(xp.stack(sums)))
-        return -((weighted << _SPARE_BITS) / (len(sums) * self.total))
+            return arrays.integers(xp.stack(sums))
 
 
 @dataclass(frozen=True)
@@ -81,6 +102,9 @@ class LogisticLosses:
     def __call__(self, scores: Array) -> Iterator[Array]:
         for margins in self.held_out.margins(scores):
             yield self.table.loss(margins, self.bits)
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        return kernels.logistic(scores, weights, self.table.plain, self.bits)
 
 
 @dataclass(frozen=True)
@@ -106,6 +130,9 @@ class SoftmaxLosses:
         own = _of_own_class(self.held_out, self.held_out.outputs(scores))
         yield (log_total - own) >> (self.bits - LOSS_BITS)
 
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        return kernels.softmax(scores, weights, self.table.plain, self.bits)
+
 
 @dataclass(frozen=True)
 class LogisticShareLosses:
@@ -127,6 +154,9 @@ class LogisticShareLosses:
     def __call__(self, scores: Array) -> Iterator[Array]:
         log_total = self.table.log_of_sum(self._logs(scores), LOSS_BITS)
         yield log_total - _of_own_class(self.held_out, self._logs(scores))
+
+    def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
+        return kernels.logistic_shares(scores, weights, self.table.plain, UNIT_BITS - 1)
 
     def _logs(self, scores: Array) -> Iterator[Array]:
         """ln s(2 F_l) of each output in units of 2**-32."""

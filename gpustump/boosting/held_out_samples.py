@@ -8,11 +8,12 @@ turned into integers, in that unit, before anything is computed from them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.held_out import HeldOutSums
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT
 
@@ -25,6 +26,10 @@ class Watched(Protocol):
 
     @property
     def weights(self) -> IntegerWeights: ...
+
+    @property
+    def sums(self) -> HeldOutSums | None:
+        """Kernels that add up over the samples; None where array operations do it."""
 
     @property
     def classes(self) -> Array:
@@ -59,10 +64,12 @@ class HeldOut:
     y : array (n_held_out,) of float64
         -1.0 or 1.0.
     weights : IntegerWeights
+    sums : HeldOutSums, optional
     """
 
     y: Array
     weights: IntegerWeights
+    sums: HeldOutSums | None = field(default=None, kw_only=True)
 
     @property
     def classes(self) -> Array:
@@ -89,8 +96,7 @@ class HeldOut:
 
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
-        with arrays.computing_on(self.y):
-            return self.weights.share(~self.right(scores))
+        return _error(self, scores)
 
 
 @dataclass(frozen=True)
@@ -104,11 +110,13 @@ class HeldOutClasses:
     weights : IntegerWeights
     n_classes : int
         K: each class has one output.
+    sums : HeldOutSums, optional
     """
 
     classes: Array
     weights: IntegerWeights
     n_classes: int
+    sums: HeldOutSums | None = field(default=None, kw_only=True)
 
     @property
     def positives(self) -> Sequence[int]:
@@ -130,8 +138,15 @@ class HeldOutClasses:
 
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
-        with arrays.computing_on(self.classes):
-            return self.weights.share(~self.right(scores))
+        return _error(self, scores)
+
+
+def _error(held_out: Watched, scores: Array) -> float:
+    if held_out.sums is not None:
+        total = held_out.weights.total
+        return (total - sum(held_out.sums.right_weights(scores))) / total
+    with arrays.computing_on(scores):
+        return held_out.weights.share(~held_out.right(scores))
 
 
 def _in_units(scores: Array) -> Array:

@@ -31,8 +31,11 @@ class Accuracy:
     held_out: Watched
 
     def __call__(self, scores: Array) -> float:
+        held_out = self.held_out
+        if held_out.sums is not None:
+            return sum(held_out.sums.right_weights(scores)) / held_out.weights.total
         with arrays.computing_on(scores):
-            return self.held_out.weights.share(self.held_out.right(scores))
+            return held_out.weights.share(held_out.right(scores))
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,18 @@ class BalancedAccuracy:
     by_class: ByClass
 
     def __call__(self, scores: Array) -> float:
+        kernels = self.held_out.sums
+        sums = self._sums(scores) if kernels is None else kernels.right_weights(scores)
+        return _mean([part / all_ for part, all_ in zip(sums, self.by_class.totals, strict=True)])
+
+    def _sums(self, scores: Array) -> list[int]:
+        """For each class the weight of its samples that are classified right."""
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             is_right = xp.take(self.held_out.right(scores), self.by_class.order, axis=0)
             weights = self.by_class.weights
             right = xp.where(is_right, weights, xp.zeros_like(weights))
-            sums = _sums_of_slices(right, self.by_class.ends)
-        return _mean([part / all_ for part, all_ in zip(sums, self.by_class.totals, strict=True)])
+            return _sums_of_slices(right, self.by_class.ends)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out_samples import UNIT_BITS
+from gpustump.engines.held_out import LossTable
 
 LOSS_BITS = 32
 """Logarithmic losses of single samples are multiples of 2**-32."""
@@ -57,6 +58,11 @@ class LogisticTable:
         """The table in the library and on the device of an array."""
         xp, device = arrays.namespace_of(x), arrays.device_of(x)
         return cls(*(xp.asarray(part, device=device) for part in _loss_table()))
+
+    @property
+    def plain(self) -> LossTable:
+        """The table as the kernels take it."""
+        return self.nodes, self.drops, _NODE_BITS
 
     def loss(self, margins: Array, bits: int) -> Array:
         """ln(1 + exp(-x)) in units of 2**-32, to 2**-25 + 2**-31.

@@ -26,6 +26,7 @@ from gpustump.boosting.votes import AnyRound, Votes
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
+from gpustump.engines.held_out import held_out_sums, watched_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route, prepared
 
@@ -248,7 +249,7 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     if settings.announces_route:
         announce(f"trains on {route}")
     samples = job.samples.beside(table.X)
-    held_out = None if job.held_out is None else job.held_out.beside(table.X)
+    held_out = None if job.held_out is None else job.held_out.beside(watched_table(table.X))
     done = job.earlier or [Run()] * job.n_runs
     total = sum(limit - len(run.rounds) for run in done)
     runs = []
@@ -290,12 +291,14 @@ class Target(NamedTuple):
         """The labels as `PreparedTable.start` takes them."""
         return samples.classes if self.n_outputs > 1 else samples.signs(self.positive)
 
-    def watched(self, samples: Samples) -> Watched:
+    def watched(self, samples: Samples, n_jobs: int | None) -> Watched:
         """Held-out samples as the scores take them."""
         labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
         if self.n_outputs > 1:
-            return HeldOutClasses(labels, weights, self.n_outputs)
-        return HeldOut(labels, weights)
+            sums = held_out_sums(labels, weights.values, self.n_outputs, n_jobs)
+            return HeldOutClasses(labels, weights, self.n_outputs, sums=sums)
+        plain = HeldOut(labels, weights)
+        return replace(plain, sums=held_out_sums(plain.classes, weights.values, 2, n_jobs))
 
 
 def _boosting(
@@ -325,14 +328,16 @@ def _watch(
     """What watches the held-out samples, if any are held out."""
     if held_out is None or settings.stopping is None:
         return None
-    with arrays.computing_on(table.X):
+    X, n_jobs = watched_table(table.X), settings.resources.n_jobs
+    with arrays.computing_on(X):
         return EarlyStopping(
-            table.X,
+            X,
             held_out.rows,
-            target.watched(held_out),
+            target.watched(held_out, n_jobs),
             settings.stopping,
             boosting.constant,
             boosting.link,
+            n_jobs,
         )
 
 

@@ -8,6 +8,8 @@
     cpu/               compiled kernels for the CPU
     cuda/              compiled kernels for CUDA devices
     prediction         the sum of step functions, by the kernels that suit the table
+    running_scores     scores that grow term by term, for stages and early stopping
+    held_out           what early stopping adds up, where the CPU kernels are in use
     integer_weights    sample weights as integers, whose sums depend on no order
     threads            the threads that the CPU kernels run on
     announcements      messages on stderr

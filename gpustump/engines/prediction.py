@@ -15,11 +15,12 @@ from gpustump.data.parameters import check_jobs
 from gpustump.engines.cpu.engine import KERNELS
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import MOST_SAMPLES
+from gpustump.engines.reference import prediction as reference
 from gpustump.engines.route import asked_for, is_worth_its_start
 from gpustump.learners.step_table import StepTable
 
-_ELEMENT_NS = 10.0
-"""What the reference takes to look an element up, about."""
+_ELEMENT_NS, _TABLE_NS = 20.0, 4000.0
+"""What the reference takes for each element and for each step table, about."""
 
 
 def scores(
@@ -59,31 +60,15 @@ def scores(
     if device is not None:
         from gpustump.engines.cuda import prediction as on_cuda
 
-        _note_missing(X, tables, lacking)
+        reference.note_missing(X, tables, lacking)
         return moved_to_device_of(on_cuda.scores(X, constant, tables, device, layouts), X)
-    if _cpu_kernels_predict(X, X.shape[0] * len(tables)):
+    seconds = len(tables) * (_TABLE_NS + X.shape[0] * _ELEMENT_NS) * 1e-9
+    if cpu_kernels_take(X, seconds, "prediction"):
         from gpustump.engines.cpu import prediction as on_cpu
 
         found = on_cpu.scores(arrays.to_host(X), constant, tables, n_jobs, layouts, lacking)
         return moved_to_device_of(found, X)
-    _note_missing(X, tables, lacking)
-    xp = arrays.namespace_of(X)
-    start = xp.asarray(constant, device=arrays.device_of(X))
-    score = xp.broadcast_to(start, (X.shape[0], len(constant)))
-    for table in tables:
-        score = score + table.look_up(X[:, table.feature])
-    return score
-
-
-def _note_missing(X: Array, tables: Sequence[StepTable], lacking: np.ndarray | None) -> None:
-    """Find the tables whose feature has no value in some row."""
-    if lacking is None or not tables or "float" not in arrays.dtype_name(X):
-        return
-    xp = arrays.namespace_of(X)
-    with arrays.computing_on(X):
-        used = xp.asarray([table.feature for table in tables], device=arrays.device_of(X))
-        has_missing = xp.any(xp.isnan(xp.take(X, used, axis=1)), axis=0)
-    lacking |= arrays.to_host(has_missing)
+    return reference.scores(X, constant, tables, layouts, lacking)
 
 
 def quick_to_compute_in(X: Array) -> Array:
@@ -103,12 +88,14 @@ def _device_for(X: Array) -> cuda_device.CudaDevice | None:
     return cuda_device.device_of(X) if is_asked_for and X.shape[0] <= MOST_SAMPLES else None
 
 
-def _cpu_kernels_predict(X: Array, n_elements: int) -> bool:
-    """Whether the CPU kernels predict; as for training, not before they are worth their start."""
+def cpu_kernels_take(X: Array, seconds: float, stage: str) -> bool:
+    """Whether the CPU kernels do what takes the reference so long.
+
+    As for training, not before they are worth their start.
+    """
     asked = asked_for()
     if asked == "reference" or KERNELS.refusal(X) is not None:
         return False
-    seconds = n_elements * _ELEMENT_NS * 1e-9
-    if asked == "auto" and not is_worth_its_start(seconds, "prediction"):
+    if asked == "auto" and not is_worth_its_start(seconds, stage):
         return False
-    return KERNELS.load("prediction")
+    return KERNELS.load(stage)

@@ -121,7 +121,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     def staged_decision_function(self, X: Array) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds."""
         check_is_fitted(self)
-        yield from self.model_.staged_decision_function(self._table(X))
+        yield from self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs)
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
         """`predict` after 1, 2, ... rounds."""

@@ -1,12 +1,13 @@
-"""A step function of one feature: the sum of all votes on that feature.
+"""Step functions of one feature each: the sum of all votes on that feature.
 
 Votes are whole multiples of `VOTE_UNIT`, so sums of votes are exact in any order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -72,3 +73,60 @@ class StepTable:
         keys = xp.asarray(arrays.order_keys(thresholds), device=device)
         # The key of NaN is above that of infinity, so searching for it returns k.
         return xp.searchsorted(keys, arrays.order_keys(column))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class StepTables(Sequence[StepTable]):
+    """The step functions of several features, kept together: a sequence of `StepTable`.
+
+    Attributes
+    ----------
+    features : ndarray (n_tables,) of int64
+        Increasing.
+    starts : ndarray (n_tables + 1,) of int64
+        Where each table's thresholds begin.
+    thresholds : ndarray (n_steps,) of float64
+    values : ndarray (n_steps, n_outputs) of float64
+    missing : ndarray (n_tables, n_outputs) of float64
+    """
+
+    features: np.ndarray
+    starts: np.ndarray
+    thresholds: np.ndarray
+    values: np.ndarray
+    missing: np.ndarray
+
+    @classmethod
+    def of(cls, tables: Sequence[StepTable]) -> StepTables:
+        """Tables with values (k, n_outputs), at least one, together."""
+        if isinstance(tables, cls):
+            return tables
+        return cls(
+            np.asarray([table.feature for table in tables]),
+            np.cumsum([0] + [len(table.thresholds) for table in tables]),
+            np.concatenate([table.thresholds for table in tables]),
+            np.concatenate([table.values for table in tables]),
+            np.asarray([table.missing for table in tables]),
+        )
+
+    def outcomes(self, number: int) -> np.ndarray:
+        """`StepTable.outcomes` of a table."""
+        own = self.values[self.starts[number] : self.starts[number + 1]]
+        return np.concatenate([own, self.missing[number : number + 1]])
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @overload
+    def __getitem__(self, number: int) -> StepTable: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[StepTable, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> StepTable | tuple[StepTable, ...]:
+        if isinstance(number, slice):
+            return tuple(self[i] for i in range(len(self))[number])
+        at = range(len(self))[number]
+        own = slice(self.starts[at], self.starts[at + 1])
+        feature = int(self.features[at])
+        return StepTable(feature, self.thresholds[own], self.values[own], self.missing[at])

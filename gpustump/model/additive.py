@@ -2,13 +2,14 @@
 
     F_l(x) = constant_l + sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
 
-A term may vote for all outputs or for one only. Boosting one class against the rest gives terms
-that vote for one output. `members` makes the terms, `ensemble` makes labels and probabilities from
-the outputs.
+The terms come in parts. One part may vote for all outputs; or each part votes for outputs of its
+own, as boosting one class against the rest has it. `members` makes the parts, `ensemble` makes
+labels and probabilities from the outputs.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.engines import prediction
-from gpustump.learners.hypothesis import N_REGIONS, Hypothesis, Partition, regions, signs
-from gpustump.learners.step_table import StepTable
-from gpustump.model.step_tables import is_constant, step_tables
+from gpustump.engines.running_scores import running_scores
+from gpustump.learners.hypothesis import Partition
+from gpustump.learners.step_table import StepTables
+from gpustump.model.step_tables import Part, is_constant, step_tables
 
 
 class Term(NamedTuple):
@@ -36,37 +37,45 @@ class Term(NamedTuple):
         """Whether it votes the same for every sample."""
         return is_constant(*self)
 
-    @classmethod
-    def discrete(cls, hypothesis: Hypothesis, vote: float, output: int, n_outputs: int) -> Term:
-        """The term of a hypothesis whose regions vote +vote or -vote for one output only."""
-        votes = np.zeros((N_REGIONS, n_outputs))
-        votes[:, output] = np.asarray(signs(hypothesis)) * vote
-        return cls(hypothesis, votes)
 
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class AdditiveModel:
     """A sum of terms, in the order of boosting.
 
     Attributes
     ----------
-    rounds : tuple of tuple of Term
-        The terms that each round added.
-    constant : tuple of float
-        What the score of each output starts from.
+    parts : tuple of Part
+        Their outputs stand one after the other. A round adds the next term of each part.
     """
 
-    rounds: tuple[tuple[Term, ...], ...]
-    constant: tuple[float, ...]
+    parts: tuple[Part, ...]
 
     def __repr__(self) -> str:
-        n_terms = sum(map(len, self.rounds))
+        n_terms = sum(len(part.partitions) for part in self.parts)
         return f"AdditiveModel of {n_terms} terms, n_outputs={self.n_outputs}"
 
     @property
     def n_outputs(self) -> int:
         """The number of scores."""
-        return len(self.constant)
+        return sum(part.n_outputs for part in self.parts)
+
+    @property
+    def constant(self) -> tuple[float, ...]:
+        """What the score of each output starts from."""
+        return tuple(value for part in self.parts for value in part.constant.tolist())
+
+    @cached_property
+    def rounds(self) -> tuple[tuple[Term, ...], ...]:
+        """The terms that each round added, each with votes for all outputs."""
+        together = itertools.zip_longest(*map(self._terms, range(len(self.parts))))
+        return tuple(tuple(term for term in terms if term is not None) for terms in together)
+
+    def _terms(self, number: int) -> list[Term]:
+        """The terms of a part, with zeros for the outputs of others."""
+        first = sum(part.n_outputs for part in self.parts[:number])
+        part = self.parts[number]
+        around = (first, self.n_outputs - first - part.n_outputs)
+        return list(map(Term, part.partitions, np.pad(part.votes, ((0, 0), (0, 0), around))))
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -74,9 +83,9 @@ class AdditiveModel:
         return tuple(term for terms in self.rounds for term in terms)
 
     @cached_property
-    def tables(self) -> tuple[np.ndarray, tuple[StepTable, ...]]:
+    def tables(self) -> tuple[np.ndarray, StepTables]:
         """The constant part of the scores, and a step function for each feature in use."""
-        return step_tables(self.terms, self.constant)
+        return step_tables(self.parts)
 
     @cached_property
     def _layouts(self) -> dict[str, Any]:
@@ -84,8 +93,8 @@ class AdditiveModel:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes to pickle: all but the data of prediction, which may be on a device."""
-        return {name: value for name, value in vars(self).items() if name != "_layouts"}
+        """The attributes to pickle: what follows from the parts is made anew."""
+        return {"parts": self.parts}
 
     def scores(
         self, X: Array, n_jobs: int | None = None, lacking: np.ndarray | None = None
@@ -97,28 +106,15 @@ class AdditiveModel:
         """
         return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
 
-    def staged_scores(self, X: Array) -> Iterator[Array]:
+    def staged_scores(self, X: Array, n_jobs: int | None = None) -> Iterator[Array]:
         """`scores` after 1, 2, ... rounds; the last equals it exactly."""
         given, X = X, prediction.quick_to_compute_in(X)
-        xp, device = arrays.namespace_of(X), arrays.device_of(X)
-        with arrays.computing_on(X):
-            scores = [
-                xp.full(X.shape[0], start, dtype=xp.float64, device=device)
-                for start in self.constant
-            ]
-        for terms in self.rounds:
-            with arrays.computing_on(X):
-                for term in terms:
-                    scores = _added(scores, term, X)
-                joined = xp.stack(scores, axis=1)
-            yield moved_to_device_of(joined, given)
-
-
-def _added(scores: list[Array], term: Term, X: Array) -> list[Array]:
-    """The scores of each output, (n_samples,), after adding a term's votes."""
-    xp, device = arrays.namespace_of(X), arrays.device_of(X)
-    region = regions(term.partition, arrays.as_working(X[:, term.partition.feature]))
-    return [
-        score + xp.take(xp.asarray(own, device=device), region) if own.any() else score
-        for score, own in zip(scores, np.ascontiguousarray(term.votes.T), strict=True)
-    ]
+        n_terms = sum(len(part.partitions) for part in self.parts)
+        scores = running_scores(X, self.constant, n_terms=n_terms, n_jobs=n_jobs)
+        firsts = itertools.accumulate((part.n_outputs for part in self.parts), initial=0)
+        parts = list(zip(self.parts, firsts, strict=False))
+        for number in range(max(len(part.partitions) for part in self.parts)):
+            for part, first in parts:
+                if number < len(part.partitions):
+                    scores.add(part.partitions[number], part.votes[number], first)
+            yield moved_to_device_of(scores.copy(), given)

@@ -83,14 +83,20 @@ def _log_probabilities(scores: Array, link: Link) -> Array:
     xp = arrays.namespace_of(scores)
     with arrays.computing_on(scores):
         if scores.ndim == 1:
-            return _log_sigmoid(xp.stack([-scores, scores], axis=1))
-        logs = 2.0 * scores if link == "softmax" else _log_sigmoid(scores)
+            rest = _rest_of_log_sigmoid(scores)
+            return xp.stack([_below(-scores) - rest, _below(scores) - rest], axis=1)
+        logs = 2.0 * scores if link == "softmax" else _below(scores) - _rest_of_log_sigmoid(scores)
         logs = logs - xp.max(logs, axis=1, keepdims=True)
         return logs - xp.log(xp.sum(xp.exp(logs), axis=1, keepdims=True))
 
 
-def _log_sigmoid(scores: Array) -> Array:
-    """ln(1 / (1 + exp(-2 F))), without overflow for large negative F."""
+def _below(scores: Array) -> Array:
+    """2 F or 0, whichever is smaller: ln(1 / (1 + exp(-2 F))) but for `_rest_of_log_sigmoid`."""
     xp = arrays.namespace_of(scores)
-    negative = xp.where(scores < 0, scores, xp.zeros_like(scores))
-    return 2.0 * negative - xp.log1p(xp.exp(-2.0 * xp.abs(scores)))
+    return 2.0 * xp.where(scores < 0, scores, xp.zeros_like(scores))
+
+
+def _rest_of_log_sigmoid(scores: Array) -> Array:
+    """ln(1 + exp(-2 |F|)), which cannot overflow, and is the same for F and -F."""
+    xp = arrays.namespace_of(scores)
+    return xp.log1p(xp.exp(-2.0 * xp.abs(scores)))

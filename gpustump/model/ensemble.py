@@ -234,12 +234,12 @@ class StumpEnsemble:
         """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`."""
         return self.probabilities_of(self.decision_function(X))
 
-    def staged_decision_function(self, X: Array) -> Iterator[Array]:
+    def staged_decision_function(self, X: Array, *, n_jobs: int | None = None) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
 
         The score of a member with fewer rounds than others stays the same after its last round.
         """
-        for scores in self.additive.staged_scores(self.checked(X)):
+        for scores in self.additive.staged_scores(self.checked(X), n_jobs):
             yield self._read(scores)
 
     def staged_predict(self, X: Array) -> Iterator[Array]:

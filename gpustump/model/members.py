@@ -8,7 +8,6 @@ is what both offer, and what everything that works for every kind of model uses.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +17,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition, signs
 from gpustump.learners.interval import Interval
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import StepTable
 from gpustump.learners.stump import Stump
-from gpustump.model.additive import AdditiveModel, Term
+from gpustump.model.additive import AdditiveModel
+from gpustump.model.step_tables import Part, is_constant
 
 OutputTables = tuple[float, tuple[StepTable, ...]]
 """One output's score: its constant part, and step tables with values (k,)."""
@@ -45,6 +45,10 @@ class AnyMember(Protocol):
         """The hypothesis of each term."""
 
     @property
+    def region_votes(self) -> np.ndarray:
+        """What the regions of each term vote: (n_terms, n_regions, n_outputs) of float64."""
+
+    @property
     def term_importances(self) -> np.ndarray:
         """How far each term's votes can lie from their middle: (n_terms,) of float64.
 
@@ -58,9 +62,6 @@ class AnyMember(Protocol):
 
     def __len__(self) -> int:
         """The number of terms."""
-
-    def terms(self, first_output: int, n_outputs: int) -> Sequence[Term]:
-        """The terms of a model with `n_outputs`, of which this member's begin at `first_output`."""
 
     def output_tables(self, output: int) -> OutputTables:
         """The constant part of one output's score, and a step table for each feature in use."""
@@ -125,6 +126,13 @@ class Member:
         return self.stumps
 
     @property
+    def region_votes(self) -> np.ndarray:
+        """+vote or -vote, by the stumps' own signs: (n_stumps, n_regions, 1)."""
+        own = np.asarray([signs(stump) for stump in self.stumps], dtype=np.float64)
+        votes: np.ndarray = own.reshape(-1, N_REGIONS, 1) * np.reshape(self.votes, (-1, 1, 1))
+        return votes
+
+    @property
     def term_importances(self) -> np.ndarray:
         """The absolute vote of each stump, or 0 if the stump is constant: (n_stumps,)."""
         pairs = zip(self.stumps, self.votes, strict=True)
@@ -139,13 +147,6 @@ class Member:
     def tables(self) -> OutputTables:
         """The constant part of the score, and a step function for each feature in use."""
         return _of_output(added_up([self]), 0)
-
-    def terms(self, first_output: int, n_outputs: int) -> list[Term]:
-        """The terms of a model with `n_outputs`; the votes are for `first_output`."""
-        return [
-            Term.discrete(stump, vote, first_output, n_outputs)
-            for stump, vote in zip(self.stumps, self.votes, strict=True)
-        ]
 
     def output_tables(self, output: int) -> OutputTables:
         """`tables`; there is one output, 0."""
@@ -249,6 +250,11 @@ class RegionMember:
         return self.splits
 
     @property
+    def region_votes(self) -> np.ndarray:
+        """The votes."""
+        return self.votes
+
+    @property
     def term_importances(self) -> np.ndarray:
         """Half the largest difference between a split's votes, summed over the outputs: (n_splits,)
 
@@ -267,18 +273,12 @@ class RegionMember:
     @property
     def used_features(self) -> frozenset[int]:
         """The features of the splits whose regions do not all vote the same at infinity."""
-        terms = self.terms(0, self.n_outputs)
-        return frozenset(term.partition.feature for term in terms if not term.is_constant)
+        terms = zip(self.splits, self.votes, strict=True)
+        return frozenset(split.feature for split, votes in terms if not is_constant(split, votes))
 
     @cached_property
     def _additive(self) -> AdditiveModel:
         return added_up([self])
-
-    def terms(self, first_output: int, n_outputs: int) -> list[Term]:
-        """The terms of a model with `n_outputs`, of which this member's begin at `first_output`."""
-        after = n_outputs - first_output - self.n_outputs
-        votes = np.pad(self.votes, ((0, 0), (0, 0), (first_output, after)))
-        return list(map(Term, self.splits, votes))
 
     def output_tables(self, output: int) -> OutputTables:
         """The constant part of one output's score, and a step table for each feature in use."""
@@ -300,17 +300,9 @@ Members = tuple[Member | RegionMember, ...]
 
 def added_up(members: Sequence[AnyMember]) -> AdditiveModel:
     """The model whose outputs are those of the members, one member after the other."""
-    counts = [member.n_outputs for member in members]
-    starts = itertools.accumulate(counts, initial=0)
-    terms = [
-        member.terms(start, sum(counts)) for member, start in zip(members, starts, strict=False)
-    ]
-    rounds = tuple(
-        tuple(term for term in of_round if term is not None)
-        for of_round in itertools.zip_longest(*terms)
+    return AdditiveModel(
+        tuple(Part(one.hypotheses, one.region_votes, one.constant) for one in members)
     )
-    constant = (value for member in members for value in member.constant.tolist())
-    return AdditiveModel(rounds, tuple(constant))
 
 
 def _numbers(name: str, values: ArrayLike) -> np.ndarray:

@@ -4,49 +4,82 @@ All terms on one feature add up to a step function of that feature, with one val
 on every step. So the score of a sample takes one table look-up for each feature, for any number of
 rounds. Votes are whole multiples of `VOTE_UNIT`, so the cumulative sums in a table are exact, and
 so are sums over the features, in any order.
+
+The tables of a model are made when it first predicts, all at once, from arrays of its thresholds
+and votes: for a small table of samples that takes longer than the prediction itself. Votes made by
+hand may be other numbers; they are added up in the order of the terms.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.learners.hypothesis import MISSING, Partition
-from gpustump.learners.step_table import StepTable
-
-Voting = tuple[Partition, np.ndarray]
-"""A partition, and the votes of its regions: (n_regions, n_outputs)."""
+from gpustump.learners.step_table import StepTables
 
 
-def step_tables(
-    terms: Iterable[Voting], start: Sequence[float]
-) -> tuple[np.ndarray, tuple[StepTable, ...]]:
+class Part(NamedTuple):
+    """A sum of terms for some of a model's outputs.
+
+    Attributes
+    ----------
+    partitions : sequence of Partition
+    votes : ndarray (n_terms, n_regions, n_own_outputs) of float64
+        What the regions of each partition vote.
+    constant : ndarray (n_own_outputs,) of float64
+        What the scores start from.
+    """
+
+    partitions: Sequence[Partition]
+    votes: np.ndarray
+    constant: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of its own outputs."""
+        return len(self.constant)
+
+
+def step_tables(parts: Sequence[Part]) -> tuple[np.ndarray, StepTables]:
     """A constant that includes the constant terms' votes, and a table for each feature of others.
 
     Parameters
     ----------
-    terms : iterable of (Partition, ndarray (n_regions, n_outputs))
-    start : sequence of float
-        What the score of each output starts from.
+    parts : sequence of Part
+        Their outputs stand one after the other.
 
     Returns
     -------
     ndarray (n_outputs,) of float64
-    tuple of StepTable
+    StepTables
         Sorted by feature, with values (k, n_outputs).
     """
-    constant = np.array(start, dtype=np.float64)
-    by_feature: dict[int, list[Voting]] = {}
-    for partition, votes in terms:
-        if is_constant(partition, votes):
-            constant += votes[MISSING]
-        else:
-            by_feature.setdefault(partition.feature, []).append((partition, votes))
-    tables = (_step_table(j, own, len(constant)) for j, own in sorted(by_feature.items()))
-    return constant, tuple(tables)
+    every = [_falls(part) for part in parts]
+    features = np.unique(np.concatenate([own.features for own in every]))
+    found = _merged(every, features)
+    n_outputs = sum(part.n_outputs for part in parts)
+    drops = np.zeros((found.starts[-1], n_outputs))  # how far a function falls at each threshold
+    above = np.zeros((len(features), n_outputs))
+    missing = np.zeros((len(features), n_outputs))
+    first = done = 0
+    for part, own in zip(parts, every, strict=True):
+        outputs = slice(first, first + part.n_outputs)
+        # In the order of the terms, so made-up votes are added as they stand, too.
+        np.add.at(drops[:, outputs], found.places[done : done + len(own.drops)], own.drops)
+        of_terms = np.searchsorted(features, own.features)
+        np.add.at(above[:, outputs], of_terms, own.above)
+        np.add.at(missing[:, outputs], of_terms, own.missing)
+        first, done = first + part.n_outputs, done + len(own.drops)
+    values = np.empty_like(drops)
+    for low, high, top in zip(found.starts, found.starts[1:], above, strict=False):
+        np.add(np.cumsum(drops[low:high][::-1], axis=0)[::-1], top, out=values[low:high])
+    constant = np.concatenate([own.constant for own in every])
+    return constant, StepTables(features, found.starts, found.thresholds, values, missing)
 
 
 def is_constant(partition: Partition, votes: np.ndarray) -> bool:
@@ -59,22 +92,89 @@ def is_constant(partition: Partition, votes: np.ndarray) -> bool:
     return bool((votes[partition.slices[0]] == votes[MISSING]).all())
 
 
-def _step_table(feature: int, terms: list[Voting], n_outputs: int) -> StepTable:
-    steps = [step for term in terms for step in _falls(*term)]
-    learnt = np.asarray([at for at, _ in steps])
-    thresholds, at = np.unique(np.append(learnt, np.inf), return_inverse=True)
-    drops = np.zeros((len(thresholds), n_outputs))  # how far the function falls at each threshold
-    np.add.at(drops, at[:-1], [by for _, by in steps])
-    # Python's sum adds in the order of the terms, so made-up votes are added as they stand, too.
-    above_all = sum(votes[partition.slices[-1]] for partition, votes in terms)
-    values = np.cumsum(drops[::-1], axis=0)[::-1] + above_all
-    missing = sum(votes[MISSING] for _, votes in terms)
-    return StepTable(feature, thresholds, values, missing)
+class _Falls(NamedTuple):
+    """The terms of a part that depend on a feature, and the sum of the others.
+
+    Attributes
+    ----------
+    features : ndarray (n_terms,) of int64
+    thresholds, of_thresholds : ndarray (n_thresholds,)
+        All thresholds, term by term, and the features that they are of.
+    drops : ndarray (n_thresholds, n_own_outputs)
+        By how much the votes fall there; negative for a rise.
+    above, missing : ndarray (n_terms, n_own_outputs)
+        The votes of the last slice, and of missing values.
+    constant : ndarray (n_own_outputs,)
+        Where the scores start, and the votes of the terms that vote the same everywhere.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+    of_thresholds: np.ndarray
+    drops: np.ndarray
+    above: np.ndarray
+    missing: np.ndarray
+    constant: np.ndarray
 
 
-def _falls(partition: Partition, votes: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """The thresholds of a partition, and by how much its votes fall there; negative for a rise."""
-    parts = pairwise(votes[region] for region in partition.slices)
-    return [
-        (at, below - above) for at, (below, above) in zip(partition.thresholds, parts, strict=True)
-    ]
+def _falls(part: Part) -> _Falls:
+    partitions, votes = part.partitions, part.votes
+    features = np.fromiter((one.feature for one in partitions), np.int64, len(partitions))
+    ends = [one.thresholds for one in partitions]
+    counts = np.fromiter(map(len, ends), np.int64, len(ends))
+    thresholds = np.fromiter(itertools.chain.from_iterable(ends), np.float64)
+    slices = itertools.chain.from_iterable(one.slices for one in partitions)
+    regions = np.fromiter(slices, np.int64)  # one more than thresholds for each term
+    terms = np.arange(len(partitions))
+    first = np.cumsum(counts) - counts
+    reached = votes[terms, regions[first + terms]]
+    is_same = (thresholds[first] == np.inf) & (reached == votes[:, MISSING]).all(axis=1)
+    constant = np.array(part.constant, dtype=np.float64)
+    for same in votes[is_same, MISSING]:
+        constant += same
+    owners = np.repeat(terms, counts)
+    below = np.arange(len(thresholds)) + owners
+    drops = votes[owners, regions[below]] - votes[owners, regions[below + 1]]
+    above = votes[terms, regions[first + terms + counts]]
+    counted, kept = ~is_same, ~is_same[owners]
+    return _Falls(
+        features[counted],
+        thresholds[kept],
+        features[owners[kept]],
+        drops[kept],
+        above[counted],
+        votes[counted, MISSING],
+        constant,
+    )
+
+
+class _Merged(NamedTuple):
+    """The different thresholds of each feature, an infinite one last, and where the given ones are.
+
+    Attributes
+    ----------
+    thresholds : ndarray (n_steps,) of float64
+    starts : ndarray (n_features + 1,) of int64
+        Where each feature's begin.
+    places : ndarray (n_thresholds,) of int64
+        For each threshold of the parts its place among `thresholds`.
+    """
+
+    thresholds: np.ndarray
+    starts: np.ndarray
+    places: np.ndarray
+
+
+def _merged(every: Sequence[_Falls], features: np.ndarray) -> _Merged:
+    endless = np.full(len(features), np.inf)
+    thresholds = np.concatenate([*(own.thresholds for own in every), endless])
+    owners = np.concatenate([*(own.of_thresholds for own in every), features])
+    order = np.lexsort((thresholds, owners))
+    thresholds, owners = thresholds[order], owners[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (thresholds[1:] != thresholds[:-1]) | (owners[1:] != owners[:-1])
+    places = np.empty_like(order)
+    places[order] = np.cumsum(is_new) - 1
+    starts = np.searchsorted(owners[is_new], features)
+    n_steps = int(np.count_nonzero(is_new))
+    return _Merged(thresholds[is_new], np.append(starts, n_steps), places)

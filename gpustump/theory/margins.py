@@ -19,7 +19,6 @@ from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.model.ensemble import StumpEnsemble, model_of
 from gpustump.theory.arguments import check_numbers
 
@@ -201,8 +200,7 @@ def _totals(model: StumpEnsemble) -> float | list[float]:
     """For each output the sum of the sizes of its votes; 1 without votes, so that margins are 0."""
     found = []
     for member in model.members:
-        sizes = np.abs([term.votes for term in member.terms(0, member.n_outputs)])
-        largest = sizes.reshape(-1, N_REGIONS, member.n_outputs).max(axis=1)
+        largest = np.abs(member.region_votes).max(axis=1)
         by_output = np.concatenate([np.abs(member.constant)[np.newaxis], largest]).T
         found += [math.fsum(own) or 1.0 for own in by_output.tolist()]
     return found[0] if model.is_binary else found

@@ -15,15 +15,15 @@ from made_up_models import member, rows
 from gpustump import StumpEnsemble
 from gpustump.engines.cuda import prediction
 from gpustump.learners.hypothesis import N_REGIONS
-from gpustump.learners.step_table import VOTE_UNIT, StepTable
-from gpustump.model.step_tables import step_tables
+from gpustump.learners.step_table import VOTE_UNIT, StepTable, StepTables
+from gpustump.model.step_tables import Part, step_tables
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
 DTYPES = ["float16", "float32", "float64", "bool", "int8", "uint8", "int16", "uint16", "int32"]
 DTYPES += ["uint32", "int64", "uint64"]
 
-Model = tuple[np.ndarray, tuple[StepTable, ...]]
+Model = tuple[np.ndarray, StepTables]
 """A constant and step tables."""
 
 
@@ -35,13 +35,11 @@ def model(
     exact: float = 1.0,
 ) -> Model:
     """Stumps with any votes, of which a share of `exact` are multiples of the unit."""
-    terms = []
-    for stump in member(random, n_stumps, n_features, exact=exact).stumps:
-        votes = random.normal(size=(N_REGIONS, n_outputs))
-        if random.random() < exact:
-            votes = np.rint(votes / VOTE_UNIT) * VOTE_UNIT
-        terms.append((stump, votes))
-    return step_tables(terms, np.zeros(n_outputs))
+    stumps = member(random, n_stumps, n_features, exact=exact).stumps
+    votes = random.normal(size=(n_stumps, N_REGIONS, n_outputs))
+    whole = random.random(n_stumps) < exact
+    votes[whole] = np.rint(votes[whole] / VOTE_UNIT) * VOTE_UNIT
+    return step_tables([Part(stumps, votes, np.zeros(n_outputs))])
 
 
 def reference_scores(made: Model, X: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from made_up_models import member, region_member, rows
 from gpustump import Interval, Member, RegionMember, Split, Stump
 from gpustump.learners.hypothesis import MISSING, regions
 from gpustump.model import ensemble
+from gpustump.model.members import added_up
 
 SPLITS = (Split(1, 0.5), Split(0, math.inf))
 VOTES = np.asarray([[[1.0, -0.5], [0.25, 0.0], [2.0, 0.0]], [[3.0, 1.0], [9.0, 9.0], [1.0, 1.0]]])
@@ -131,7 +132,8 @@ def test_missing_values_that_no_training_sample_had_do_not_count_in_importances(
 
 def test_a_split_that_votes_the_same_for_all_values_is_constant():
     votes = np.asarray([[[1.0, 2.0], [5.0, 6.0], [1.0, 2.0]]])
-    assert [t.is_constant for t in RegionMember((Split(0, math.inf),), votes, [0, 0]).terms(0, 2)]
+    model = added_up([RegionMember((Split(0, math.inf),), votes, [0, 0])])
+    assert [term.is_constant for term in model.terms] == [True]
     assert not RegionMember((Split(0, math.inf),), votes, [0, 0]).used_features
     assert RegionMember((Split(0, -math.inf),), votes, [0, 0]).used_features == {0}
     votes[0, MISSING, 1] = 2.5  # for one output only
@@ -186,13 +188,14 @@ def test_each_outputs_tables_add_up_to_its_votes(seed, n_outputs):
 
 
 def test_terms_vote_for_their_own_outputs_only():
-    one = region_member(np.random.default_rng(1), 6, 3, 2)
-    for term, split, votes in zip(one.terms(1, 4), one.splits, one.votes, strict=True):
-        assert term.partition is split
-        assert term.votes.shape == (3, 4)
-        assert (term.votes[:, 1:3] == votes).all()
-        assert not term.votes[:, [0, 3]].any()
-    discrete_one = member(np.random.default_rng(1), 6, 3, exact=True)
-    for term, stump in zip(discrete_one.terms(2, 3), discrete_one.stumps, strict=True):
+    random = np.random.default_rng(1)
+    parts = [region_member(random, 6, 3, 2), member(random, 4, 3, exact=True)]
+    model = added_up(parts)
+    assert [len(terms) for terms in model.rounds] == [2] * 4 + [1] * 2
+    for split, votes, terms in zip(parts[0].splits, parts[0].votes, model.rounds, strict=True):
+        assert terms[0].partition is split
+        assert (terms[0].votes == np.pad(votes, ((0, 0), (0, 1)))).all()
+    for stump, vote, (_, term) in zip(parts[1].stumps, parts[1].votes, model.rounds, strict=False):
         assert term.partition is stump
-        assert not term.votes[:, :2].any()
+        signs = [stump.polarity, -stump.polarity, stump.missing]
+        assert term.votes.tolist() == [[0.0, 0.0, sign * vote] for sign in signs]

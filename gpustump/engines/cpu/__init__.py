@@ -52,6 +52,8 @@ A round of the coded engine:
 Others:
 
     prediction    the sum of step functions, a tile of rows at a time
+    running_scores  scores that grow term by term, for stages and early stopping
+    held_out_sums   what early stopping adds up over the held-out samples
     compiling     how kernels are compiled, and their types declared
     kernel_cache  where compiled kernels are kept
     compile_turns one process compiles, the others wait

@@ -35,7 +35,7 @@ from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.compile_turns import TURNS
 from gpustump.engines.cpu.kernel_cache import KernelCache
 
-STAGES = ("state", "split_state", "direct", "prediction")
+STAGES = ("state", "split_state", "direct", "prediction", "running_scores", "held_out_sums")
 """What a fit or a prediction imports; these import all other files that hold kernels."""
 
 Integers = Annotated[np.ndarray, "int64[::1]"]

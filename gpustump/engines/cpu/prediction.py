@@ -20,7 +20,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.threads import Team, ranges, threads_of
-from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT, StepTable, StepTables
 from gpustump.learners.thresholds import rounded_down
 
 _TILE = 512
@@ -36,7 +36,7 @@ _COMBINATIONS = 1024
 """Votes in a group's table, unless one feature alone has more: a part of the nearest cache."""
 
 
-_KEYS = ("int32", "int64")
+KEYS = ("int32", "int64")
 
 
 @group
@@ -87,7 +87,9 @@ def scores(
         return found.T
     dtype = str(arrays.working_dtype(arrays.dtype_name(X)))
     layouts = {} if layouts is None else layouts
-    layout = layouts.get(dtype) or layouts.setdefault(dtype, _layout(constant, tables, dtype))
+    layout = layouts.get(dtype)
+    if layout is None:
+        layout = layouts.setdefault(dtype, _layout(constant, StepTables.of(tables), dtype))
     width = layout.thresholds.dtype
     as_it_is = X.dtype in (np.float32, np.float64) and X.flags.aligned
     lacking = np.zeros(len(tables), dtype=bool) if lacking is None else lacking
@@ -105,25 +107,22 @@ def scores(
     return found.T
 
 
-def _layout(constant: np.ndarray, tables: Sequence[StepTable], dtype: str) -> Layout:
+def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:
     """Group the features; each table of a group holds the sums for all combinations of steps."""
-    # float16 is compared as the float32 that it is exactly.
-    keys = [_keys(rounded_down(table.thresholds, dtype)) for table in tables]
-    # NaN finds the place behind the last step.
-    values = [table.outcomes for table in tables]
-    most = _COMBINATIONS if _add_up_exactly([constant[np.newaxis], *values]) else 1
+    most = _COMBINATIONS if _add_up_exactly(constant, tables) else 1
     nothing = np.zeros((1, len(constant)))
     groups, strides, sums = [0], [], [nothing]
-    for f, own in enumerate(values):
+    for f in range(len(tables)):
+        own = tables.outcomes(f)  # NaN finds the place behind the last step
         if f > groups[-1] and len(sums[-1]) * len(own) > most:
             groups.append(f)
             sums.append(nothing)
         strides.append(len(sums[-1]))
         sums[-1] = (own[:, np.newaxis] + sums[-1]).reshape(-1, len(constant))
     return Layout(
-        features=np.asarray([table.feature for table in tables]),
-        starts=np.cumsum([0] + [len(k) for k in keys]),
-        thresholds=np.concatenate(keys),
+        features=tables.features,
+        starts=tables.starts,
+        thresholds=keys_of(rounded_down(tables.thresholds, dtype)),
         strides=np.asarray(strides),
         groups=np.asarray([*groups, len(tables)]),
         tables=np.ascontiguousarray(np.concatenate(sums).T),
@@ -131,28 +130,31 @@ def _layout(constant: np.ndarray, tables: Sequence[StepTable], dtype: str) -> La
     )
 
 
-def _keys(thresholds: np.ndarray) -> np.ndarray:
+def keys_of(thresholds: np.ndarray) -> np.ndarray:
+    """Thresholds as keys; float16 is compared as the float32 that it is exactly."""
     wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
     keys: np.ndarray = arrays.order_keys(wide)
     return keys
 
 
-def _add_up_exactly(values: list[np.ndarray]) -> bool:
+def _add_up_exactly(constant: np.ndarray, tables: StepTables) -> bool:
     """Whether float64 holds every sum of these votes."""
-    units = np.concatenate(values) / VOTE_UNIT
-    largest = max(sum(np.abs(own).max(axis=0) for own in values).tolist())
-    return bool((units == np.rint(units)).all()) and largest < VOTES_LIMIT
+    votes = np.concatenate([constant[np.newaxis], tables.values, tables.missing])
+    units = votes / VOTE_UNIT
+    of_steps = np.maximum.reduceat(np.abs(tables.values), tables.starts[:-1], axis=0)
+    sums = np.maximum(of_steps, np.abs(tables.missing)).sum(axis=0) + np.abs(constant)
+    return bool((units == np.rint(units)).all()) and float(sums.max()) < VOTES_LIMIT
 
 
-@kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=_KEYS)
-def _count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
+@kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)
+def count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
     """Move the rows above a threshold on by a stride."""
     stride = np.uint32(stride)
     for i in range(len(places)):
         places[i] += stride * np.uint32(step < keys[i])
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
+@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Four thresholds at once: the places are read and written less often."""
     stride = np.uint32(stride)
@@ -163,7 +165,7 @@ def _count_four(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         places[i] += stride * above
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
+@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Any number of sorted thresholds, by bisection: each step is made for all rows."""
     below = np.zeros(len(places), dtype=np.uint32)
@@ -177,7 +179,7 @@ def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         places[i] += np.uint32(stride) * below[i]
 
 
-@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=_KEYS)
+@kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
     """Move each row on by a stride for every threshold below it."""
     done = 0
@@ -188,12 +190,12 @@ def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
         _count_four(keys, steps[done : done + 4], stride, places)
         done += 4
     while done < len(steps):
-        _count_one(keys, steps[done], stride, places)
+        count_one(keys, steps[done], stride, places)
         done += 1
 
 
-@kernel("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=_KEYS)
-def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
+@kernel("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=KEYS)
+def as_keys(bits, keys):  # type: ignore[no-untyped-def]
     """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
     for i in range(len(keys)):  # values that lie far apart come first, and alone
         keys[i] = bits[i]
@@ -205,7 +207,7 @@ def _as_keys(bits, keys):  # type: ignore[no-untyped-def]
         keys[i] = highest if key > infinity or key < -infinity else key
 
 
-@kernel("boolean(KEY[::1])", KEY=_KEYS)
+@kernel("boolean(KEY[::1])", KEY=KEYS)
 def _lacks_one(keys):  # type: ignore[no-untyped-def]
     """Whether a key is that of NaN, the highest of all."""
     most = keys[0]
@@ -216,7 +218,7 @@ def _lacks_one(keys):  # type: ignore[no-untyped-def]
 
 @kernel(
     "void(Array(KEY, 2, 'A', readonly=True), Layout, float64[:, ::1], boolean[::1], int64, int64)",
-    KEY=_KEYS,
+    KEY=KEYS,
 )
 def _add_votes(bits, layout, scores, lacking, low, high):  # type: ignore[no-untyped-def]
     """Add a model's votes to the scores (n_outputs, n_samples) of the rows from `low` to `high`.
@@ -233,7 +235,7 @@ def _add_votes(bits, layout, scores, lacking, low, high):  # type: ignore[no-unt
         for g in range(len(layout.groups) - 1):
             places[:] = 0
             for f in range(layout.groups[g], layout.groups[g + 1]):
-                _as_keys(rows[:, layout.features[f]], keys)
+                as_keys(rows[:, layout.features[f]], keys)
                 if not lacking[f] and _lacks_one(keys):
                     lacking[f] = True
                 _count(keys, thresholds[starts[f] : starts[f + 1]], strides[f], places)

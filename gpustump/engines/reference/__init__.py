@@ -8,6 +8,8 @@
     exponential_loss, logistic_loss, softmax_loss    the losses
     state           one run: a loss, scores, and the search
     engine          what the route asks: can it train this, and with how much memory
+    prediction      the scores of a finished model
+    running_scores  scores that grow term by term
 
 It is slower than the compiled engines, runs everywhere, and is what they are compared with.
 """

@@ -1,0 +1,110 @@
+"""Scores that grow term by term: the votes of one partition, added for every sample.
+
+Early stopping adds them up for the held-out samples after every round, and staged predictions for
+all rows of a table. A value's place among the partition's thresholds is counted for a tile of
+samples at a time, in keys (see `arrays.order_keys`); then the votes of that place are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.prediction import KEYS, as_keys, count_one, keys_of
+from gpustump.engines.threads import Team, ranges, threads_of
+from gpustump.learners.hypothesis import MISSING, Partition
+from gpustump.learners.thresholds import rounded_down
+
+_TILE = 512
+"""Samples whose keys stay in the nearest cache."""
+
+_PIECE = 64 * _TILE
+"""Samples that a thread takes at a time; fewer are done before another thread has begun."""
+
+_ALL = np.empty(0, dtype=np.int64)
+"""In place of row numbers: every row."""
+
+
+class RunningScores:
+    """The scores of a table's rows; see `engines.running_scores.RunningScores`."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        rows: np.ndarray | None,
+        constant: Sequence[float],
+        n_jobs: int | None = None,
+    ) -> None:
+        self._X = X
+        self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        n_rows = len(X if rows is None else rows)
+        self._scores = np.repeat(np.asarray([constant], dtype=np.float64), n_rows, axis=0)
+        self._pieces = ranges(n_rows, _PIECE)
+        self._team = Team(threads_of(n_jobs) if len(self._pieces) > 1 else 1)
+
+    def add(self, partition: Partition, votes: np.ndarray, first_output: int = 0) -> None:
+        """Add a term's votes."""
+        column, rows = self._column(partition.feature)
+        ends = keys_of(rounded_down(np.asarray(partition.thresholds), str(column.dtype)))
+        missing = arrays.missing_key(str(column.dtype))
+        ends = np.append(ends, np.asarray(missing - 1, dtype=ends.dtype))  # only NaN is above this
+        by_slice = np.ascontiguousarray(votes[[*partition.slices, MISSING]])
+        bits = column.view(ends.dtype)
+        scores = self._scores[:, first_output : first_output + votes.shape[1]]
+
+        def add(piece: tuple[int, int]) -> None:
+            _add_votes(bits, rows, ends, by_slice, scores, *piece)
+
+        self._team.each(add, self._pieces)
+
+    def _column(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """A feature's values as float32 or float64, and which of them are meant, or none for all.
+
+        Values of these types stay where they are: no copy of the table is made.
+        """
+        values, rows = self._X[:, feature], self._rows
+        if values.dtype in (np.float32, np.float64) and values.flags.aligned:
+            return values, _ALL if rows is None else rows
+        values = arrays.as_working(values if rows is None else values[rows])
+        return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL
+
+    def now(self) -> np.ndarray:
+        """The scores so far; the next term changes this array."""
+        return self._scores
+
+    def copy(self) -> np.ndarray:
+        """The scores so far, in an array of their own."""
+        return self._scores.copy()
+
+
+@kernel(
+    "void(Array(KEY, 1, 'A', readonly=True), int64[::1], KEY[::1], float64[:, ::1], "
+    "float64[:, :], int64, int64)",
+    KEY=KEYS,
+)
+def _add_votes(bits, rows, ends, votes, scores, low, high):  # type: ignore[no-untyped-def]
+    """Add votes (n_slices + 1, n_outputs), the last for NaN, to the scores from `low` to `high`."""
+    all_keys = np.empty(_TILE, dtype=ends.dtype)
+    all_places = np.empty(_TILE, dtype=np.uint32)
+    for start in range(low, high, _TILE):
+        end = min(start + _TILE, high)
+        keys, places = all_keys[: end - start], all_places[: end - start]
+        if len(rows):
+            for i in range(len(keys)):
+                keys[i] = bits[rows[start + i]]
+            as_keys(keys, keys)
+        else:
+            as_keys(bits[start:end], keys)
+        places[:] = 0
+        for j in range(len(ends)):
+            count_one(keys, ends[j], 1, places)
+        if scores.shape[1] == 1:
+            for i in range(len(keys)):
+                scores[start + i, 0] += votes[places[i], 0]
+        else:
+            for i in range(len(keys)):
+                for output in range(scores.shape[1]):
+                    scores[start + i, output] += votes[places[i], output]

@@ -1,0 +1,99 @@
+"""F(x) in any array library: a look-up for each feature, one table after the other.
+
+For a NumPy table, the keys of all thresholds are kept with the model, and the rows' keys are made
+at once. A few rows then take a tenth of a millisecond: as much as the checks before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.learners.step_table import StepTable, StepTables
+from gpustump.learners.thresholds import rounded_down
+
+_AT_ONCE = 2**18
+"""Elements whose keys are made at once, so that they stay in the cache."""
+
+
+def scores(
+    X: Array,
+    constant: np.ndarray,
+    tables: Sequence[StepTable],
+    layouts: dict[str, Any] | None = None,
+    lacking: np.ndarray | None = None,
+) -> Array:
+    """The scores of each row of X (n_samples, n_features): float64 (n_samples, n_outputs).
+
+    `layouts` and `lacking` are those of `engines.prediction.scores`.
+    """
+    if isinstance(X, np.ndarray) and tables:
+        layouts = {} if layouts is None else layouts
+        dtype = arrays.working_dtype(arrays.dtype_name(X))
+        name = f"{dtype} by NumPy"
+        layout = layouts.get(name)
+        if layout is None:
+            layout = layouts.setdefault(name, _layout(StepTables.of(tables), str(dtype)))
+        n_rows = max(1, _AT_ONCE // len(tables))
+        pieces = [X[start : start + n_rows] for start in range(0, len(X), n_rows)]
+        return np.concatenate([_scores(piece, constant, layout, lacking) for piece in pieces])
+    note_missing(X, tables, lacking)
+    xp = arrays.namespace_of(X)
+    start = xp.asarray(constant, device=arrays.device_of(X))
+    score = xp.broadcast_to(start, (X.shape[0], len(constant)))
+    for table in tables:
+        score = score + table.look_up(X[:, table.feature])
+    return score
+
+
+class _Layout(NamedTuple):
+    """A model laid out for NumPy.
+
+    Attributes
+    ----------
+    features : ndarray (n_tables,) of int64
+    tables : list of (ndarray (k,), ndarray (k + 1, n_outputs))
+        For each table the keys of its thresholds in the dtype of the rows, and its outcomes.
+    missing : int
+        The key of NaN.
+    """
+
+    features: np.ndarray
+    tables: list[tuple[np.ndarray, np.ndarray]]
+    missing: int
+
+
+def _layout(tables: StepTables, dtype: str) -> _Layout:
+    keys = arrays.order_keys(rounded_down(tables.thresholds, dtype))
+    own = np.split(keys, tables.starts[1:-1])
+    outcomes = map(tables.outcomes, range(len(tables)))
+    return _Layout(
+        tables.features, list(zip(own, outcomes, strict=True)), arrays.missing_key(dtype)
+    )
+
+
+def _scores(
+    rows: np.ndarray, constant: np.ndarray, layout: _Layout, lacking: np.ndarray | None
+) -> np.ndarray:
+    keys = arrays.order_keys(arrays.as_working(rows.T[layout.features]))
+    if lacking is not None:
+        lacking |= (keys == layout.missing).any(axis=1)
+    found = np.repeat(constant[np.newaxis], len(rows), axis=0)
+    for column, (thresholds, outcomes) in zip(keys, layout.tables, strict=True):
+        found += outcomes.take(thresholds.searchsorted(column), axis=0)
+    return found
+
+
+def note_missing(X: Array, tables: Sequence[StepTable], lacking: np.ndarray | None) -> None:
+    """Find the tables whose feature has no value in some row."""
+    if lacking is None or not tables or "float" not in arrays.dtype_name(X):
+        return
+    xp = arrays.namespace_of(X)
+    with arrays.computing_on(X):
+        used = xp.asarray([table.feature for table in tables], device=arrays.device_of(X))
+        has_missing = xp.any(xp.isnan(xp.take(X, used, axis=1)), axis=0)
+    lacking |= arrays.to_host(has_missing)
