@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ _PIECE = 2 * CHUNK
 _PIECES = 4
 """A thread takes samples about so many times in a round: few calls, and about equal shares."""
 
-_FEATURES_AT_ONCE = 16
-"""The slots of so many features are one piece of work."""
+_SLOTS_AT_ONCE = 2**17
+"""So many slots are one piece of work."""
 
 
 def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
@@ -59,37 +60,64 @@ def is_taken_by_samples(columns: Columns, team: Team) -> bool:
     return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
 
 
-def terms_added(columns: Columns, terms: Terms, team: Team) -> Histograms:
-    """The histograms of all terms: for each output of positive and of negative samples.
+def add_all_terms(
+    columns: Columns,
+    terms: Terms,
+    histograms: Histograms,
+    team: Team,
+    make: Callable[[int, int], None],
+) -> None:
+    """Have all terms made, and add them up: for each output those of positive and negative samples.
 
-    Two planes for each output, or four if there are second integers; see `add_chunk`.
+    Parameters
+    ----------
+    columns : Columns
+    terms : Terms
+    histograms : Histograms
+        Cleared first. Two planes for each output, or four with second integers; see `add_chunk`.
+    team : Team
+    make : callable
+        Makes the terms of the samples from `low` to `high`, which are added while they are in the
+        cache.
     """
-    has_second, n_samples = len(terms.second) > 0, columns.n_samples
-    n_planes = 4 if has_second else 2
-    found = Histograms.empty(n_planes * len(terms.first), columns)
-    if not is_taken_by_samples(columns, team):
-        listed = Listed.empty(n_samples, with_second=has_second)
-        for output in range(len(terms.first)):
-            plane = n_planes * output
-            list_output(terms, output, 0, n_samples, listed)
-            work = functools.partial(_add_part, columns, found, plane, listed)
-            team.each(work, parts_of_columns(columns, team))
-        return found
-    if team.size == 1:
-        add_terms(columns, terms, found, 0, n_samples)
-        return found
-    pieces = Shared(pieces_of(n_samples, team))
+    histograms.clear()
+    if is_taken_by_samples(columns, team):
+        _add_by_samples(columns, terms, histograms, team, make)
+    else:
+        team.each(lambda part: make(*part), pieces_of(columns.n_samples, team))
+        _add_by_columns(columns, terms, histograms, team)
+
+
+def _add_by_samples(
+    columns: Columns,
+    terms: Terms,
+    histograms: Histograms,
+    team: Team,
+    make: Callable[[int, int], None],
+) -> None:
+    pieces = Shared(pieces_of(columns.n_samples, team))
     lock = threading.Lock()
 
-    def take(_: int) -> None:
-        own = Histograms.empty(len(found.wide), columns)
+    def take(number: int) -> None:
+        own = histograms if team.size == 1 else Histograms.empty(len(histograms.wide), columns)
         for part in pieces:
+            make(*part)
             add_terms(columns, terms, own, *part)
-        with lock:
-            found.add(own)
+        if own is not histograms:
+            with lock:
+                histograms.add(own)
 
     team.each(take, range(team.size))
-    return found
+
+
+def _add_by_columns(columns: Columns, terms: Terms, histograms: Histograms, team: Team) -> None:
+    has_second = len(terms.second) > 0
+    listed = Listed.empty(columns.n_samples, with_second=has_second)
+    parts = parts_of_columns(columns, team)
+    for output in range(len(terms.first)):
+        list_output(terms, output, 0, columns.n_samples, listed)
+        plane = (4 if has_second else 2) * output
+        team.each(functools.partial(_add_part, columns, histograms, plane, listed), parts)
 
 
 def _add_part(
@@ -123,7 +151,8 @@ def slot_sums(
             for number, source in enumerate(sources):
                 weigh_bins(histograms, source, bundles, layout, own, number > 0, *part)
 
-    team.each(weigh, ranges(len(layout.first), max(1, _FEATURES_AT_ONCE)))
+    of_feature = max(1, len(layout.offset) // max(1, len(layout.first)))
+    team.each(weigh, ranges(len(layout.first), max(1, _SLOTS_AT_ONCE // of_feature)))
     return sums
 
 

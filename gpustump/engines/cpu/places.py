@@ -22,8 +22,8 @@ from gpustump.engines.cpu.slices import UNKNOWN, Planes, Slices
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
 
-_STRETCHES_AT_ONCE = 8
-"""Fewer bins than this are not worth another thread."""
+_SAMPLES_AT_ONCE = 2**14
+"""Fewer samples than this are not worth another thread."""
 
 
 @group
@@ -145,6 +145,12 @@ class Place:
         _sort_units(keys.astype(np.int64), np.cumsum(count), samples)
         return samples
 
+    def _pieces(self, stretches: Stretches) -> list[tuple[int, int]]:
+        """The stretches in pieces for the threads to take."""
+        n_stretches = len(stretches.start)
+        n_pieces = min(2 * self.table.team.size, int(stretches.n_samples.sum()) // _SAMPLES_AT_ONCE)
+        return ranges(n_stretches, -(-n_stretches // max(1, n_pieces)))
+
     def _answer(
         self,
         slots: np.ndarray,
@@ -164,7 +170,7 @@ class Place:
         )  # fmt: skip
         self.table.team.each(
             lambda part: self.weigh(order, stretches, *part, units),
-            ranges(len(first), max(_STRETCHES_AT_ONCE, -(-len(first) // self.table.team.size))),
+            self._pieces(stretches),
         )
         is_open = np.zeros(n_units, dtype=np.uint8)
         if most is not None:

@@ -36,7 +36,7 @@ from gpustump.engines.threads import Team, ranges
 _BINS_AT_ONCE = 32
 """So many promising bins are looked into before the others' bounds are compared again, or half."""
 
-_UNITS_AT_ONCE = 4096
+_UNITS_AT_ONCE = 2**15
 """Units to be weighed that are one piece of work."""
 
 

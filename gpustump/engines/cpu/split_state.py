@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 
 import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.drift import Drift
-from gpustump.engines.cpu.histograms import pieces_of, slot_sums, terms_added
+from gpustump.engines.cpu.histograms import add_all_terms, slot_sums
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.places import Place
 from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.terms import PieceSums, region_sums
-from gpustump.engines.threads import Team
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
@@ -48,7 +49,9 @@ class SplitState:
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._found: tuple[Partition, RegionSums] | None = None
         self._drift = Drift(table.layout, search)
-        self._sums = self._summed(self._loss.begin)
+        n_planes = 4 if search.votes == "newton" else 2
+        self._histograms = Histograms.empty(n_planes * search.n_outputs, table.columns)
+        self._sums = self._swept(self._loss.begin)
 
     @property
     def totals(self) -> Totals:
@@ -69,9 +72,8 @@ class SplitState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         table, search = self._table, self._search
-        histograms = terms_added(table.columns, self._loss.terms, table.team)
         planes = _planes(search)
-        sums = slot_sums(histograms, planes, table.bundles, table.layout, table.team)
+        sums = slot_sums(self._histograms, planes, table.bundles, table.layout, table.team)
         edges = Edges.of(sums, table.layout)
         constant = Cut(0, None, 0, 0, self._constant_score())
         found = BestSplit(self._place, Weigher.of(search), constant)
@@ -90,8 +92,7 @@ class SplitState:
         if self._found is not None and self._found[0] == hypothesis:
             return self._found[1]
         inside = regions(hypothesis, self._table.values(hypothesis.feature)).astype(np.uint8)
-        parts = [region_sums(self._loss.terms, inside, *part) for part in self._pieces()]
-        return _as_tuples(functools.reduce(operator.add, parts))
+        return _as_tuples(region_sums(self._loss.terms, inside, 0, self._table.n_samples))
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
@@ -103,18 +104,16 @@ class SplitState:
             numbers = (FIRST, SECOND, MISSING)
             give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
         self._drift.follow(step)
-        self._sums = self._summed(
-            lambda low, high: self._loss.advance(step, self._regions, low, high)
-        )
+        self._sums = self._swept(functools.partial(self._loss.advance, step, self._regions))
 
-    def _pieces(self) -> list[tuple[int, int]]:
-        return pieces_of(self._table.n_samples, self._table.team)
+    def _swept(self, work: Callable[[int, int], PieceSums]) -> PieceSums:
+        """Have the terms of all samples made, and bring the histograms up to date."""
+        table, found = self._table, list[PieceSums]()
 
-    def _summed(self, work) -> PieceSums:  # type: ignore[no-untyped-def]
-        """Do something with all samples, and add up the sums."""
-        found: list[PieceSums] = []
-        team: Team = self._table.team
-        team.each(lambda part: found.append(work(*part)), self._pieces())
+        def make(low: int, high: int) -> None:
+            found.append(work(low, high))
+
+        add_all_terms(table.columns, self._loss.terms, self._histograms, table.team, make)
         return functools.reduce(operator.add, found)
 
     def _constant_score(self) -> float:

@@ -96,30 +96,50 @@ def _rounded_up(share, whole):  # type: ignore[no-untyped-def]
     return min(whole, np.int64(share * float(whole) * (1.0 + _OUTWARDS)) + 1)
 
 
-@kernel("UniTuple(int64, 4)(Slices, int64, int64, int64, int64)")
-def _band(slices, output, u, positive, negative):  # type: ignore[no-untyped-def]
-    """The corners of the band of a unit with these sums, in whole numbers, rounded outwards.
+@kernel("UniTuple(int64, 2)(float64, float64, int64, int64)")
+def _reach(by_positive, by_negative, positive, negative):  # type: ignore[no-untyped-def]
+    """How far above its value at a unit's left edge the signed sum may be, and how far below.
 
-    With the share of the positive sum ahead, the sums are (p, 0) and (positive, n); with that of
-    the negative sum ahead they are (0, n) and (p, negative). Returns p, n, n, p in this order.
+    The corners of the band are, with the share of the positive sum ahead, (p, 0) and (positive, n),
+    and with that of the negative sum ahead (0, n) and (p, negative).
     """
-    if len(slices.ahead) == 0:
-        return positive, negative, negative, positive
-    by_positive = min(1.0, slices.ahead[2 * output, u])
-    by_negative = min(1.0, slices.ahead[2 * output + 1, u])
-    return (
+    up = max(
         _rounded_up(by_positive, positive),
-        negative - _rounded_up(by_positive, negative),
-        _rounded_up(by_negative, negative),
-        positive - _rounded_up(by_negative, positive),
+        positive - negative + _rounded_up(by_positive, negative),
     )
+    down = max(
+        _rounded_up(by_negative, negative),
+        negative - positive + _rounded_up(by_negative, positive),
+    )
+    return up, down
 
 
-@kernel("UniTuple(int64, 2)(Slices, int64, int64, int64, int64)")
-def _reach(slices, output, u, positive, negative):  # type: ignore[no-untyped-def]
-    """How far above its value at a unit's left edge the signed sum may be, and how far below."""
-    p, n_left, n, p_left = _band(slices, output, u, positive, negative)
-    return max(p, positive - n_left), max(n, negative - p_left)
+@kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
+def _ahead_of(slices, output, start, count, by_positive, by_negative):  # type: ignore[no-untyped-def]
+    """How far one share may be ahead of the other, unit by unit: by 1 if nothing is known."""
+    for i in range(count):
+        by_positive[i], by_negative[i] = 1.0, 1.0
+    if len(slices.ahead) > 0:
+        for i in range(count):
+            by_positive[i] = slices.ahead[2 * output, start + i]
+            by_negative[i] = slices.ahead[2 * output + 1, start + i]
+
+
+@kernel("int64(Slices, int64, int64)")
+def _room(slices, low, high):  # type: ignore[no-untyped-def]
+    """The most units of a stretch."""
+    most = 0
+    for t in range(low, high):
+        most = max(most, slices.n_units[t])
+    return most
+
+
+@kernel("void(int64[::1], int64, int64, int64[::1])")
+def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
+    """The sums at the edges of units: `left` before the first one."""
+    total[0] = left
+    for i in range(len(total) - 1):
+        total[i + 1] = total[i] + sums[start + i]
 
 
 @kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1])")
@@ -127,11 +147,14 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
     """Discrete votes that several outputs share."""
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
+    room = _room(slices, low, high)
+    by_positive, by_negative = np.empty(room), np.empty(room)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
         score = np.zeros(count, dtype=np.int64)
         bound[start : start + count] = 0
         for k in range(n_outputs):
+            _ahead_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
             present = ground.present[2 * k, t] - ground.present[2 * k + 1, t]
             extra = abs(ground.missing[2 * k, t] - ground.missing[2 * k + 1, t])
@@ -139,7 +162,7 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
             for i in range(count):
                 u = start + i
                 if slices.is_open[u]:
-                    up, down = _reach(slices, k, u, positive[u], negative[u])
+                    up, down = _reach(by_positive[i], by_negative[i], positive[u], negative[u])
                     bound[u] += max(2 * (left + up) - present, present - 2 * (left - down)) + extra
                 left += positive[u] - negative[u]
                 score[i] += abs(2 * left - present) + extra
@@ -176,43 +199,56 @@ def _root(positive, negative):  # type: ignore[no-untyped-def]
     return np.sqrt(float(positive) * float(negative))
 
 
+@kernel("float64(int64, int64, int64, int64)")
+def _roots(p, n, present_p, present_n):  # type: ignore[no-untyped-def]
+    """Left and right of a cut with these sums on the left."""
+    return -_root(p, n) - _root(present_p - p, present_n - n)
+
+
 @kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1])")
 def weigh_real(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped-def]
     """Real votes; `l2` is not used."""
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 2
+    room = _room(slices, low, high)
+    score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
+    p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
+    at_edge = np.empty(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
-        score = np.zeros(count)
-        bound[start : start + count] = 0.0
+        own = bound[start : start + count]
+        own[:] = 0.0
         for k in range(n_outputs):
-            p, n = ground.left[2 * k, t], ground.left[2 * k + 1, t]
-            rest_p, rest_n = ground.present[2 * k, t] - p, ground.present[2 * k + 1, t] - n
+            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            _running(slices.sums[2 * k], start, ground.left[2 * k, t], p[: count + 1])
+            _running(slices.sums[2 * k + 1], start, ground.left[2 * k + 1, t], n[: count + 1])
+            all_p, all_n = ground.present[2 * k, t], ground.present[2 * k + 1, t]
             missing = -_root(ground.missing[2 * k, t], ground.missing[2 * k + 1, t])
-            before = (-_root(p, n) - _root(rest_p, rest_n)) + missing
+            # Without branches, the compiler takes several units at a time.
+            for i in range(count + 1):
+                at_edge[i] = _roots(p[i], n[i], all_p, all_n) + missing
             for i in range(count):
-                more_p, more_n = slices.sums[2 * k, start + i], slices.sums[2 * k + 1, start + i]
-                next_p, next_n = p + more_p, n + more_n
-                less_p, less_n = rest_p - more_p, rest_n - more_n
-                after = (-_root(next_p, next_n) - _root(less_p, less_n)) + missing
-                if slices.is_open[start + i]:
-                    p1, n2, n3, p4 = _band(slices, k, start + i, more_p, more_n)
-                    corner = max(
-                        max(
-                            -_root(p + p1, n) - _root(rest_p - p1, rest_n),
-                            -_root(next_p, n + n2) - _root(less_p, rest_n - n2),
-                        ),
-                        max(
-                            -_root(p, n + n3) - _root(rest_p, rest_n - n3),
-                            -_root(p + p4, next_n) - _root(rest_p - p4, less_n),
-                        ),
-                    )
-                    corner += missing
-                    bound[start + i] += max(corner, max(before, after))
-                score[i] = score[i] + after if k else after
-                p, n, rest_p, rest_n, before = next_p, next_n, less_p, less_n, after
+                more_p, more_n = p[i + 1] - p[i], n[i + 1] - n[i]
+                p1, n2 = _rounded_up(by_positive[i], more_p), _rounded_up(by_positive[i], more_n)
+                n3, p4 = _rounded_up(by_negative[i], more_n), _rounded_up(by_negative[i], more_p)
+                one = _roots(p[i] + p1, n[i], all_p, all_n)
+                two = _roots(p[i + 1], n[i + 1] - n2, all_p, all_n)
+                three = _roots(p[i], n[i] + n3, all_p, all_n)
+                four = _roots(p[i + 1] - p4, n[i + 1], all_p, all_n)
+                corner = max(max(one, two), max(three, four)) + missing
+                own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
+            if k == 0:
+                score[:count] = at_edge[1 : count + 1]
+            else:
+                score[:count] += at_edge[1 : count + 1]
         best = _best_of_stretch(slices, score, t, bound, best)
     return best
+
+
+@kernel("float64(int64, int64, int64, int64, float64)")
+def _gains(a, b, present_a, present_b, l2):  # type: ignore[no-untyped-def]
+    """Left and right of a cut with these sums on the left."""
+    return gain(a, b, l2) + gain(present_a - a, present_b - b, l2)
 
 
 @kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1])")
@@ -220,35 +256,42 @@ def weigh_newton(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 3
+    room = _room(slices, low, high)
+    score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
+    a, b = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
-        score = np.zeros(count)
-        bound[start : start + count] = 0.0
+        own = bound[start : start + count]
+        own[:] = 0.0
         for k in range(n_outputs):
-            up, down, second = slices.sums[3 * k], slices.sums[3 * k + 1], slices.sums[3 * k + 2]
-            a = ground.left[3 * k, t] - ground.left[3 * k + 1, t]
-            b = ground.left[3 * k + 2, t]
-            rest = ground.present[3 * k, t] - ground.present[3 * k + 1, t] - a
-            rest_b = ground.present[3 * k + 2, t] - b
+            _ahead_of(slices, k, start, count, by_positive, by_negative)
+            up = slices.sums[3 * k, start : start + count]
+            down = slices.sums[3 * k + 1, start : start + count]
+            _running(
+                up - down, 0, ground.left[3 * k, t] - ground.left[3 * k + 1, t], a[: count + 1]
+            )
+            _running(slices.sums[3 * k + 2], start, ground.left[3 * k + 2, t], b[: count + 1])
+            all_a = ground.present[3 * k, t] - ground.present[3 * k + 1, t]
+            all_b = ground.present[3 * k + 2, t]
             lacking = ground.missing[3 * k, t] - ground.missing[3 * k + 1, t]
             missing = gain(lacking, ground.missing[3 * k + 2, t], l2)
             for i in range(count):
-                u = start + i
-                next_a, next_b = a + up[u] - down[u], b + second[u]
-                less, less_b = rest - up[u] + down[u], rest_b - second[u]
-                after = (gain(next_a, next_b, l2) + gain(less, less_b, l2)) + missing
-                if slices.is_open[u]:
-                    # A cut inside leaves a sample on either side, whose second integer is above 0.
-                    above, below = _reach(slices, k, u, up[u], down[u])
-                    high_a, low_a = a + above, a - below
-                    high_rest, low_rest = rest + below, rest - above
-                    few_right = gain(high_a, next_b - 1, l2) + gain(low_rest, less_b + 1, l2)
-                    few_left = gain(high_a, b + 1, l2) + gain(low_rest, rest_b - 1, l2)
-                    corner = max(few_right, few_left)
-                    few_right = gain(low_a, next_b - 1, l2) + gain(high_rest, less_b + 1, l2)
-                    few_left = gain(low_a, b + 1, l2) + gain(high_rest, rest_b - 1, l2)
-                    bound[u] += max(corner, max(few_right, few_left)) + missing
-                score[i] = score[i] + after if k else after
-                a, b, rest, rest_b = next_a, next_b, less, less_b
+                at_edge = _gains(a[i + 1], b[i + 1], all_a, all_b, l2) + missing
+                score[i] = score[i] + at_edge if k else at_edge
+            for i in range(count):
+                above, below = _reach(by_positive[i], by_negative[i], up[i], down[i])
+                high_a, low_a = a[i] + above, a[i] - below
+                # A cut inside leaves a sample on either side, whose second integer is above 0.
+                few, many = b[i] + 1, b[i + 1] - 1
+                corners = max(
+                    max(
+                        _gains(high_a, few, all_a, all_b, l2),
+                        _gains(high_a, many, all_a, all_b, l2),
+                    ),
+                    max(
+                        _gains(low_a, few, all_a, all_b, l2), _gains(low_a, many, all_a, all_b, l2)
+                    ),
+                )
+                own[i] += corners + missing
         best = _best_of_stretch(slices, score, t, bound, best)
     return best
