@@ -48,6 +48,7 @@ class PartedSamples:
         self._order: np.ndarray | None = None
         self._is_ready = np.zeros(len(codes), dtype=bool)
         self._guard = threading.Lock()
+        self._free: list[np.ndarray] = []
         self._locks = [threading.Lock() for _ in codes]
 
     @property
@@ -73,9 +74,14 @@ class PartedSamples:
         with self._locks[column]:
             if not self._is_ready[column]:
                 own = self.order[column * n_samples : (column + 1) * n_samples]
-                by_bin = np.empty(n_samples, dtype=np.int64)  # NumPy asks for large pages
+                with self._guard:
+                    by_bin = self._free.pop() if self._free else None
+                if by_bin is None:
+                    by_bin = np.empty(n_samples, dtype=np.int64)
                 _put_in_order(self._codes[column], by_bin, own)
                 self._is_ready[column] = True
+                with self._guard:  # memory that was used before is quicker than new memory
+                    self._free = [] if self._is_ready.all() else [*self._free, by_bin]
 
     def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
         """The part of a bin that holds its sorted sample `at`.
