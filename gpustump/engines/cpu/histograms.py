@@ -10,7 +10,6 @@ filled at a time, so that four additions overlap.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
@@ -60,10 +59,44 @@ def is_taken_by_samples(columns: Columns, team: Team) -> bool:
     return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
 
 
+class TeamHistograms:
+    """Histograms that several threads add to, each to its own.
+
+    Parameters
+    ----------
+    n_planes : int
+    columns : Columns
+    team : Team
+
+    Attributes
+    ----------
+    total : Histograms
+        The first thread's, to which those of the others are added in the end.
+    by_samples : bool
+        Whether each thread takes some of the samples; otherwise there is the total only, and each
+        thread takes some of the columns.
+    """
+
+    def __init__(self, n_planes: int, columns: Columns, team: Team) -> None:
+        self.total = Histograms.empty(n_planes, columns)
+        self.by_samples = is_taken_by_samples(columns, team)
+        n_others = team.size - 1 if self.by_samples else 0
+        self._others = [Histograms.empty(n_planes, columns) for _ in range(n_others)]
+        self._team = team
+
+    def add(self, work: Callable[[Histograms], None]) -> None:
+        """Have every thread add to its histograms, and add these up."""
+        for own in self._others:
+            own.clear()
+        self._team.each(work, [self.total, *self._others])
+        for own in self._others:
+            self.total.add(own)
+
+
 def add_all_terms(
     columns: Columns,
     terms: Terms,
-    histograms: Histograms,
+    histograms: TeamHistograms,
     team: Team,
     make: Callable[[int, int], None],
 ) -> None:
@@ -73,41 +106,27 @@ def add_all_terms(
     ----------
     columns : Columns
     terms : Terms
-    histograms : Histograms
-        Cleared first. Two planes for each output, or four with second integers; see `add_chunk`.
+    histograms : TeamHistograms
+        Its total is cleared first. Two planes for each output, or four with second integers; see
+        `add_chunk`.
     team : Team
     make : callable
         Makes the terms of the samples from `low` to `high`, which are added while they are in the
         cache.
     """
-    histograms.clear()
-    if is_taken_by_samples(columns, team):
-        _add_by_samples(columns, terms, histograms, team, make)
-    else:
-        team.each(lambda part: make(*part), pieces_of(columns.n_samples, team))
-        _add_by_columns(columns, terms, histograms, team)
-
-
-def _add_by_samples(
-    columns: Columns,
-    terms: Terms,
-    histograms: Histograms,
-    team: Team,
-    make: Callable[[int, int], None],
-) -> None:
+    histograms.total.clear()
     pieces = Shared(pieces_of(columns.n_samples, team))
-    lock = threading.Lock()
 
-    def take(number: int) -> None:
-        own = histograms if team.size == 1 else Histograms.empty(len(histograms.wide), columns)
+    def take(own: Histograms) -> None:
         for part in pieces:
             make(*part)
             add_terms(columns, terms, own, *part)
-        if own is not histograms:
-            with lock:
-                histograms.add(own)
 
-    team.each(take, range(team.size))
+    if histograms.by_samples:
+        histograms.add(take)
+    else:
+        team.each(lambda part: make(*part), list(pieces))
+        _add_by_columns(columns, terms, histograms.total, team)
 
 
 def _add_by_columns(columns: Columns, terms: Terms, histograms: Histograms, team: Team) -> None:

@@ -129,7 +129,8 @@ class Edges(NamedTuple):
         missing = np.ascontiguousarray(sums[:, layout.first + layout.n_bins])
         first = slice(layout.first[0], layout.first[0] + layout.n_bins[0] + 1)
         total = sums[:, first].sum(axis=1)  # that of every feature
-        last = np.append(layout.offset[1:], 0) - 1
+        last = np.empty_like(layout.offset)  # that of a feature's missing values is not used
+        last[:-1] = layout.offset[1:] - 1
         slices = Slices(
             np.arange(n_features), layout.first, layout.n_bins, sums, sums[0], sums[1],
             ahead=UNKNOWN, last=last, is_open=layout.has_inner_split,

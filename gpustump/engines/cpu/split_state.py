@@ -14,9 +14,8 @@ import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.codes import CodedTable
-from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.drift import Drift
-from gpustump.engines.cpu.histograms import add_all_terms, slot_sums
+from gpustump.engines.cpu.histograms import TeamHistograms, add_all_terms, slot_sums
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.places import Place
 from gpustump.engines.cpu.regions import give_by_cut
@@ -50,7 +49,7 @@ class SplitState:
         self._found: tuple[Partition, RegionSums] | None = None
         self._drift = Drift(table.layout, search)
         n_planes = 4 if search.votes == "newton" else 2
-        self._histograms = Histograms.empty(n_planes * search.n_outputs, table.columns)
+        self._histograms = TeamHistograms(n_planes * search.n_outputs, table.columns, table.team)
         self._sums = self._swept(self._loss.begin)
 
     @property
@@ -73,7 +72,7 @@ class SplitState:
         """The largest cut."""
         table, search = self._table, self._search
         planes = _planes(search)
-        sums = slot_sums(self._histograms, planes, table.bundles, table.layout, table.team)
+        sums = slot_sums(self._histograms.total, planes, table.bundles, table.layout, table.team)
         edges = Edges.of(sums, table.layout)
         constant = Cut(0, None, 0, 0, self._constant_score())
         found = BestSplit(self._place, Weigher.of(search), constant)

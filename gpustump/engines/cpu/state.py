@@ -6,8 +6,6 @@ found with one sweep over the samples. Runs with other votes are in `split_state
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
 from gpustump.engines.contract import (
@@ -24,8 +22,8 @@ from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.histograms import (
     Listed,
+    TeamHistograms,
     add,
-    is_taken_by_samples,
     parts_of_columns,
     pieces_of,
     slot_sums,
@@ -62,8 +60,8 @@ class CodedState:
         self._samples = _first_samples(y, sample_weight)
         self._place = Place.of_signed(table, self._samples.signed)
         self._profile = Profile.empty(len(table.layout.offset))
-        self._histograms = Histograms.empty(2, table.columns)
-        by_samples = is_taken_by_samples(table.columns, table.team)
+        self._histograms = TeamHistograms(2, table.columns, table.team)
+        by_samples = self._histograms.by_samples
         self._changes = None if by_samples else Listed.empty(table.n_samples)
         self._sums = self._swept(FIRST_SUMS)
         self._first_weight = self._sums.weight
@@ -86,10 +84,10 @@ class CodedState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         table, layout = self._table, self._table.layout
-        sums = slot_sums(self._histograms, [[0], [1]], table.bundles, layout, table.team)
+        sums = slot_sums(self._histograms.total, [[0], [1]], table.bundles, layout, table.team)
         edges = Edges.of(sums, layout)
         profile = self._profile._replace(positive=sums[0], negative=sums[1])
-        up, down = np.zeros_like(sums)
+        up, down = np.empty_like(sums)
         slices = edges.slices._replace(up=up, down=down)
 
         def ready(low: int, high: int) -> None:
@@ -132,28 +130,20 @@ class CodedState:
     def _swept(self, update: Update) -> Sums:
         """Give the samples their next weights and scores, bring the histograms up to date."""
         if update.anew:
-            self._histograms.clear()
+            self._histograms.total.clear()
         if self._changes is None:
             return self._swept_by_samples(update)
         return self._swept_by_columns(update, self._changes)
 
     def _swept_by_samples(self, update: Update) -> Sums:
         """Every thread takes some of the samples, with histograms of its own."""
-        table, columns, samples = self._table, self._table.columns, self._samples
-        if table.team.size == 1:
-            found: Sums = sweep(samples, update, 0, table.n_samples, columns, self._histograms)
-            return found
+        table, samples, sums = self._table, self._samples, list[Sums]()
         pieces = Shared(pieces_of(table.n_samples, table.team))
-        lock = threading.Lock()
-        sums: list[Sums] = []
 
-        def take(_: int) -> None:
-            own = Histograms.empty(2, columns)
-            sums.extend(sweep(samples, update, *part, columns, own) for part in pieces)
-            with lock:
-                self._histograms.add(own)
+        def take(own: Histograms) -> None:
+            sums.extend(sweep(samples, update, *part, table.columns, own) for part in pieces)
 
-        table.team.each(take, range(table.team.size))
+        self._histograms.add(take)
         return _added(sums)
 
     def _swept_by_columns(self, update: Update, changes: Listed) -> Sums:
@@ -166,7 +156,7 @@ class CodedState:
 
         table.team.each(take_samples, pieces_of(table.n_samples, table.team))
         table.team.each(
-            lambda part: add(columns, self._histograms, 0, *part, changes),
+            lambda part: add(columns, self._histograms.total, 0, *part, changes),
             parts_of_columns(columns, table.team),
         )
         return _added(sums)

@@ -27,6 +27,9 @@ _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
 _INTERVAL_FACTOR = 2.5
 """A round that looks for intervals takes this many times longer."""
 
+_OUTPUT_FACTOR = 3.0
+"""And for each output one whose regions vote numbers of their own."""
+
 
 class ReferenceEngine:
     """The scan on arrays."""
@@ -59,7 +62,9 @@ class ReferenceEngine:
     def seconds(self, task: Task) -> float:
         """About how long it takes, from the number of rounds, which has to be known."""
         assert task.n_rounds is not None
-        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if task.search.learner == "interval" else 1.0)
+        search = task.search
+        factor = 1.0 if search.has_signs else _OUTPUT_FACTOR * search.n_outputs
+        round_ns = _ROUND_NS * (_INTERVAL_FACTOR if search.learner == "interval" else factor)
         nanoseconds = task.n_elements * (_PREPARING_NS + task.n_rounds * round_ns)
         return nanoseconds * 1e-9 + task.n_rounds * _ROUND_SECONDS
 
