@@ -310,13 +310,6 @@ def test_the_file_says_what_was_asked_for(command):
     }
 
 
-@pytest.mark.parametrize("options", ["--votes real", "--loss logistic", "--multi-class shared"])
-def test_verbose_says_that_the_reference_trains_what_the_kernels_cannot(command, options):
-    table(3)
-    route = trained(command, f"{options} --rounds 3", "--verbose").row("trained by")
-    assert route.startswith("cpu, the reference scan, on arrays: nothing faster can train this")
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("options", ["--votes real", "--loss logistic", "--multi-class shared"])
 def test_predictions_and_explanations_are_the_librarys(command, options, n_classes):
@@ -478,10 +471,9 @@ def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
     out = command.succeeds("devices").out
     trains = {line.split()[0]: line.split()[3] for line in out.splitlines() if "kernels, " in line}
-    assert trains == {"direct": "all", "coded": "discrete", "cuda": "discrete"}
+    assert trains == {"direct": "all", "coded": "all", "cuda": "discrete"}
     (reference,) = (line for line in out.splitlines() if line.startswith("reference"))
     assert reference.split()[3] == "all"
-    assert "--votes real, --loss logistic, --multi-class shared: the reference scan" in out
 
 
 def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
@@ -490,8 +482,7 @@ def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
     def knows_newton_votes(search, kernels):
         return None if search.votes == "newton" else refusal_of_votes(search, kernels)
 
-    monkeypatch.setattr("gpustump.engines.cpu.engine.refusal_of_votes", knows_newton_votes)
+    monkeypatch.setattr("gpustump.engines.cuda.engine.refusal_of_votes", knows_newton_votes)
     out = command.succeeds("devices").out
-    (coded,) = (line for line in out.splitlines() if line.startswith("coded"))
-    assert coded.split()[3:5] == ["discrete,", "logistic"]
-    assert "\n--votes real, --multi-class shared: the reference scan" in out
+    (cuda,) = (line for line in out.splitlines() if line.startswith("cuda "))
+    assert cuda.split()[3:5] == ["discrete,", "logistic"]

@@ -144,10 +144,6 @@ def _automatic_choice(gpu_problem: str | None) -> list[str]:
     else:
         lines = [f"--device auto: tables of {large} train on a GPU, smaller ones on the CPU."]
         lines += _exceptions_on_gpu()
-    refused = _refused(CODED.refusal)
-    if refused:
-        lines.append(f"{', '.join(refused)}: the reference scan on the CPU, which is slower;")
-        lines.append("the kernels do not make these votes yet.")
     return lines
 
 
@@ -155,6 +151,9 @@ def _exceptions_on_gpu() -> list[str]:
     """What --device auto leaves on the CPU though its kernels could train it."""
     search = Search(learner="interval")
     problem = refusal_of_any(replace(_large_table(), search=search))
-    if problem is None:
-        return []
-    return [f"--weak-learner interval: on the CPU; {problem}."]
+    lines = [] if problem is None else [f"--weak-learner interval: on the CPU; {problem}."]
+    refused = _refused(refusal_of_any)
+    if refused:
+        votes = "the CUDA kernels do not make these votes yet"
+        lines.append(f"{', '.join(refused)}: on the CPU; {votes}.")
+    return lines
