@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 NARROW_CUTS, WIDE_CUTS = NARROW_BINS - 2, WIDE_BINS - 2
 """Most cuts of a feature: codes up to it are bins, and one more is for what is missing."""
 
-_PER_BIN = 64
-"""Fewer samples than this in a bin cost more to look up than to scan."""
+_PER_BIN, _PER_FINE_BIN = 64, 384
+"""Fewer samples than this in a bin cost more to look up than to scan. More bins than `NARROW_CUTS`
+have to hold more: they take more of the cache."""
 
 _TILE = (4096, 64)
 """Rows and features that are read and coded at once: a megabyte of float32."""
@@ -185,8 +186,9 @@ def prepare(
         Most cuts of a feature.
     """
     source, room = Source(X, rows), room or Room()
+    useful = max(min(source.n_samples // _PER_BIN, NARROW_CUTS), source.n_samples // _PER_FINE_BIN)
     most = WIDE_CUTS if room.finely else NARROW_CUTS
-    limit = min(max_cuts, most, max(16, source.n_samples // _PER_BIN))
+    limit = min(max_cuts, most, max(16, useful))
     at_once = _TILE[1] * team.size
     blocks = [slice(*part) for part in ranges(source.n_features, at_once)]
     # Many cuts are chosen from many values, so for fewer features at once.

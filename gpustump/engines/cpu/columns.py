@@ -45,22 +45,25 @@ class Columns(NamedTuple):
 
 @group
 class Histograms(NamedTuple):
-    """Sums over the samples of every bin of every column, in planes: one for each thing summed.
+    """Sums over the samples of every bin of every column, in planes: one for each kind of samples.
+
+    Where two integers are added up for each sample, their sums stand side by side, so that both are
+    in the cache when one is.
 
     Attributes
     ----------
-    wide : ndarray (n_planes, n_wide, 1024) of int64
-    narrow : ndarray (n_planes, n_narrow, 256) of int64
+    wide : ndarray (n_planes, n_wide, 1024 * width) of int64
+    narrow : ndarray (n_planes, n_narrow, 256 * width) of int64
     """
 
     wide: Annotated[np.ndarray, "int64[:, :, ::1]"]
     narrow: Annotated[np.ndarray, "int64[:, :, ::1]"]
 
     @classmethod
-    def empty(cls, n_planes: int, columns: Columns) -> Histograms:
+    def empty(cls, n_planes: int, width: int, columns: Columns) -> Histograms:
         return cls(
-            np.zeros((n_planes, len(columns.wide), WIDE_BINS), dtype=np.int64),
-            np.zeros((n_planes, len(columns.narrow), NARROW_BINS), dtype=np.int64),
+            np.zeros((n_planes, len(columns.wide), WIDE_BINS * width), dtype=np.int64),
+            np.zeros((n_planes, len(columns.narrow), NARROW_BINS * width), dtype=np.int64),
         )
 
     def clear(self) -> None:

@@ -4,7 +4,7 @@ Samples come in chunks that are small enough for what one step leaves to be in t
 next one reads it. Within a chunk those to be added are listed first, positive samples from the
 front and negative ones from the back, and each kind goes to histograms of its own. So adding needs
 no look at the label, and the histograms of four columns stay in the nearest cache. Four columns are
-filled at a time, so that four additions overlap.
+filled at a time, so that four additions overlap; two if each sample adds two integers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ import numpy as np
 
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.bundles import Bundles
-from gpustump.engines.cpu.columns import PART_BITS, Columns, Histograms
+from gpustump.engines.cpu.columns import (
+    NARROW_BINS,
+    PART_BITS,
+    WIDE_BINS,
+    Columns,
+    Histograms,
+)
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Shared, Team, ranges
@@ -65,6 +71,8 @@ class TeamHistograms:
     Parameters
     ----------
     n_planes : int
+    width : int
+        How many integers are added up for each sample.
     columns : Columns
     team : Team
 
@@ -77,11 +85,11 @@ class TeamHistograms:
         thread takes some of the columns.
     """
 
-    def __init__(self, n_planes: int, columns: Columns, team: Team) -> None:
-        self.total = Histograms.empty(n_planes, columns)
+    def __init__(self, n_planes: int, width: int, columns: Columns, team: Team) -> None:
+        self.total = Histograms.empty(n_planes, width, columns)
         self.by_samples = is_taken_by_samples(columns, team)
         n_others = team.size - 1 if self.by_samples else 0
-        self._others = [Histograms.empty(n_planes, columns) for _ in range(n_others)]
+        self._others = [Histograms.empty(n_planes, width, columns) for _ in range(n_others)]
         self._team = team
 
     def add(self, work: Callable[[Histograms], None]) -> None:
@@ -107,8 +115,7 @@ def add_all_terms(
     columns : Columns
     terms : Terms
     histograms : TeamHistograms
-        Its total is cleared first. Two planes for each output, or four with second integers; see
-        `add_chunk`.
+        Its total is cleared first. Two planes for each output, for positive and negative samples.
     team : Team
     make : callable
         Makes the terms of the samples from `low` to `high`, which are added while they are in the
@@ -130,13 +137,11 @@ def add_all_terms(
 
 
 def _add_by_columns(columns: Columns, terms: Terms, histograms: Histograms, team: Team) -> None:
-    has_second = len(terms.second) > 0
-    listed = Listed.empty(columns.n_samples, with_second=has_second)
+    listed = Listed.empty(columns.n_samples, width=2 if len(terms.second) else 1)
     parts = parts_of_columns(columns, team)
     for output in range(len(terms.first)):
         list_output(terms, output, 0, columns.n_samples, listed)
-        plane = (4 if has_second else 2) * output
-        team.each(functools.partial(_add_part, columns, histograms, plane, listed), parts)
+        team.each(functools.partial(_add_part, columns, histograms, 2 * output, listed), parts)
 
 
 def _add_part(
@@ -147,7 +152,7 @@ def _add_part(
 
 def slot_sums(
     histograms: Histograms,
-    planes: list[list[int]],
+    planes: list[list[tuple[int, int]]],
     bundles: Bundles,
     layout: BinLayout,
     team: Team,
@@ -157,8 +162,9 @@ def slot_sums(
     Parameters
     ----------
     histograms : Histograms
-    planes : list of list of int
-        For each plane of the result the planes of the histograms that it is the sum of.
+    planes : list of list of (int, int)
+        For each plane of the result, of which sums it is the sum: a plane of the histograms, and
+        which of the integers that are added up there.
     bundles : Bundles
     layout : BinLayout
     team : Team
@@ -167,8 +173,8 @@ def slot_sums(
 
     def weigh(part: tuple[int, int]) -> None:
         for own, sources in zip(sums, planes, strict=True):
-            for number, source in enumerate(sources):
-                weigh_bins(histograms, source, bundles, layout, own, number > 0, *part)
+            for number, (plane, which) in enumerate(sources):
+                weigh_bins(histograms, plane, which, bundles, layout, own, number > 0, *part)
 
     of_feature = max(1, len(layout.offset) // max(1, len(layout.first)))
     team.each(weigh, ranges(len(layout.first), max(1, _SLOTS_AT_ONCE // of_feature)))
@@ -183,33 +189,29 @@ class Listed(NamedTuple):
     ----------
     sample : ndarray (n_places,) of uint16
         The sample's index, counted from the chunk's start.
-    amount : ndarray (n_places,) of int64
-        What is added.
-    second : ndarray (n_places,) of int64
-        What else is added, to a plane of its own; empty if there is nothing.
+    amount : ndarray (n_places, width) of int64
+        What is added: one integer or two.
     n_front, n_back : ndarray (n_chunks,) of int64
         How many samples stand at the front and at the back of each chunk.
     """
 
     sample: Annotated[np.ndarray, "uint16[::1]"]
-    amount: Integers
-    second: Integers
+    amount: Annotated[np.ndarray, "int64[:, ::1]"]
     n_front: Integers
     n_back: Integers
 
     @classmethod
-    def empty(cls, n_samples: int, *, with_second: bool = False) -> Listed:
+    def empty(cls, n_samples: int, width: int = 1) -> Listed:
         n_chunks = -(-n_samples // CHUNK)
         return cls(
             np.empty(n_samples, dtype=np.uint16),
-            np.empty(n_samples, dtype=np.int64),
-            np.empty(n_samples if with_second else 0, dtype=np.int64),
+            np.empty((n_samples, width), dtype=np.int64),
             np.zeros(n_chunks, dtype=np.int64),
             np.zeros(n_chunks, dtype=np.int64),
         )
 
 
-@kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint16[::1], int64[::1])")
+@kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint16[::1], int64[:, ::1])")
 def gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
     """List what matters, positive samples from the front and negative ones from the back.
 
@@ -221,101 +223,110 @@ def gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
     for k in range(len(index)):
         label, by = counts[k], change[k]
         index[front] = k
-        amount[front] = by
+        amount[front, 0] = by
         index[back] = k
-        amount[back] = by
+        amount[back, 0] = by
         front += np.uint64(label >> np.uint8(1))
         back -= np.uint64(label & np.uint8(1))
     return np.int64(front), np.int64(last - back)
 
 
-@kernel("void(uint16[:, ::1], int64[:, ::1], int64, int64, uint16[::1], int64[::1])")
-def _add_four_wide(codes, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
-    """Add amounts to the histograms of four columns of two bytes."""
-    c0, c1 = codes[column, start:], codes[column + 1, start:]
-    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
-    h0, h1 = histograms[column], histograms[column + 1]
-    h2, h3 = histograms[column + 2], histograms[column + 3]
-    for t in range(len(index)):
-        i, by = index[t], amount[t]
-        h0[c0[i] >> PART_BITS] += by
-        h1[c1[i] >> PART_BITS] += by
-        h2[c2[i] >> PART_BITS] += by
-        h3[c3[i] >> PART_BITS] += by
+@kernel(
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
+    CODE=("uint8", "uint16"),
+)
+def _add_four(codes, shift, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add one integer of each sample to the histograms of four columns.
 
-
-@kernel("void(uint16[::1], int64[::1], uint16[::1], int64[::1])")
-def _add_one_wide(codes, histogram, index, amount):  # type: ignore[no-untyped-def]
-    for t in range(len(index)):
-        histogram[codes[index[t]] >> PART_BITS] += amount[t]
-
-
-@kernel("void(uint8[:, ::1], int64[:, ::1], int64, int64, uint16[::1], int64[::1])")
-def _add_four(codes, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
-    """Add amounts to the histograms of four columns of one byte."""
-    c0, c1 = codes[column, start:], codes[column + 1, start:]
-    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
-    h0, h1 = histograms[column], histograms[column + 1]
-    h2, h3 = histograms[column + 2], histograms[column + 3]
-    for t in range(len(index)):
-        i, by = index[t], amount[t]
-        h0[c0[i]] += by
-        h1[c1[i]] += by
-        h2[c2[i]] += by
-        h3[c3[i]] += by
-
-
-@kernel("void(uint8[::1], int64[::1], uint16[::1], int64[::1])")
-def _add_one(codes, histogram, index, amount):  # type: ignore[no-untyped-def]
-    for t in range(len(index)):
-        histogram[codes[index[t]]] += amount[t]
-
-
-@kernel("void(Columns, Histograms, int64, int64, int64, int64, uint16[::1], int64[::1])")
-def _add_list(columns, histograms, plane, low, high, start, index, amount):  # type: ignore[no-untyped-def]
-    """Add amounts to a plane of the histograms of the columns from `low` to `high`.
-
-    Samples are counted from `start`. Wide columns come first.
+    Bins are codes without their `shift` lowest bits.
     """
-    wide, n_wide = histograms.wide[plane], len(columns.wide)
-    column, last = low, min(high, n_wide)
-    while column + 4 <= last:
-        _add_four_wide(columns.wide, wide, column, start, index, amount)
-        column += 4
-    while column < last:
-        _add_one_wide(columns.wide[column, start:], wide[column], index, amount)
-        column += 1
-    narrow, column, last = histograms.narrow[plane], max(low - n_wide, 0), high - n_wide
-    while column + 4 <= last:
-        _add_four(columns.narrow, narrow, column, start, index, amount)
-        column += 4
-    while column < last:
-        _add_one(columns.narrow[column, start:], narrow[column], index, amount)
-        column += 1
+    shift = np.uint64(shift)
+    c0, c1 = codes[column, start:], codes[column + 1, start:]
+    c2, c3 = codes[column + 2, start:], codes[column + 3, start:]
+    h0, h1 = histograms[column], histograms[column + 1]
+    h2, h3 = histograms[column + 2], histograms[column + 3]
+    for t in range(len(index)):
+        i, by = index[t], amount[t, 0]
+        h0[np.uint64(c0[i]) >> shift] += by
+        h1[np.uint64(c1[i]) >> shift] += by
+        h2[np.uint64(c2[i]) >> shift] += by
+        h3[np.uint64(c3[i]) >> shift] += by
+
+
+@kernel("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
+def _add_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
+    shift = np.uint64(shift)
+    for t in range(len(index)):
+        histogram[np.uint64(codes[index[t]]) >> shift] += amount[t, 0]
+
+
+@kernel(
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, uint16[::1], int64[:, ::1])",
+    CODE=("uint8", "uint16"),
+)
+def _add_pairs_to_two(codes, shift, histograms, column, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add two integers of each sample to the histograms of two columns."""
+    shift, one = np.uint64(shift), np.uint64(1)
+    c0, c1 = codes[column, start:], codes[column + 1, start:]
+    h0, h1 = histograms[column], histograms[column + 1]
+    for t in range(len(index)):
+        i, first, second = index[t], amount[t, 0], amount[t, 1]
+        at = (np.uint64(c0[i]) >> shift) << one
+        h0[at] += first
+        h0[at + one] += second
+        at = (np.uint64(c1[i]) >> shift) << one
+        h1[at] += first
+        h1[at + one] += second
+
+
+@kernel("void(CODE[::1], int64, int64[::1], uint16[::1], int64[:, ::1])", CODE=("uint8", "uint16"))
+def _add_pairs_to_one(codes, shift, histogram, index, amount):  # type: ignore[no-untyped-def]
+    shift, one = np.uint64(shift), np.uint64(1)
+    for t in range(len(index)):
+        at = (np.uint64(codes[index[t]]) >> shift) << one
+        histogram[at] += amount[t, 0]
+        histogram[at + one] += amount[t, 1]
+
+
+@kernel(
+    "void(CODE[:, ::1], int64, int64[:, ::1], int64, int64, int64, uint16[::1], int64[:, ::1])",
+    CODE=("uint8", "uint16"),
+)
+def _add_to(codes, shift, histograms, low, high, start, index, amount):  # type: ignore[no-untyped-def]
+    """Add amounts to the histograms of the columns from `low` to `high` of one array of codes."""
+    column = low
+    if amount.shape[1] == 1:
+        while column + 4 <= high:
+            _add_four(codes, shift, histograms, column, start, index, amount)
+            column += 4
+        while column < high:
+            _add_one(codes[column, start:], shift, histograms[column], index, amount)
+            column += 1
+    else:
+        while column + 2 <= high:
+            _add_pairs_to_two(codes, shift, histograms, column, start, index, amount)
+            column += 2
+        if column < high:
+            _add_pairs_to_one(codes[column, start:], shift, histograms[column], index, amount)
 
 
 @kernel("void(Columns, Histograms, int64, int64, int64, int64, Listed, int64)")
 def add_chunk(columns, histograms, plane, low, high, start, listed, chunk):  # type: ignore[no-untyped-def]
     """Add what is listed of a chunk to the histograms of the columns from `low` to `high`.
 
-    Positive samples go to plane `plane` and negative ones to the next; with second integers, those
-    take the plane behind that of the first ones, so it is four planes. The chunk's samples begin at
-    `start`.
+    Positive samples go to plane `plane` and negative ones to the next. The chunk's samples begin at
+    `start`. Wide columns come first.
     """
-    n_samples = min(CHUNK, columns.wide.shape[1] - start)
+    n_samples, n_wide = min(CHUNK, columns.wide.shape[1] - start), len(columns.wide)
     at, n_front, n_back = chunk * CHUNK, listed.n_front[chunk], listed.n_back[chunk]
-    has_second = len(listed.second) > 0
     for sign in range(2):
         first = at if sign == 0 else at + n_samples - n_back
         last = at + n_front if sign == 0 else at + n_samples
         index, amount = listed.sample[first:last], listed.amount[first:last]
-        if has_second:
-            own = plane + 2 * sign
-            _add_list(columns, histograms, own, low, high, start, index, amount)
-            second = listed.second[first:last]
-            _add_list(columns, histograms, own + 1, low, high, start, index, second)
-        else:
-            _add_list(columns, histograms, plane + sign, low, high, start, index, amount)
+        wide, narrow = histograms.wide[plane + sign], histograms.narrow[plane + sign]
+        _add_to(columns.wide, PART_BITS, wide, low, min(high, n_wide), start, index, amount)
+        low_narrow = max(low - n_wide, 0)
+        _add_to(columns.narrow, 0, narrow, low_narrow, high - n_wide, start, index, amount)
 
 
 @kernel("void(Columns, Histograms, int64, int64, int64, Listed)")
@@ -330,21 +341,20 @@ def list_terms(first, second, listed, chunk):  # type: ignore[no-untyped-def]
     """List the integers of a chunk's samples: sizes of the first ones, and the second ones."""
     here = chunk * CHUNK
     end = here + len(first)
-    index, amount, others = listed.sample[here:end], listed.amount[here:end], listed.second
-    if len(others) > 0:
-        others = others[here:end]
+    index, amount = listed.sample[here:end], listed.amount[here:end]
+    has_second = amount.shape[1] > 1
     front, back = np.uint64(0), np.uint64(len(first) - 1)
     for k in range(len(first)):
         own = first[k]
         is_positive = np.uint64(own > 0)
         size = abs(own)
         index[front] = k
-        amount[front] = size
+        amount[front, 0] = size
         index[back] = k
-        amount[back] = size
-        if len(second) > 0:
-            others[front] = second[k]
-            others[back] = second[k]
+        amount[back, 0] = size
+        if has_second:
+            amount[front, 1] = second[k]
+            amount[back, 1] = second[k]
         front += is_positive
         back -= np.uint64(1) - is_positive
     listed.n_front[chunk] = front
@@ -355,17 +365,15 @@ def list_terms(first, second, listed, chunk):  # type: ignore[no-untyped-def]
 def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped-def]
     """Add up the terms of the samples from `low` to `high`, whole chunks, for every output."""
     has_second = len(terms.second) > 0
-    second = np.empty(CHUNK if has_second else 0, dtype=np.int64)
-    counts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    sample, amount = np.empty(CHUNK, dtype=np.uint16), np.empty(CHUNK, dtype=np.int64)
-    listed = Listed(sample, amount, second, counts[0], counts[1])
-    n_columns, n_planes = len(columns.wide) + len(columns.narrow), 4 if has_second else 2
+    sample, amount = np.empty(CHUNK, np.uint16), np.empty((CHUNK, 2 if has_second else 1), np.int64)
+    listed = Listed(sample, amount, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    n_columns = len(columns.wide) + len(columns.narrow)
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
         for k in range(len(terms.first)):
-            others = terms.second[k, start:end] if has_second else second
-            list_terms(terms.first[k, start:end], others, listed, 0)
-            add_chunk(columns, histograms, n_planes * k, 0, n_columns, start, listed, 0)
+            first = terms.first[k, start:end]
+            list_terms(first, terms.second[k, start:end] if has_second else first, listed, 0)
+            add_chunk(columns, histograms, 2 * k, 0, n_columns, start, listed, 0)
 
 
 @kernel("void(Terms, int64, int64, int64, Listed)")
@@ -373,36 +381,39 @@ def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-de
     """List the terms of an output of the samples from `low` to `high`, whole chunks."""
     for start in range(low, high, CHUNK):
         end = min(start + CHUNK, high)
-        second = terms.second[output, start:end] if len(terms.second) else terms.first[0, :0]
-        list_terms(terms.first[output, start:end], second, listed, start // CHUNK)
+        first = terms.first[output, start:end]
+        second = terms.second[output, start:end] if len(terms.second) else first
+        list_terms(first, second, listed, start // CHUNK)
 
 
-@kernel("void(Histograms, int64, Bundles, BinLayout, int64[::1], boolean, int64, int64)")
-def weigh_bins(histograms, plane, bundles, layout, sums, is_added, low, high):  # type: ignore[no-untyped-def]
+@kernel("void(Histograms, int64, int64, Bundles, BinLayout, int64[::1], boolean, int64, int64)")
+def weigh_bins(histograms, plane, which, bundles, layout, sums, is_added, low, high):  # type: ignore[no-untyped-def]
     """From a plane of the columns' histograms to the slots of features `low` to `high`.
 
-    `sums` (n_slots,) are replaced, or added to.
+    `which` of the integers that are added up there. `sums` (n_slots,) are replaced, or added to.
     """
+    width = histograms.wide.shape[2] // WIDE_BINS
     total = 0
-    if histograms.narrow.shape[1] > 0:
-        total = histograms.narrow[plane, 0].sum()  # that of every column
+    if histograms.narrow.shape[1] > 0:  # that of every column
+        for code in range(NARROW_BINS):
+            total += histograms.narrow[plane, 0, width * code + which]
     for j in range(low, high):
         at, n_bins, default = layout.first[j], layout.n_bins[j], bundles.default[j]
         if not is_added:
             sums[at : at + n_bins + 1] = 0
         column = bundles.column[j]
+        if bundles.is_wide[j]:
+            own = histograms.wide[plane, column, which:]
+        else:
+            own = histograms.narrow[plane, column, which:]
         if default >= 0:
-            own, rest = histograms.narrow[plane, column], total
+            rest = total
             for e in range(bundles.entry[j], bundles.entry[j + 1]):
-                weight = own[bundles.codes[e]]
+                weight = own[width * bundles.codes[e]]
                 sums[at + bundles.slots[e]] += weight
                 rest -= weight
             sums[at + default] += rest
             continue
-        if bundles.is_wide[j]:
-            own = histograms.wide[plane, column]
-        else:
-            own = histograms.narrow[plane, column]
         for b in range(n_bins):
-            sums[at + b] += own[b]
-        sums[at + n_bins] += own[bundles.missing_code[j]]
+            sums[at + b] += own[width * b]
+        sums[at + n_bins] += own[width * bundles.missing_code[j]]

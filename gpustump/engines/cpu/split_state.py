@@ -48,8 +48,8 @@ class SplitState:
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._found: tuple[Partition, RegionSums] | None = None
         self._drift = Drift(table.layout, search)
-        n_planes = 4 if search.votes == "newton" else 2
-        self._histograms = TeamHistograms(n_planes * search.n_outputs, table.columns, table.team)
+        width = 2 if search.votes == "newton" else 1
+        self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
         self._sums = self._swept(self._loss.begin)
 
     @property
@@ -162,12 +162,13 @@ class SplitState:
         return [[(int(a), int(b)) for a, b in self._outputs(part)] for part in parts]
 
 
-def _planes(search: Search) -> list[list[int]]:
-    """For each plane of `slices` the planes of the histograms that it is the sum of."""
+def _planes(search: Search) -> list[list[tuple[int, int]]]:
+    """For each plane of `slices`, of which sums of the histograms it is the sum."""
+    starts = range(0, 2 * search.n_outputs, 2)
     if search.votes == "newton":
-        starts = range(0, 4 * search.n_outputs, 4)
-        return [own for k in starts for own in ([k], [k + 2], [k + 1, k + 3])]
-    return [[k] for k in range(2 * search.n_outputs)]
+        second = [[(k, 1), (k + 1, 1)] for k in starts]
+        return [own for k in starts for own in ([(k, 0)], [(k + 1, 0)], second[k // 2])]
+    return [[(k, 0)] for k in range(2 * search.n_outputs)]
 
 
 def _as_tuples(sums: np.ndarray) -> RegionSums:

@@ -60,7 +60,7 @@ class CodedState:
         self._samples = _first_samples(y, sample_weight)
         self._place = Place.of_signed(table, self._samples.signed)
         self._profile = Profile.empty(len(table.layout.offset))
-        self._histograms = TeamHistograms(2, table.columns, table.team)
+        self._histograms = TeamHistograms(2, 1, table.columns, table.team)
         by_samples = self._histograms.by_samples
         self._changes = None if by_samples else Listed.empty(table.n_samples)
         self._sums = self._swept(FIRST_SUMS)
@@ -84,7 +84,9 @@ class CodedState:
     def best_cut(self) -> Cut:
         """The largest cut."""
         table, layout = self._table, self._table.layout
-        sums = slot_sums(self._histograms.total, [[0], [1]], table.bundles, layout, table.team)
+        sums = slot_sums(
+            self._histograms.total, [[(0, 0)], [(1, 0)]], table.bundles, layout, table.team
+        )
         edges = Edges.of(sums, layout)
         profile = self._profile._replace(positive=sums[0], negative=sums[1])
         up, down = np.empty_like(sums)

@@ -109,9 +109,9 @@ def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def
 def sweep(samples, update, low, high, columns, histograms):  # type: ignore[no-untyped-def]
     """Both steps for the samples from `low` to `high`, into the two planes of `histograms`."""
     scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
-    sample, amount = np.empty(CHUNK, dtype=np.uint16), np.empty(CHUNK, dtype=np.int64)
+    sample, amount = np.empty(CHUNK, dtype=np.uint16), np.empty((CHUNK, 1), dtype=np.int64)
     n_front, n_back = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    changes = Listed(sample, amount, np.empty(0, dtype=np.int64), n_front, n_back)
+    changes = Listed(sample, amount, n_front, n_back)
     n_columns = len(columns.wide) + len(columns.narrow)
     total, weight, misclassified = 0, 0, 0
     for start in range(low, high, CHUNK):
