@@ -15,6 +15,10 @@ movements are added up for all bins at once.
 The integers are weights rounded up, each by less than one unit; so the shares of the weights and of
 the integers differ by twice the number of samples over the integers' sum, at most. That is part of
 what is noted and of what is returned, with room for the rounding of the weights themselves.
+
+No weight falls below a floor, far below one unit. There weights do not follow the factors, and once
+they grow again their shares are others. It matters only where all weights of a label in a bin have
+become small; such a bin is forgotten in the round in which its integers say so.
 """
 
 from __future__ import annotations
@@ -52,7 +56,10 @@ class Drift:
         self._moved = np.zeros(search.n_outputs)
 
     def ahead(self, sums: np.ndarray) -> np.ndarray:
-        """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`."""
+        """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
+
+        Has to be asked in every round, since bins with hardly any weight are forgotten here.
+        """
         found = np.empty_like(self._noted)
         _ahead_now(self._noted, self._moved, sums, self._stride, self._n_units, found)
         return found
@@ -93,6 +100,8 @@ def _ahead_now(noted, moved, sums, stride, n_units, found):  # type: ignore[no-u
         for s in range(len(n_units)):
             off = n_units[s] / float(positive[s]) + n_units[s] / float(negative[s])
             for ahead in (2 * output, 2 * output + 1):
+                if off >= 1.0:  # for good: see above
+                    noted[ahead, s] = np.inf
                 found[ahead, s] = min(1.0, noted[ahead, s] + moved[output] + off)
 
 
