@@ -20,12 +20,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, hypothesis_of, signs
 
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Search, Step, discrete_step
 from gpustump.engines.cpu import codes, split_state, state
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.drift import Drift
 from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.slices import Ground, Slices
+from gpustump.engines.reference import table as reference_table
 from gpustump.engines.threads import Team
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.split import Split
@@ -205,6 +206,16 @@ def boosted(watched: Watched, n_rounds: int) -> int:
     return watched.n_compared
 
 
+def test_discrete_bounds_hold_where_wrong_samples_become_lighter():
+    for seed in range(3):
+        watched = Watched(*hard_case(seed, "equal weights"), seed)
+        for _ in range(8):
+            cut = watched.best_cut()
+            found = hypothesis_of(watched.search, watched.table, cut, watched.run.totals)
+            watched.run.advance(discrete_step(found, 0.0, 2.0**-6, 0, cut))
+        assert watched.n_compared > 50
+
+
 SEARCHES = {
     "discrete": Search("stump", "discrete", 3),
     "real": Search("stump", "real", 2),
@@ -324,26 +335,57 @@ def test_shares_of_two_samples_move_as_far_as_the_formula_says():
     assert shares.check() == pytest.approx(0.5 + 0.6, abs=0.5)
 
 
-def test_shares_of_small_integers_are_off_by_their_rounding():
-    """Many samples below one unit: their integers stay, while the others' are doubled."""
-    for label in (1, -1):
-        weights = np.append(np.full(1000, 1e-3), [10_000.0, 20_000.0])
-        labels = np.append(np.full(1001, label), -label)
-        shares = Shares(weights, labels)
-        shares.learn(len(labels))
-        everywhere = np.ones(len(labels), dtype=bool)
-        for factor in (8.0, 1.0 / 8.0):
-            shares.follow(everywhere, np.full((2, 2), factor))
-            shares.check()
+@pytest.mark.parametrize("label", [1, -1])
+@pytest.mark.parametrize("grows", [True, False])
+def test_shares_of_small_integers_are_off_by_their_rounding(label, grows):
+    """Many samples count one unit each, before and after the weights of all samples change."""
+    heavy = [-label, label, -label] if grows else [-label, label]
+    labels = np.append(np.full(1000, label), heavy)
+    weights = np.append(np.full(1000, 1e-9), np.full(len(heavy), 40_000.0))
+    shares = Shares(weights if grows else weights * 2.0**20, labels)
+    shares.learn(len(labels))
+    everywhere = np.ones(len(labels), dtype=bool)
+    shares.follow(everywhere, np.full((2, 2), 2.0**20 if grows else 2.0**-20))
+    shares.check()
 
 
-def test_what_is_known_of_shares_is_forgotten_where_weights_have_reached_the_floor():
+EVERYWHERE = Split(0, np.inf)
+
+
+def scaled_positive(factor: float) -> Step:
+    """Multiplies the weights of all samples labelled +1."""
+    return Step(EVERYWHERE, ((0.0,),) * 3, (((1.0, factor),),) * 3)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_what_is_known_of_shares_is_forgotten_where_weights_have_reached_the_floor(looks):
     """The smallest weight there is holds what falls below it: then shares move by any amount."""
-    labels = np.tile([1, -1], 20)
-    weights = np.repeat(2.0 ** -np.arange(20) * 2.0**50, 2)
+    labels = np.tile([1, -1], 2000)
+    weights = np.repeat(2.0 ** -(np.arange(2000) / 100) * 2.0**50, 2)
     shares = Shares(weights, labels)
     shares.learn(len(labels))
     everywhere = np.ones(len(labels), dtype=bool)
     for factor in (2.0**-960, 2.0**940):
         shares.follow(everywhere, np.asarray([[1.0, factor], [1.0, factor]]))
-        shares.check()
+        if looks:
+            shares.check()
+    shares.check()
+
+
+def test_a_cut_is_found_where_the_floor_has_changed_the_weights():
+    """Weights fall alike in all bins, so every bin is known well; then those labelled +1 are equal.
+
+    A second feature holds cuts that are better than those at the edges of bins.
+    """
+    k = np.arange(16_000)
+    X = np.stack([k, (k < 2000) & (k // 2 % 1000 < 100)], axis=1).astype(np.float32)
+    y, weights = np.where(k % 2 > 0, 1.0, -1.0), 2.0 ** -(k // 2 % 1000 / 100)
+    search = Search("stump", "real")
+    cuts = []
+    for table in (reference_table.prepare(X), codes.prepare(X, None, Team(1), max_cuts=8)):
+        run = table.start(y, weights, search)
+        run.best_cut()
+        for factor in (2.0**-995, 2.0**945):
+            run.advance(scaled_positive(factor))
+        cuts.append(run.best_cut())
+    assert cuts[0] == cuts[1]

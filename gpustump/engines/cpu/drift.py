@@ -18,7 +18,8 @@ what is noted and of what is returned, with room for the rounding of the weights
 
 No weight falls below a floor, far below one unit. There weights do not follow the factors, and once
 they grow again their shares are others. It matters only where all weights of a label in a bin have
-become small; such a bin is forgotten in the round in which its integers say so.
+become small; such a bin is forgotten in the round in which its integers say so, and all bins are
+where nobody has looked at the integers between two steps.
 """
 
 from __future__ import annotations
@@ -54,12 +55,14 @@ class Drift:
         self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
         self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
         self._moved = np.zeros(search.n_outputs)
+        self._is_seen = True
 
     def ahead(self, sums: np.ndarray) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
 
-        Has to be asked in every round, since bins with hardly any weight are forgotten here.
+        Bins with hardly any weight are forgotten here.
         """
+        self._is_seen = True
         found = np.empty_like(self._noted)
         _ahead_now(self._noted, self._moved, sums, self._stride, self._n_units, found)
         return found
@@ -70,6 +73,9 @@ class Drift:
 
     def follow(self, step: Step) -> None:
         """The weights have followed a step."""
+        if not self._is_seen:
+            self._noted[:] = np.inf
+        self._is_seen = False
         factors = np.asarray(step.factors)  # (n_regions, n_outputs, 2)
         if self._search.votes == "newton":
             factors = self._of_probabilities(factors)
