@@ -15,6 +15,11 @@ movements are added up for all bins at once.
 The integers are weights rounded up, each by less than one unit; so the shares of the weights and of
 the integers differ by twice the number of samples over the integers' sum, at most. That is part of
 what is noted and of what is returned, with room for the rounding of the weights themselves.
+
+No weight falls below a floor, far below one unit. There weights do not follow the factors, and once
+they grow again their shares are others. It matters only where all weights of a label in a bin have
+become small; such a bin is forgotten in the round in which its integers say so, and all bins are
+where nobody has looked at the integers between two steps.
 """
 
 from __future__ import annotations
@@ -50,9 +55,14 @@ class Drift:
         self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
         self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
         self._moved = np.zeros(search.n_outputs)
+        self._is_seen = True
 
     def ahead(self, sums: np.ndarray) -> np.ndarray:
-        """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`."""
+        """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
+
+        Bins with hardly any weight are forgotten here.
+        """
+        self._is_seen = True
         found = np.empty_like(self._noted)
         _ahead_now(self._noted, self._moved, sums, self._stride, self._n_units, found)
         return found
@@ -63,6 +73,9 @@ class Drift:
 
     def follow(self, step: Step) -> None:
         """The weights have followed a step."""
+        if not self._is_seen:
+            self._noted[:] = np.inf
+        self._is_seen = False
         factors = np.asarray(step.factors)  # (n_regions, n_outputs, 2)
         if self._search.votes == "newton":
             factors = self._of_probabilities(factors)
@@ -93,6 +106,8 @@ def _ahead_now(noted, moved, sums, stride, n_units, found):  # type: ignore[no-u
         for s in range(len(n_units)):
             off = n_units[s] / float(positive[s]) + n_units[s] / float(negative[s])
             for ahead in (2 * output, 2 * output + 1):
+                if off >= 1.0:  # for good: see above
+                    noted[ahead, s] = np.inf
                 found[ahead, s] = min(1.0, noted[ahead, s] + moved[output] + off)
 
 

@@ -1,0 +1,391 @@
+"""The coded engine's bounds hold: no cut inside a bin is better than its bound says.
+
+A bound that is too low loses the best cut, but only on data where that cut lies in this bin. So the
+bounds themselves are compared with all cuts, by the scores that `engines.worth` defines: those of a
+run's bins in every round, with all that is remembered of them, and those of single units whose
+integers are small enough for rounding to matter. What is remembered of shares is compared with the
+shares of the integers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rounds import KINDS, Case, hypothesis_of, signs
+
+from gpustump.engines.contract import Search, Step, discrete_step
+from gpustump.engines.cpu import codes, split_state, state
+from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.drift import Drift
+from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
+from gpustump.engines.cpu.slices import Ground, Slices
+from gpustump.engines.reference import table as reference_table
+from gpustump.engines.threads import Team
+from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+from gpustump.learners.split import Split
+
+SEEDS = st.integers(0, 10**9)
+_ROUNDING = 1e-11
+"""Of a share, in the oracle."""
+
+
+def scores_of_cuts(planes: np.ndarray, outside: np.ndarray, search: Search) -> np.ndarray:
+    """What the cuts behind all but the last sample of an order are worth.
+
+    Parameters
+    ----------
+    planes : ndarray (n_planes, n_samples) of int64
+        As in `Slices`, sample by sample.
+    outside : ndarray (n_planes, 3) of int64
+        Sums over what lies before the samples, behind them, and over what is missing.
+    search : Search
+    """
+    total = planes.sum(axis=1)
+    left = np.cumsum(planes, axis=1)[:, :-1]
+    right = total[:, np.newaxis] - left + outside[:, 1:2]
+    regions = (left + outside[:, :1], right, np.broadcast_to(outside[:, 2:], left.shape))
+    each = [_sums(part, search) for part in regions]
+    scores = score_of_outputs(worth_of(search), zip(*each, strict=True))
+    return np.asarray(scores)
+
+
+def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
+    if search.votes == "newton":
+        return [Sums(planes[k] - planes[k + 1], planes[k + 2]) for k in range(0, len(planes), 3)]
+    pairs = range(0, len(planes), 2)
+    return [Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1]) for k in pairs]
+
+
+def planes_of(run: Any) -> np.ndarray:
+    """The integers of each sample in a run's round, in the planes of `Slices`."""
+    if isinstance(run, state.CodedState):
+        first = np.copysign(np.ceil(run.weights), run._samples.signed)[np.newaxis].astype(np.int64)
+        second = first[:0]
+    else:
+        first, second = run._loss.terms
+    found = [[np.maximum(own, 0), np.maximum(-own, 0)] for own in first]
+    for own, more in zip(found, second, strict=False):
+        own.append(more)
+    return np.concatenate(found)
+
+
+class Watched:
+    """A run whose bounds are compared with all cuts inside of each bin.
+
+    It looks into some bins that need no look, so that what it remembers of them grows old.
+    """
+
+    def __init__(self, case: Case, max_cuts: int, seed: int) -> None:
+        self.case, self.search = case, case.votes_of_run().search("stump")
+        self.table = codes.prepare(case.X, None, Team(1), max_cuts=max_cuts)
+        self.run = self.table.start(case.y, case.weights, self.search)
+        self.random = np.random.default_rng(seed)
+        self.n_compared = 0
+        self._bounds: list[tuple[Edges, np.ndarray]] = []
+
+    def best_split(self, *about: Any) -> BestSplit:
+        """In place of `BestSplit`."""
+        watched = self
+
+        class Watching(BestSplit):
+            def search(self, edges: Edges, ready: Any = None, learn: Any = None) -> None:
+                self.edges = edges
+                super().search(edges, ready, learn)
+
+            def _weighed(self, slices: Slices, ground: Ground, ready: Any = None) -> np.ndarray:
+                bounds = super()._weighed(slices, ground, ready)
+                if slices is self.edges.slices:
+                    watched._bounds.append((self.edges, bounds))
+                return bounds
+
+            def _may_win(self, bounds: np.ndarray) -> np.ndarray:
+                return bounds > self._weigher.nothing
+
+            def _promising_slots(
+                self, slots: np.ndarray, bounds: np.ndarray, edges: Edges
+            ) -> np.ndarray:
+                needed = super()._promising_slots(slots, bounds, edges)
+                others = slots[watched.random.random(len(slots)) < 0.1]
+                return np.union1d(needed, others)
+
+        return Watching(*about)
+
+    def best_cut(self) -> Any:
+        """The run's best cut; checks the bounds that it was found with."""
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (state, split_state):
+                patch.setattr(module, "BestSplit", self.best_split)
+            found = self.run.best_cut()
+        planes = planes_of(self.run)
+        for edges, bounds in self._bounds:
+            for feature in range(self.case.X.shape[1]):
+                self._compare(feature, planes, edges, bounds)
+        self._bounds.clear()
+        return found
+
+    def _compare(self, feature: int, planes: np.ndarray, edges: Edges, bounds: np.ndarray) -> None:
+        x, layout = self.case.X[:, feature], self.table.layout
+        order = np.argsort(x, kind="stable")[: np.count_nonzero(x == x)]
+        own, x = planes[:, order], x[order]
+        missing = planes.sum(axis=1) - own.sum(axis=1)
+        nothing = np.zeros_like(missing)
+        is_cut = x[1:] != x[:-1]
+        scores = scores_of_cuts(own, np.stack([nothing, nothing, missing], axis=1), self.search)
+        for slot in range(*layout.slots(feature).indices(len(bounds))):
+            start, end = layout.offset[slot], layout.offset[slot + 1]
+            cuts = np.flatnonzero(is_cut[start : end - 1])
+            assert bool(layout.has_inner_split[slot]) == (len(cuts) > 0)
+            if len(cuts):
+                self.n_compared += 1
+                assert scores[start:end][cuts].max() <= bounds[slot]
+                if len(edges.slices.ahead):
+                    check_shares(own[:, start:end], cuts, edges.slices.ahead[:, slot], self.search)
+
+
+def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search: Search) -> None:
+    """At no cut is a share of the positive or the negative sum further ahead than is said."""
+    stride = 3 if search.votes == "newton" else 2
+    for k in range(search.n_outputs):
+        with np.errstate(invalid="ignore"):
+            positive, negative = (
+                np.cumsum(own)[cuts] / own.sum() for own in planes[stride * k : stride * k + 2]
+            )
+        for by, more in zip(ahead[2 * k : 2 * k + 2], (1, -1), strict=True):
+            lead = np.nan_to_num(more * (positive - negative), nan=-1.0).max()
+            assert lead <= by + _ROUNDING
+
+
+def hard_case(seed: int, how: str) -> tuple[Case, int]:
+    """Features that copy and mirror each other in few bins, and weights of some kind."""
+    random = np.random.default_rng(seed)
+    n_samples, max_cuts = int(random.integers(60, 500)), int(random.integers(2, 9))
+    x = random.normal(size=n_samples)
+    shaken = x + random.normal(size=n_samples) * random.choice([0.0, 0.1, 1.0])
+    X = np.stack([x, -shaken, np.round(2 * shaken), random.normal(size=n_samples)], axis=1)
+    X[random.random(n_samples) < 0.1, 3] = np.nan
+    y = signs(np.sin(7 * x) + x * random.choice([0.0, 0.5]), random, noise=0.7)
+    weights = {
+        "equal weights": np.ones(n_samples),
+        "any weights": 10.0 ** random.uniform(-300, 300, size=n_samples),
+        "a heavy sample": np.where(np.arange(n_samples) == n_samples // 2, 1e18, 1.0),
+    }[how]
+    rate = float(random.choice([0.05, 0.3, 1.0, 5.0, 100.0]))
+    return Case.of(X.astype(np.float32), y, weights, learning_rate=rate), max_cuts
+
+
+@pytest.mark.parametrize("how", ["equal weights", "any weights", "a heavy sample"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_cut_inside_a_bin_is_better_than_its_bound(kind, how):
+    n_compared = 0
+    for seed in range(3):
+        case, max_cuts = hard_case(seed, how)
+        watched = Watched(case.voting(kind, l2=float(seed)), max_cuts, seed)
+        n_compared += boosted(watched, n_rounds=16)
+    assert n_compared > 500
+
+
+def boosted(watched: Watched, n_rounds: int) -> int:
+    """Boost; returns how many bounds were compared."""
+    run, votes = watched.run, watched.case.votes_of_run()
+    for _ in range(n_rounds):
+        watched.best_cut()
+        cut = watched.best_cut()  # under the very integers that it has just looked at
+        hypothesis = hypothesis_of(watched.search, watched.table, cut, run.totals)
+        run.region_sums(hypothesis)
+        taken = votes.found(watched.table, run)
+        if isinstance(taken, str) or votes.is_perfect(taken):
+            break
+        run.advance(votes.change(taken).step)
+    return watched.n_compared
+
+
+def test_discrete_bounds_hold_where_wrong_samples_become_lighter():
+    for seed in range(3):
+        watched = Watched(*hard_case(seed, "equal weights"), seed)
+        for _ in range(8):
+            cut = watched.best_cut()
+            found = hypothesis_of(watched.search, watched.table, cut, watched.run.totals)
+            watched.run.advance(discrete_step(found, 0.0, 2.0**-6, 0, cut))
+        assert watched.n_compared > 50
+
+
+SEARCHES = {
+    "discrete": Search("stump", "discrete", 3),
+    "real": Search("stump", "real", 2),
+    "newton": Search("stump", "newton", 2, l2=0.5),
+    "newton without l2": Search("stump", "newton", 1),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@settings(max_examples=400)
+@given(seed=SEEDS)
+def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, seed):
+    search, random = SEARCHES[name], np.random.default_rng(seed)
+    planes = drawn_planes(random, search)
+    stride = 3 if search.votes == "newton" else 2
+    outside = random.integers(0, 40, size=(len(planes), 3))
+    outside[2::stride] += outside[::stride] if stride == 3 else 0
+    left = np.cumsum(planes, axis=1)[:, :-1]
+    ahead = []
+    for k in range(search.n_outputs):
+        lead = left[stride * k] / planes[stride * k].sum()
+        lead = lead - left[stride * k + 1] / planes[stride * k + 1].sum()
+        ahead += [max(0.0, lead.max()), max(0.0, (-lead).max())]
+    total = planes.sum(axis=1, keepdims=True)
+    one = np.asarray([0])
+    slices = Slices(
+        one, one, one + 1, total, total[0], total[1], np.asarray(ahead)[:, np.newaxis],
+        np.asarray([planes.shape[1] - 1]), np.ones(1, np.uint8),
+    )  # fmt: skip
+    before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
+    ground = Ground(before, before + total + behind, missing)
+    _, bounds = Weigher.of(search).weigh(slices, ground, Team(1), None)
+    assert scores_of_cuts(planes, outside, search).max() <= bounds[0]
+
+
+def drawn_planes(random: np.random.Generator, search: Search) -> np.ndarray:
+    """The small integers of a few samples, both labels in every output."""
+    n_samples = int(random.integers(2, 9))
+    sizes = random.integers(1, 4, size=(search.n_outputs, n_samples))
+    is_positive = random.random(sizes.shape) < 0.5
+    at = random.integers(n_samples)
+    is_positive[:, at], is_positive[:, at - 1] = True, False
+    planes = [np.where(is_positive, sizes, 0), np.where(is_positive, 0, sizes)]
+    if search.votes == "newton":
+        planes.append(random.integers(1, sizes + 1))
+    return np.stack(planes, axis=1).reshape(-1, n_samples)
+
+
+def one_bin(n_samples: int) -> BinLayout:
+    """A feature with one bin, and nothing missing."""
+    offset = np.asarray([0, n_samples])
+    return BinLayout(np.asarray([0]), np.asarray([1]), offset, np.asarray([1, 0], np.uint8))
+
+
+def as_units(planes: np.ndarray, n_units: int) -> Slices:
+    """One bin of samples as units of several samples each."""
+    ends = np.linspace(0, planes.shape[1], n_units + 1).astype(int)
+    sums = np.add.reduceat(planes, ends[:-1], axis=1)
+    one = np.asarray([0])
+    return Slices(
+        one, one, np.asarray([n_units]), sums, sums[0], sums[1], np.zeros((0, 0)), ends[1:] - 1,
+        (np.diff(ends) > 1).astype(np.uint8),
+    )  # fmt: skip
+
+
+class Shares:
+    """The memory of one bin, under weights that are given."""
+
+    def __init__(self, weights: np.ndarray, labels: np.ndarray) -> None:
+        self.weights, self.labels, self.search = weights, labels, Search("stump", "real")
+        self.drift = Drift(one_bin(len(labels)), self.search)
+
+    @property
+    def planes(self) -> np.ndarray:
+        whole = np.ceil(self.weights).astype(np.int64)
+        return np.stack([np.where(self.labels > 0, whole, 0), np.where(self.labels > 0, 0, whole)])
+
+    def learn(self, n_units: int) -> None:
+        self.drift.learn(np.asarray([0]), as_units(self.planes, n_units))
+
+    def follow(self, in_first: np.ndarray, factors: np.ndarray) -> None:
+        """Multiply by factors (2, 2), of two regions and of the labels -1 and +1."""
+        own = factors[np.where(in_first, 0, 1), (self.labels > 0).astype(int)]
+        self.weights = np.maximum(self.weights * own, 2.0**-900)
+        pairs = [((float(a), float(b)),) for a, b in factors]
+        votes = ((0.0,), (0.0,), (0.0,))
+        self.drift.follow(Step(Split(0, 0.0), votes, (pairs[0], pairs[1], pairs[1])))
+
+    def check(self) -> float:
+        planes = self.planes
+        ahead = self.drift.ahead(np.stack([planes.sum(axis=1), [0, 0]], axis=1))[:, 0]
+        check_shares(planes, np.arange(planes.shape[1] - 1), ahead, self.search)
+        return float(ahead.min())
+
+
+@settings(max_examples=60)
+@given(seed=SEEDS)
+def test_shares_move_no_further_than_the_factors_let_them(seed):
+    random = np.random.default_rng(seed)
+    n_samples = int(random.integers(2, 60))
+    labels = np.where(np.arange(n_samples) % 2 > 0, 1, -1)
+    shares = Shares(random.uniform(2.0**40, 2.0**44, size=n_samples), labels)
+    shares.learn(n_samples)
+    for _ in range(4):
+        in_first = np.arange(n_samples) <= random.integers(n_samples)  # parted inside the bin
+        factors = np.exp(random.uniform(-0.5, 0.5, size=(2, 2)))
+        shares.follow(in_first, factors)
+        if shares.check() < 1.0 and random.random() < 0.3:
+            shares.learn(int(random.integers(1, n_samples + 1)))
+            shares.check()
+
+
+def test_shares_of_two_samples_move_as_far_as_the_formula_says():
+    shares = Shares(np.full(4, 2.0**40), np.asarray([1, -1, 1, -1]))
+    shares.learn(4)
+    shares.follow(np.arange(4) < 2, np.asarray([[0.5, 2.0], [2.0, 0.5]]))
+    assert shares.check() == pytest.approx(0.5 + 0.6, abs=0.5)
+
+
+@pytest.mark.parametrize("label", [1, -1])
+@pytest.mark.parametrize("grows", [True, False])
+def test_shares_of_small_integers_are_off_by_their_rounding(label, grows):
+    """Many samples count one unit each, before and after the weights of all samples change."""
+    heavy = [-label, label, -label] if grows else [-label, label]
+    labels = np.append(np.full(1000, label), heavy)
+    weights = np.append(np.full(1000, 1e-9), np.full(len(heavy), 40_000.0))
+    shares = Shares(weights if grows else weights * 2.0**20, labels)
+    shares.learn(len(labels))
+    everywhere = np.ones(len(labels), dtype=bool)
+    shares.follow(everywhere, np.full((2, 2), 2.0**20 if grows else 2.0**-20))
+    shares.check()
+
+
+EVERYWHERE = Split(0, np.inf)
+
+
+def scaled_positive(factor: float) -> Step:
+    """Multiplies the weights of all samples labelled +1."""
+    return Step(EVERYWHERE, ((0.0,),) * 3, (((1.0, factor),),) * 3)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_what_is_known_of_shares_is_forgotten_where_weights_have_reached_the_floor(looks):
+    """The smallest weight there is holds what falls below it: then shares move by any amount."""
+    labels = np.tile([1, -1], 2000)
+    weights = np.repeat(2.0 ** -(np.arange(2000) / 100) * 2.0**50, 2)
+    shares = Shares(weights, labels)
+    shares.learn(len(labels))
+    everywhere = np.ones(len(labels), dtype=bool)
+    for factor in (2.0**-960, 2.0**940):
+        shares.follow(everywhere, np.asarray([[1.0, factor], [1.0, factor]]))
+        if looks:
+            shares.check()
+    shares.check()
+
+
+def test_a_cut_is_found_where_the_floor_has_changed_the_weights():
+    """Weights fall alike in all bins, so every bin is known well; then those labelled +1 are equal.
+
+    A second feature holds cuts that are better than those at the edges of bins.
+    """
+    k = np.arange(16_000)
+    X = np.stack([k, (k < 2000) & (k // 2 % 1000 < 100)], axis=1).astype(np.float32)
+    y, weights = np.where(k % 2 > 0, 1.0, -1.0), 2.0 ** -(k // 2 % 1000 / 100)
+    search = Search("stump", "real")
+    cuts = []
+    for table in (reference_table.prepare(X), codes.prepare(X, None, Team(1), max_cuts=8)):
+        run = table.start(y, weights, search)
+        run.best_cut()
+        for factor in (2.0**-995, 2.0**945):
+            run.advance(scaled_positive(factor))
+        cuts.append(run.best_cut())
+    assert cuts[0] == cuts[1]
