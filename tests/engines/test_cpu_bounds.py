@@ -84,7 +84,9 @@ class Watched:
 
     def __init__(self, case: Case, max_cuts: int, seed: int) -> None:
         self.case, self.search = case, case.votes_of_run().search("stump")
-        self.table = codes.prepare(case.X, None, Team(1), max_cuts=max_cuts)
+        self.table = codes.prepare(
+            case.X, None, Team(1), room=codes.Room(patience=0), max_cuts=max_cuts
+        )
         self.run = self.table.start(case.y, case.weights, self.search)
         self.random = np.random.default_rng(seed)
         self.n_compared = 0
@@ -382,7 +384,10 @@ def test_a_cut_is_found_where_the_floor_has_changed_the_weights():
     y, weights = np.where(k % 2 > 0, 1.0, -1.0), 2.0 ** -(k // 2 % 1000 / 100)
     search = Search("stump", "real")
     cuts = []
-    for table in (reference_table.prepare(X), codes.prepare(X, None, Team(1), max_cuts=8)):
+    for table in (
+        reference_table.prepare(X),
+        codes.prepare(X, None, Team(1), room=codes.Room(patience=0), max_cuts=8),
+    ):
         run = table.start(y, weights, search)
         run.best_cut()
         for factor in (2.0**-995, 2.0**945):

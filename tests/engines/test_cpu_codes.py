@@ -48,7 +48,9 @@ def bins_of(made: CodedTable, feature: int) -> np.ndarray:
 )
 def test_bins_are_slices_of_the_sorted_order(seed, n_samples, kind, dtype, max_cuts):
     X = drawn(seed, n_samples, kind, dtype)
-    made = codes.prepare(X, None, Team(1), max_cuts=max_cuts)
+    made = codes.prepare(X, None, Team(1), room=Room(patience=0), max_cuts=max_cuts)
+    if made.bundles.is_wide[0]:
+        assert made.parted.prepare(np.asarray([0]), Team(1)).all()
     x, bins, n_bins = X[:, 0], bins_of(made, 0), int(made.layout.n_bins[0])
     missing = np.isnan(x)
     assert (bins[missing] == n_bins).all()

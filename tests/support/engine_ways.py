@@ -147,8 +147,9 @@ def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     coarsely = codes.Room(finely=False, parted=False)
     sparingly = codes.Room(parted=False, sorted_bytes=0)
     yield "coded", as_routed(CODED, X, rows, n_jobs=1)
-    yield "coded, 3 threads", codes.prepare(X, rows, Team(3), max_cuts=16)
-    yield "8 cuts", codes.prepare(X, rows, Team(1), max_cuts=8)
+    at_once = codes.Room(patience=0)
+    yield "coded, 3 threads", codes.prepare(X, rows, Team(3), room=at_once, max_cuts=16)
+    yield "8 cuts", codes.prepare(X, rows, Team(1), room=at_once, max_cuts=8)
     yield "coarsely", codes.prepare(X, rows, Team(2), room=coarsely, max_cuts=32)
     yield "3 cuts", codes.prepare(X, rows, Team(2), max_cuts=3)
     yield "one cut, coarsely", codes.prepare(X, rows, Team(1), room=coarsely, max_cuts=1)
@@ -162,7 +163,7 @@ def with_wide_positions(made: Any) -> PreparedTable:
     from gpustump.engines.cpu.sorted_bins import SortedBins
 
     bins = SortedBins(made.source, made.layout, made.columns, made.bundles, None, "int64")
-    parted = PartedSamples(made.columns.wide, made.bundles, made.layout, "int64")
+    parted = PartedSamples(made.columns.wide, made.bundles, made.layout, dtype="int64", patience=0)
     return dataclasses.replace(made, bins=bins, parted=parted)
 
 

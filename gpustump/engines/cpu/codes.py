@@ -30,7 +30,7 @@ from gpustump.engines.cpu.bundles import Bundles
 from gpustump.engines.cpu.columns import NARROW_BINS, PART_BITS, WIDE_BINS, Columns
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.cuts import Cuts, codable, cuts_of
-from gpustump.engines.cpu.members import PartedSamples
+from gpustump.engines.cpu.members import PATIENCE, PartedSamples
 from gpustump.engines.cpu.sorted_bins import SortedBins
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team, ranges
@@ -61,11 +61,14 @@ class Room(NamedTuple):
         Whether their samples may be kept in the order of their codes, four bytes for each.
     sorted_bytes : int or None
         For sorted bins; None for all that they take.
+    patience : int
+        See `members.PartedSamples`.
     """
 
     finely: bool = True
     parted: bool = True
     sorted_bytes: int | None = None
+    patience: int = PATIENCE
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,9 @@ class CodedTable:
         return found
 
     def has_parts(self, feature: int) -> bool:
-        """Whether a bin's samples are at hand in the order of its parts."""
-        return self.parted is not None and bool(self.bundles.is_wide[feature])
+        """Whether a feature's samples are at hand in the order of their codes."""
+        is_wide = self.parted is not None and bool(self.bundles.is_wide[feature])
+        return is_wide and self.parted is not None and self.parted.is_ready(feature)
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
         """Begin a run; see `engines.contract.PreparedTable`."""
@@ -208,8 +212,16 @@ def prepare(
         n_missing=coded.n_missing,
         team=team,
         bins=SortedBins(source, layout, columns, bundled, room.sorted_bytes),
-        parted=PartedSamples(columns.wide, bundled, layout) if room.parted else None,
+        parted=_parted(columns, bundled, layout, room),
     )
+
+
+def _parted(
+    columns: Columns, bundled: Bundles, layout: BinLayout, room: Room
+) -> PartedSamples | None:
+    if not room.parted:
+        return None
+    return PartedSamples(columns.wide, bundled, layout, patience=room.patience)
 
 
 class Uncoded(NamedTuple):

@@ -132,7 +132,7 @@ def _look_inside(now: Weighted, around: Around, bounds: np.ndarray, best: Cut) -
 
 def _may_win(bound: np.ndarray, feature: int, best: Cut) -> np.ndarray:
     """The better half of a feature's bins that may be part of a pair that comes before the best."""
-    is_before = feature < best.feature
+    is_before = best.position is None or feature < best.feature  # all pairs come before a constant
     is_beside = feature == best.feature and best.after is not None
     # An equally good pair may have lower positions.
     bins = np.flatnonzero(bound >= best.agreement + (0 if is_before or is_beside else 1))

@@ -1,9 +1,9 @@
 """The samples of each feature in the order of its codes, so that a bin's samples stand together.
 
-A feature's samples are put in order when one of its bins is looked into for the first time, by
-counting. The order takes four bytes for each sample (eight for
-2**31 samples and more), and memory that is never written to is never taken. The sign bit says that
-the next sample is in the same part of the bin.
+A feature's samples are put in order, by counting, when its bins have been looked into several
+times. The order takes four bytes for each sample (eight for 2**31 samples and more), and memory
+that is never written to is never taken. The sign bit says that the next sample is in the same part
+of the bin.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from gpustump.engines.cpu.columns import PART_BITS, WIDE_BINS
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
+
+PATIENCE = 6
+"""See `PartedSamples`."""
 
 POSITIONS = ("int32", "int64")
 """The types of samples in some order."""
@@ -38,16 +41,28 @@ class PartedSamples:
     layout : BinLayout
     dtype : str, optional
         Of the samples in order; int32 if that is enough for their number.
+
+    patience : int
+        How often a feature is asked for before its samples are put in order. Until then it is
+        cheaper to look for the samples of a few bins among all codes.
     """
 
     def __init__(
-        self, codes: np.ndarray, bundles: Bundles, layout: BinLayout, dtype: str | None = None
+        self,
+        codes: np.ndarray,
+        bundles: Bundles,
+        layout: BinLayout,
+        *,
+        dtype: str | None = None,
+        patience: int = PATIENCE,
     ) -> None:
         self._codes, self._bundles, self._layout = codes, bundles, layout
         self._dtype = np.dtype(dtype or positions_of(codes.shape[1]))
         self._order: np.ndarray | None = None
         self._is_ready = np.zeros(len(codes), dtype=bool)
+        self._n_asked = np.zeros(len(codes), dtype=np.int64)
         self._guard = threading.Lock()
+        self._patience = patience
         self._free: list[np.ndarray] = []
         self._locks = [threading.Lock() for _ in codes]
 
@@ -62,12 +77,26 @@ class PartedSamples:
                 self._order = np.empty(self._codes.size, dtype=self._dtype)
             return self._order
 
-    def prepare(self, features: np.ndarray, team: Team) -> None:
-        """Put the samples of some features in order, side by side, unless they are."""
+    def prepare(self, features: np.ndarray, team: Team) -> np.ndarray:
+        """Put samples in order, side by side, of those features that have been asked for often.
+
+        Returns
+        -------
+        ndarray (n,) of bool
+            Which of the features, (n,), are in order.
+        """
         columns = np.unique(self._bundles.column[features])
-        new = columns[~self._is_ready[columns]]
+        waiting = columns[~self._is_ready[columns]]
+        self._n_asked[waiting] += 1
+        new = waiting[self._n_asked[waiting] > self._patience]
         if len(new):
             team.each(self._put_in_order, new.tolist())
+        is_ready: np.ndarray = self._is_ready[self._bundles.column[features]]
+        return is_ready
+
+    def is_ready(self, feature: int) -> bool:
+        """Whether a feature's samples are in order."""
+        return bool(self._is_ready[self._bundles.column[feature]])
 
     def _put_in_order(self, column: int) -> None:
         n_samples = self._codes.shape[1]

@@ -19,6 +19,7 @@ from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.members import POSITIONS
 from gpustump.engines.cpu.slices import UNKNOWN, Planes, Slices
+from gpustump.engines.cpu.sorted_bins import SortedSamples
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
 
@@ -103,18 +104,28 @@ class Place:
         Where samples are not at hand in the order of their codes, those over the distinct values.
         """
         table, layout = self.table, self.table.layout
-        has_parts = np.asarray([table.has_parts(feature) for feature in features.tolist()])
+        has_parts = table.bundles.is_wide[features] > 0
+        if table.parted is None:
+            has_parts[:] = False
+        else:
+            has_parts[has_parts] = table.parted.prepare(features[has_parts], table.team)
         if has_parts.any():
             assert table.parted is not None
             own, of = slots[has_parts], features[has_parts]
-            table.parted.prepare(of, table.team)
             starts = table.bundles.column[of] * table.n_samples + layout.offset[own]
             stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
             yield self._answer(own, of, table.parted.order, stretches, most=1 << PART_BITS)
-        for feature in np.unique(features[~has_parts]).tolist():
-            own = slots[features == feature]
-            bins = own - layout.first[feature]
-            order, starts, _ = table.bins.sorted_bins(feature, bins)
+        others = np.unique(features[~has_parts]).tolist()
+        slots_of = {feature: slots[features == feature] for feature in others}
+        in_order: dict[int, SortedSamples] = {}
+
+        def sort(feature: int) -> None:
+            bins = slots_of[feature] - layout.first[feature]
+            in_order[feature] = table.bins.sorted_bins(feature, bins)
+
+        table.team.each(sort, others)
+        for feature, own in slots_of.items():
+            order, starts, _ = in_order[feature]
             stretches = Stretches(starts, layout.n_inside(own), layout.offset[own])
             yield self._answer(own, np.full(len(own), feature), order, stretches)
 
