@@ -32,7 +32,9 @@ TITLES = {  # in this order
 
 
 def page_of(file: Path, *, only_means: bool = False) -> str:
-    """What a JSON file says, as Markdown; of an accuracy run perhaps the means only.
+    """What a JSON file says, as Markdown; perhaps no more than its means.
+
+    Those of an accuracy run, and the shares of a panel.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def page_of(file: Path, *, only_means: bool = False) -> str:
     found = read(file)
     if isinstance(found, Accuracy):
         return accuracy_tables.page(found, only_means=only_means)
-    return tables.page(found)
+    return tables.page(found, only_means=only_means)
 
 
 def read(file: Path) -> Report | Accuracy:

@@ -24,8 +24,8 @@ Column = tuple[str, Callable[[Run], str]]
 """A title, and what a run has below it."""
 
 
-def page(report: Report) -> str:
-    """All that a report says, as Markdown."""
+def page(report: Report, *, only_means: bool = False) -> str:
+    """All that a report says, as Markdown; of a panel perhaps the shares only."""
     makers = {
         "backends": _backends,
         "peers": _peers,
@@ -36,7 +36,7 @@ def page(report: Report) -> str:
     parts = [_speeds(report)] if report.speeds else []
     if report.benchmark == "panel":
         parts += _headlines(report)
-    for section in report.sections:
+    for section in () if only_means else report.sections:
         tables = makers[report.benchmark](report, section)
         parts += [*(tables if summary.measured(section) else tables[:1]), *_not_measured(section)]
     return "\n\n".join([*parts, origin(report.machine, report.started, report.command)])
