@@ -152,7 +152,9 @@ def _parser() -> argparse.ArgumentParser:
             "\n\n".join(page_of(file, only_means=options.means) for file in options.file)
         ),
     )
-    shown.add_argument("--means", action="store_true", help="of accuracy the means only, of a panel the shares")
+    shown.add_argument(
+        "--means", action="store_true", help="of accuracy the means only, of a panel the shares"
+    )
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(
         "report",
