@@ -28,6 +28,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from gpustump.engines.cpu.compile_turns import TURNS
 
+_CONSTANTS = ("engines/integer_weights.py", "learners/hypothesis.py", "learners/step_table.py")
+"""Files with constants that are compiled into kernels, in the package."""
+
 _FOLDER = "gpustump-"
 """What the names of the folders begin with."""
 
@@ -90,11 +93,12 @@ def sources_hash() -> str:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Names and contents of all kernel files, and of the one whose constants kernels use."""
-    engines = importlib.resources.files(__package__.rpartition(".")[0])
+    """Names and contents of all kernel files, and of those whose constants kernels use."""
+    package = importlib.resources.files(__package__.partition(".")[0])
     folder = importlib.resources.files(__package__)
     files = [file for file in folder.iterdir() if file.name.endswith(".py")]
-    for file in [*sorted(files, key=lambda file: file.name), engines / "integer_weights.py"]:
+    others = [package.joinpath(path) for path in _CONSTANTS]
+    for file in [*sorted(files, key=lambda file: file.name), *others]:
         yield file.name, file.read_bytes()
 
 
