@@ -6,7 +6,7 @@ and fall by no more than its negative weight. A bin that was looked into in an e
 known better: there the sum rose by r at most, so now it rises by r and what the positive weight has
 grown since. (No sample's integer ever shrinks but by the common powers of two.)
 
-Under real and Newton votes all weights rise and fall, so there is nothing to remember.
+Under other votes all weights rise and fall; what is remembered there is another thing: see `drift`.
 """
 
 from __future__ import annotations

@@ -132,8 +132,9 @@ class CodedTable:
 
     def has_parts(self, feature: int) -> bool:
         """Whether a feature's samples are at hand in the order of their codes."""
-        is_wide = self.parted is not None and bool(self.bundles.is_wide[feature])
-        return is_wide and self.parted is not None and self.parted.is_ready(feature)
+        if self.parted is None or not self.bundles.is_wide[feature]:
+            return False
+        return self.parted.is_ready(feature)
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
         """Begin a run; see `engines.contract.PreparedTable`."""

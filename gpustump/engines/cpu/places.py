@@ -257,7 +257,7 @@ def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[n
     """The positive and the negative weight of the units of stretches `low` to `high`."""
     for t in range(low, high):
         _find_units(order, stretches, t, units)
-        k, u = stretches.start[t], units.first[t]
+        u = units.first[t]
         positive, negative = 0, 0
         for k in range(stretches.start[t], stretches.start[t] + stretches.n_samples[t]):
             marked = order[np.uint64(k)]

@@ -21,6 +21,7 @@ import numpy as np
 from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.found_split import sign_for_missing
 from gpustump.engines.cpu.places import Answer, Place
 from gpustump.engines.cpu.slices import UNKNOWN, Ground, Slices
 from gpustump.engines.cpu.unit_scores import (
@@ -204,9 +205,7 @@ class BestSplit:
                 feature, position = int(slices.feature[own.stretch]), int(slices.last[own.unit])
                 stretch = np.asarray([own.stretch])
                 left = _left_of(slices, ground, stretch, np.asarray([own.unit + 1]))[:, 0]
-                missing = 0
-                if own.sign:
-                    missing = _sign_for_missing(ground, own.stretch)
+                missing = _sign_for_missing(ground, own.stretch) if own.sign else 0
                 self.offer(Cut(feature, position, own.sign, missing, own.score), left)
         return bounds
 
@@ -265,7 +264,8 @@ def _left_of(
 
 
 def _sign_for_missing(ground: Ground, stretch: int) -> int:
-    """What discrete votes give to missing values: see `found_split.sign_for_missing`."""
-    missing = int(ground.missing[0, stretch] - ground.missing[1, stretch])
-    present = int(ground.present[0, stretch] - ground.present[1, stretch])
-    return 1 if missing > 0 or (missing == 0 and present >= 0) else -1
+    """What discrete votes of one output give to missing values."""
+    missing, present = (
+        part[0, stretch] - part[1, stretch] for part in (ground.missing, ground.present)
+    )
+    return int(sign_for_missing(missing, present))

@@ -135,11 +135,9 @@ class SortedBins:
         order[: len(held.order)] = held.order
         place = np.full(WIDE_BINS, -1)
         place[new] = starts
-        column = self._bundles.column[feature]
-        if self._bundles.is_wide[feature]:
-            _members_of_parts(self._columns.wide[column], place, order)
-        else:
-            _members(self._columns.narrow[column], place, order)
+        column, is_wide = self._bundles.column[feature], self._bundles.is_wide[feature]
+        codes = (self._columns.wide if is_wide else self._columns.narrow)[column]
+        _members(codes, PART_BITS if is_wide else 0, place, order)
         if self._source.X.dtype == np.float32 and self._source.X.flags.aligned:
             self._sort_float32(feature, starts, ends, order)
         else:
@@ -172,42 +170,23 @@ class SortedBins:
         _put_in_order(both, starts, ends, order)
 
 
-@kernel("void(uint8[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
-def _members(codes, place, order):  # type: ignore[no-untyped-def]
+@kernel(
+    "void(CODE[::1], int64, int64[::1], POSITION[::1])",
+    CODE=("uint8", "uint8", "uint16", "uint16"),
+    POSITION=2 * POSITIONS,
+)
+def _members(codes, shift, place, order):  # type: ignore[no-untyped-def]
     """Write the samples of some bins, in their own order, to where `place` says (-1: not wanted).
 
-    Mostly few codes are wanted, near to each other: then 64 samples are skipped in one step.
+    Bins are codes without their `shift` lowest bits. Mostly few are wanted, near to each other:
+    then 64 samples are skipped in one step.
     """
-    low, high = 255, 0
-    for code in range(256):
-        if place[code] >= 0:
-            low = min(low, code)
-            high = max(high, code)
-    least, span = np.uint8(low), np.uint8(high - low)
-    n_samples = len(codes)
-    for start in range(0, n_samples, 64):
-        end = min(start + 64, n_samples)
-        near = np.uint8(0)
-        for i in range(start, end):
-            near |= np.uint8(np.uint8(codes[i] - least) <= span)
-        if near:
-            for i in range(start, end):
-                at = place[codes[i]]
-                if at >= 0:
-                    order[at] = i
-                    place[codes[i]] = at + 1
-
-
-@kernel("void(uint16[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
-def _members_of_parts(codes, place, order):  # type: ignore[no-untyped-def]
-    """The same by codes of two bytes."""
-    low, high = WIDE_BINS - 1, 0
-    for b in range(WIDE_BINS):
+    low, high = len(place) - 1, 0
+    for b in range(len(place)):
         if place[b] >= 0:
             low = min(low, b)
             high = max(high, b)
-    least = np.uint16(low << PART_BITS)
-    span = np.uint16(((high + 1) << PART_BITS) - 1 - (low << PART_BITS))
+    least, span = np.uint16(low << shift), np.uint16(((high + 1 - low) << shift) - 1)
     n_samples = len(codes)
     for start in range(0, n_samples, 64):
         end = min(start + 64, n_samples)
@@ -216,7 +195,7 @@ def _members_of_parts(codes, place, order):  # type: ignore[no-untyped-def]
             near |= np.uint16(np.uint16(codes[i] - least) <= span)
         if near:
             for i in range(start, end):
-                b = codes[i] >> np.uint16(PART_BITS)
+                b = np.uint64(codes[i]) >> np.uint64(shift)
                 at = place[b]
                 if at >= 0:
                     order[at] = i

@@ -13,10 +13,15 @@ from gpustump.engines.cpu.compiling import kernel
 
 
 @kernel("float64(int64, int64)")
+def root(positive, negative):  # type: ignore[no-untyped-def]
+    """Real votes: sqrt(P * N)."""
+    return math.sqrt(float(positive) * float(negative))
+
+
+@kernel("float64(int64, int64)")
 def minus_root(first, second):  # type: ignore[no-untyped-def]
-    """Real votes: -sqrt(P * N)."""
-    positive, negative = (second + first) >> 1, (second - first) >> 1
-    return -math.sqrt(float(positive) * float(negative))
+    """The same with the other sign, from the sums of the first and of the second integers."""
+    return -root((second + first) >> 1, (second - first) >> 1)
 
 
 @kernel("float64(int64, int64, float64)")

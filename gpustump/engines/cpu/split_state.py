@@ -48,6 +48,7 @@ class SplitState:
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._found: tuple[Partition, RegionSums] | None = None
         self._drift = Drift(table.layout, search)
+        self._weigher, self._planes = Weigher.of(search), _planes(search)
         width = 2 if search.votes == "newton" else 1
         self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
         self._sums = self._swept(self._loss.begin)
@@ -70,12 +71,13 @@ class SplitState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        table, search = self._table, self._search
-        planes = _planes(search)
-        sums = slot_sums(self._histograms.total, planes, table.bundles, table.layout, table.team)
+        table = self._table
+        sums = slot_sums(
+            self._histograms.total, self._planes, table.bundles, table.layout, table.team
+        )
         edges = Edges.of(sums, table.layout)
         constant = Cut(0, None, 0, 0, self._constant_score())
-        found = BestSplit(self._place, Weigher.of(search), constant)
+        found = BestSplit(self._place, self._weigher, constant)
         self._offer_apart(found, edges, constant.score)
         slices = edges.slices._replace(ahead=self._drift.ahead(sums))
         found.search(edges._replace(slices=slices), learn=self._drift.learn)

@@ -57,6 +57,7 @@ class CodedState:
         self, table: CodedTable, y: np.ndarray, sample_weight: np.ndarray, search: Search
     ) -> None:
         self._search, self._table = search, table
+        self._weigher = Weigher.of(Search())  # of stumps; intervals come after them
         self._samples = _first_samples(y, sample_weight)
         self._place = Place.of_signed(table, self._samples.signed)
         self._profile = Profile.empty(len(table.layout.offset))
@@ -99,7 +100,7 @@ class CodedState:
         def learn(slots: np.ndarray, units: Slices) -> None:
             note_units(profile, slots, units)
 
-        found = BestSplit(self._place, Weigher.of(Search()), constant_cut(self._sums.signed))
+        found = BestSplit(self._place, self._weigher, constant_cut(self._sums.signed))
         _offer_apart(found, edges)
         found.search(edges._replace(slices=slices), ready, learn)
         if self._search.learner == "interval":

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.compiling import group, kernel
-from gpustump.engines.cpu.split_scores import gain
+from gpustump.engines.cpu.split_scores import gain, root
 
 NO_AGREEMENT, NO_SCORE = -1, -np.inf
 """Less than every agreement, and every other score."""
@@ -194,15 +194,10 @@ def _best_of_stretch(slices, score, t, bound, best):  # type: ignore[no-untyped-
     return best
 
 
-@kernel("float64(int64, int64)")
-def _root(positive, negative):  # type: ignore[no-untyped-def]
-    return np.sqrt(float(positive) * float(negative))
-
-
 @kernel("float64(int64, int64, int64, int64)")
 def _roots(p, n, present_p, present_n):  # type: ignore[no-untyped-def]
     """Left and right of a cut with these sums on the left."""
-    return -_root(p, n) - _root(present_p - p, present_n - n)
+    return -root(p, n) - root(present_p - p, present_n - n)
 
 
 @kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1])")
@@ -223,7 +218,7 @@ def weigh_real(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped
             _running(slices.sums[2 * k], start, ground.left[2 * k, t], p[: count + 1])
             _running(slices.sums[2 * k + 1], start, ground.left[2 * k + 1, t], n[: count + 1])
             all_p, all_n = ground.present[2 * k, t], ground.present[2 * k + 1, t]
-            missing = -_root(ground.missing[2 * k, t], ground.missing[2 * k + 1, t])
+            missing = -root(ground.missing[2 * k, t], ground.missing[2 * k + 1, t])
             # Without branches, the compiler takes several units at a time.
             for i in range(count + 1):
                 at_edge[i] = _roots(p[i], n[i], all_p, all_n) + missing
