@@ -4,7 +4,7 @@ A bound that is too low loses the best cut, but only on data where that cut lies
 bounds themselves are compared with all cuts, by the scores that `engines.worth` defines: those of a
 run's bins in every round, with all that is remembered of them, and those of single units whose
 integers are small enough for rounding to matter. What is remembered of shares is compared with the
-shares of the integers.
+shares of the integers, and estimated sums with the sums.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from rounds import KINDS, Case, hypothesis_of, signs
 from gpustump.engines.contract import Search, Step, discrete_step
 from gpustump.engines.cpu import codes, split_state, state
 from gpustump.engines.cpu.bin_layout import BinLayout
-from gpustump.engines.cpu.drift import Drift
+from gpustump.engines.cpu.drift import Drift, Expected
+from gpustump.engines.cpu.estimates import Move, move_slots
 from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
-from gpustump.engines.cpu.slices import Ground, Slices
+from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Ground, Slices
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.threads import Team
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
@@ -58,7 +59,8 @@ def scores_of_cuts(planes: np.ndarray, outside: np.ndarray, search: Search) -> n
 
 def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
     if search.votes == "newton":
-        return [Sums(planes[k] - planes[k + 1], planes[k + 2]) for k in range(0, len(planes), 3)]
+        quads = range(0, len(planes), 4)
+        return [Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3]) for k in quads]
     pairs = range(0, len(planes), 2)
     return [Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1]) for k in pairs]
 
@@ -72,7 +74,7 @@ def planes_of(run: Any) -> np.ndarray:
         first, second = run._loss.terms
     found = [[np.maximum(own, 0), np.maximum(-own, 0)] for own in first]
     for own, more in zip(found, second, strict=False):
-        own.append(more)
+        own += [np.where(own[0] > 0, more, 0), np.where(own[1] > 0, more, 0)]
     return np.concatenate(found)
 
 
@@ -89,26 +91,49 @@ class Watched:
         )
         self.run = self.table.start(case.y, case.weights, self.search)
         self.random = np.random.default_rng(seed)
-        self.n_compared = 0
-        self._bounds: list[tuple[Edges, np.ndarray]] = []
+        self.n_compared, self.n_estimated = 0, 0
+        self._bounds: list[tuple[Edges, np.ndarray, np.ndarray]] = []
+        self._units: list[tuple[Slices, np.ndarray]] = []
 
     def best_split(self, *about: Any) -> BestSplit:
         """In place of `BestSplit`."""
         watched = self
 
         class Watching(BestSplit):
+            estimates = False
+
             def search(self, edges: Edges, ready: Any = None, learn: Any = None) -> None:
-                self.edges = edges
+                self.edges, were_estimates = edges, self.estimates
+                self.estimates = False
                 super().search(edges, ready, learn)
+                self.estimates = were_estimates
+
+            def search_estimates(self, edges: Edges, renewed: Any, learn: Any) -> None:
+                edge = np.full(edges.slices.sums.shape[1], self._weigher.nothing)
+                edge = edge.astype(self._weigher.dtype)
+                about = (edges.slices, edges.ground, self._team)
+                _, bounds = self._weigher.weigh(*about, edge=edge)
+                sums, off = edges.slices.sums.copy(), edges.slices.off.copy()
+                slices = edges.slices._replace(sums=sums, off=off)  # as they are now
+                watched._bounds.append((edges._replace(slices=slices), bounds, edge))
+                self.estimates = True
+                super().search_estimates(edges, renewed, learn)
 
             def _weighed(self, slices: Slices, ground: Ground, ready: Any = None) -> np.ndarray:
                 bounds = super()._weighed(slices, ground, ready)
                 if slices is self.edges.slices:
-                    watched._bounds.append((self.edges, bounds))
+                    watched._bounds.append((self.edges, bounds, bounds[:0]))
+                return bounds
+
+            def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
+                bounds = super()._bounds(slices, ground)
+                watched._units.append((slices, bounds))
                 return bounds
 
             def _may_win(self, bounds: np.ndarray) -> np.ndarray:
-                return bounds > self._weigher.nothing
+                needed = super()._may_win(bounds)
+                others = watched.random.random(len(bounds)) < (0.05 if self.estimates else 1.0)
+                return needed | (others & (bounds > self._weigher.nothing))
 
             def _promising_slots(
                 self, slots: np.ndarray, bounds: np.ndarray, edges: Edges
@@ -126,34 +151,76 @@ class Watched:
                 patch.setattr(module, "BestSplit", self.best_split)
             found = self.run.best_cut()
         planes = planes_of(self.run)
-        for edges, bounds in self._bounds:
-            for feature in range(self.case.X.shape[1]):
-                self._compare(feature, planes, edges, bounds)
+        for about in self._bounds:
+            for feature in about[0].slices.feature.tolist():
+                self._compare(feature, planes, *about)
+        for slices, bounds in self._units:
+            self._compare_units(planes, slices, bounds)
         self._bounds.clear()
+        self._units.clear()
         return found
 
-    def _compare(self, feature: int, planes: np.ndarray, edges: Edges, bounds: np.ndarray) -> None:
-        x, layout = self.case.X[:, feature], self.table.layout
+    def _in_order(self, feature: int, planes: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Planes of what is present, scores behind each sample, which are cuts; sums missing."""
+        x = self.case.X[:, feature]
         order = np.argsort(x, kind="stable")[: np.count_nonzero(x == x)]
         own, x = planes[:, order], x[order]
         missing = planes.sum(axis=1) - own.sum(axis=1)
         nothing = np.zeros_like(missing)
-        is_cut = x[1:] != x[:-1]
         scores = scores_of_cuts(own, np.stack([nothing, nothing, missing], axis=1), self.search)
-        for slot in range(*layout.slots(feature).indices(len(bounds))):
+        return own, scores, x[1:] != x[:-1], missing
+
+    def _compare(
+        self,
+        feature: int,
+        planes: np.ndarray,
+        edges: Edges,
+        bounds: np.ndarray,
+        edge: np.ndarray,
+    ) -> None:
+        layout = self.table.layout
+        own, scores, is_cut, missing = self._in_order(feature, planes)
+        slots = layout.slots(feature)
+        if len(edges.slices.off):
+            self.n_estimated += 1
+            check_sums(missing, edges, slots.stop)
+        for slot in range(*slots.indices(len(bounds))):
             start, end = layout.offset[slot], layout.offset[slot + 1]
             cuts = np.flatnonzero(is_cut[start : end - 1])
             assert bool(layout.has_inner_split[slot]) == (len(cuts) > 0)
+            if len(edges.slices.off):
+                check_sums(own[:, start:end].sum(axis=1), edges, slot)
+                if end < own.shape[1]:
+                    assert scores[end - 1] <= edge[slot] <= bounds[slot]
             if len(cuts):
                 self.n_compared += 1
                 assert scores[start:end][cuts].max() <= bounds[slot]
                 if len(edges.slices.ahead):
                     check_shares(own[:, start:end], cuts, edges.slices.ahead[:, slot], self.search)
 
+    def _compare_units(self, planes: np.ndarray, slices: Slices, bounds: np.ndarray) -> None:
+        """Of parts and samples in a search by estimates: no cut inside or behind one is better."""
+        for feature, first, n_units in zip(*slices[:3], strict=True):
+            own, scores, is_cut, _ = self._in_order(feature, planes)
+            for u in range(first, first + n_units):
+                start = slices.last[u - 1] + 1 if u > first else slices.last[u]
+                cuts = np.arange(start, min(slices.last[u] + 1, own.shape[1] - 1))
+                cuts = cuts[is_cut[cuts]]
+                if len(cuts):
+                    self.n_compared += 1
+                    assert scores[cuts].max() <= bounds[u]
+
+
+def check_sums(sums: np.ndarray, edges: Edges, slot: int) -> None:
+    """No estimate is off by more than is said."""
+    estimates, off = edges.slices.sums[:, slot], edges.slices.off[:, slot]
+    gaps = [abs(int(a) - int(b)) for a, b in zip(sums, estimates, strict=True)]
+    assert all(gap <= by for gap, by in zip(gaps, off, strict=True))
+
 
 def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search: Search) -> None:
     """At no cut is a share of the positive or the negative sum further ahead than is said."""
-    stride = 3 if search.votes == "newton" else 2
+    stride = 4 if search.votes == "newton" else 2
     for k in range(search.n_outputs):
         with np.errstate(invalid="ignore"):
             positive, negative = (
@@ -185,27 +252,41 @@ def hard_case(seed: int, how: str) -> tuple[Case, int]:
 @pytest.mark.parametrize("how", ["equal weights", "any weights", "a heavy sample"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_cut_inside_a_bin_is_better_than_its_bound(kind, how):
-    n_compared = 0
+    n_compared, n_estimated = 0, 0
     for seed in range(3):
         case, max_cuts = hard_case(seed, how)
         watched = Watched(case.voting(kind, l2=float(seed)), max_cuts, seed)
-        n_compared += boosted(watched, n_rounds=16)
+        boosted(watched, n_rounds=16)
+        n_compared += watched.n_compared
+        n_estimated += watched.n_estimated
     assert n_compared > 500
+    if kind not in ("discrete", "shared newton") and how != "a heavy sample":
+        assert n_estimated > 5
 
 
-def boosted(watched: Watched, n_rounds: int) -> int:
-    """Boost; returns how many bounds were compared."""
+def boosted(watched: Watched, n_rounds: int) -> None:
+    """Boost."""
     run, votes = watched.run, watched.case.votes_of_run()
     for _ in range(n_rounds):
         watched.best_cut()
-        cut = watched.best_cut()  # under the very integers that it has just looked at
-        hypothesis = hypothesis_of(watched.search, watched.table, cut, run.totals)
-        run.region_sums(hypothesis)
+        watched.best_cut()  # under the very integers that it has just looked at
         taken = votes.found(watched.table, run)
         if isinstance(taken, str) or votes.is_perfect(taken):
             break
         run.advance(votes.change(taken).step)
-    return watched.n_compared
+
+
+@pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
+def test_estimates_hold_round_after_round_without_being_added_up_anew(kind):
+    for seed in range(3):
+        case, max_cuts = hard_case(seed, "equal weights")
+        weights = 10.0 ** np.random.default_rng(seed).uniform(-3, 3, size=len(case.y))
+        case = Case.of(case.X, case.y, weights, learning_rate=0.1)
+        watched = Watched(case.voting(kind, l2=1.0), max_cuts, seed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(split_state, "is_worth_following", lambda counts: True)
+            boosted(watched, n_rounds=40)
+        assert watched.n_estimated > 50
 
 
 def test_discrete_bounds_hold_where_wrong_samples_become_lighter():
@@ -232,9 +313,9 @@ SEARCHES = {
 def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, seed):
     search, random = SEARCHES[name], np.random.default_rng(seed)
     planes = drawn_planes(random, search)
-    stride = 3 if search.votes == "newton" else 2
+    stride = 4 if search.votes == "newton" else 2
     outside = random.integers(0, 40, size=(len(planes), 3))
-    outside[2::stride] += outside[::stride] if stride == 3 else 0
+    outside[2::stride] += outside[::stride] if stride == 4 else 0
     left = np.cumsum(planes, axis=1)[:, :-1]
     ahead = []
     for k in range(search.n_outputs):
@@ -244,7 +325,7 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
     total = planes.sum(axis=1, keepdims=True)
     one = np.asarray([0])
     slices = Slices(
-        one, one, one + 1, total, total[0], total[1], np.asarray(ahead)[:, np.newaxis],
+        one, one, one + 1, total, EXACT, total[0], total[1], np.asarray(ahead)[:, np.newaxis],
         np.asarray([planes.shape[1] - 1]), np.ones(1, np.uint8),
     )  # fmt: skip
     before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
@@ -262,14 +343,15 @@ def drawn_planes(random: np.random.Generator, search: Search) -> np.ndarray:
     is_positive[:, at], is_positive[:, at - 1] = True, False
     planes = [np.where(is_positive, sizes, 0), np.where(is_positive, 0, sizes)]
     if search.votes == "newton":
-        planes.append(random.integers(1, sizes + 1))
+        second = random.integers(1, sizes + 1)
+        planes += [np.where(is_positive, second, 0), np.where(is_positive, 0, second)]
     return np.stack(planes, axis=1).reshape(-1, n_samples)
 
 
 def one_bin(n_samples: int) -> BinLayout:
     """A feature with one bin, and nothing missing."""
-    offset = np.asarray([0, n_samples])
-    return BinLayout(np.asarray([0]), np.asarray([1]), offset, np.asarray([1, 0], np.uint8))
+    offset, last = np.asarray([0, n_samples]), np.asarray([n_samples - 1, -1])
+    return BinLayout(np.asarray([0]), np.asarray([1]), offset, last, np.asarray([1, 0], np.uint8))
 
 
 def as_units(planes: np.ndarray, n_units: int) -> Slices:
@@ -278,7 +360,7 @@ def as_units(planes: np.ndarray, n_units: int) -> Slices:
     sums = np.add.reduceat(planes, ends[:-1], axis=1)
     one = np.asarray([0])
     return Slices(
-        one, one, np.asarray([n_units]), sums, sums[0], sums[1], np.zeros((0, 0)), ends[1:] - 1,
+        one, one, np.asarray([n_units]), sums, EXACT, sums[0], sums[1], UNKNOWN, ends[1:] - 1,
         (np.diff(ends) > 1).astype(np.uint8),
     )  # fmt: skip
 
@@ -289,6 +371,7 @@ class Shares:
     def __init__(self, weights: np.ndarray, labels: np.ndarray) -> None:
         self.weights, self.labels, self.search = weights, labels, Search("stump", "real")
         self.drift = Drift(one_bin(len(labels)), self.search)
+        self._expected = Expected(self._sums(), np.zeros((2, 2)))
 
     @property
     def planes(self) -> np.ndarray:
@@ -298,24 +381,39 @@ class Shares:
     def learn(self, n_units: int) -> None:
         self.drift.learn(np.asarray([0]), as_units(self.planes, n_units))
 
-    def follow(self, in_first: np.ndarray, factors: np.ndarray) -> None:
-        """Multiply by factors (2, 2), of two regions and of the labels -1 and +1."""
-        own = factors[np.where(in_first, 0, 1), (self.labels > 0).astype(int)]
-        self.weights = np.maximum(self.weights * own, 2.0**-900)
+    def follow(self, in_first: np.ndarray, factors: np.ndarray, *, tells: bool = False) -> None:
+        """Multiply by factors (2, 2), of two regions and of the labels -1 and +1.
+
+        `tells` if it is known how many samples lie in each region.
+        """
         pairs = [((float(a), float(b)),) for a, b in factors]
         votes = ((0.0,), (0.0,), (0.0,))
-        self.drift.follow(Step(Split(0, 0.0), votes, (pairs[0], pairs[1], pairs[1])))
+        step = Step(Split(0, 0.0), votes, (pairs[0], pairs[1], pairs[1]))
+        counts = np.asarray([np.count_nonzero(in_first), np.count_nonzero(~in_first), 0])
+        sums, off = self._sums(), np.zeros((2, 2))
+        move = Move.of(step, counts, [[(0, 1)]] * 3, self.search) if tells else None
+        if move is not None:
+            move_slots(sums, off, np.asarray([len(self.labels), 0]), move, np.zeros((2, 2)))
+        self._expected = Expected(sums, off)
+        self.drift.follow(step, None if move is None else counts)
+        own = factors[np.where(in_first, 0, 1), (self.labels > 0).astype(int)]
+        self.weights = np.maximum(self.weights * own, 2.0**-900)
 
     def check(self) -> float:
+        sums = self._sums()
+        ahead = self.drift.ahead(sums, np.zeros((2, 2)), self._expected)[:, 0]
         planes = self.planes
-        ahead = self.drift.ahead(np.stack([planes.sum(axis=1), [0, 0]], axis=1))[:, 0]
         check_shares(planes, np.arange(planes.shape[1] - 1), ahead, self.search)
         return float(ahead.min())
 
+    def _sums(self) -> np.ndarray:
+        return np.stack([self.planes.sum(axis=1), [0, 0]], axis=1)
 
+
+@pytest.mark.parametrize("tells", [False, True])
 @settings(max_examples=60)
 @given(seed=SEEDS)
-def test_shares_move_no_further_than_the_factors_let_them(seed):
+def test_shares_move_no_further_than_the_factors_let_them(tells, seed):
     random = np.random.default_rng(seed)
     n_samples = int(random.integers(2, 60))
     labels = np.where(np.arange(n_samples) % 2 > 0, 1, -1)
@@ -324,10 +422,26 @@ def test_shares_move_no_further_than_the_factors_let_them(seed):
     for _ in range(4):
         in_first = np.arange(n_samples) <= random.integers(n_samples)  # parted inside the bin
         factors = np.exp(random.uniform(-0.5, 0.5, size=(2, 2)))
-        shares.follow(in_first, factors)
+        shares.follow(in_first, factors, tells=tells)
         if shares.check() < 1.0 and random.random() < 0.3:
             shares.learn(int(random.integers(1, n_samples + 1)))
             shares.check()
+
+
+def test_shares_hardly_move_where_few_samples_gain_weight_beside_the_others():
+    random = np.random.default_rng(0)
+    labels = np.where(np.arange(10_000) % 2 > 0, 1, -1)
+    ahead = []
+    for tells in (False, True):
+        shares = Shares(random.uniform(2.0**40, 2.0**44, size=len(labels)), labels)
+        shares.learn(100)
+        before = shares.check()
+        shares.follow(
+            np.arange(len(labels)) < 50, np.asarray([[1.5, 0.5], [0.9, 1.1]]), tells=tells
+        )
+        ahead.append(shares.check() - before)
+    assert ahead[0] > 0.2  # by tanh(ln(5 / 3) / 4) + tanh(ln(2.2) / 4)
+    assert ahead[1] < 0.02
 
 
 def test_shares_of_two_samples_move_as_far_as_the_formula_says():

@@ -52,26 +52,46 @@ def test_any_number_of_jobs_leaves_few_threads_behind():
     assert threading.active_count() <= before + MOST_THREADS
 
 
-def test_threads_that_ask_at_once_get_one_pool(monkeypatch):
-    def slowly_made(*_: object, **__: object) -> object:
-        time.sleep(0.02)
-        return object()
-
-    monkeypatch.setattr(threads, "ThreadPoolExecutor", slowly_made)
-    pool = threads._Pool()
-    start, found = threading.Barrier(16), []
+def test_threads_that_ask_at_once_never_get_the_same_worker_nor_too_many(monkeypatch):
+    monkeypatch.setattr(threads._Worker, "start", lambda worker: time.sleep(0.002))
+    pool, n_asking = threads._Pool(), MOST_THREADS + 8
+    start, found = threading.Barrier(n_asking), list[object]()
 
     def ask() -> None:
         start.wait()
-        found.append(pool.executor())
+        found.append(pool.idle_worker())
 
-    asking = [threading.Thread(target=ask) for _ in range(16)]
+    asking = [threading.Thread(target=ask) for _ in range(n_asking)]
     for thread in asking:
         thread.start()
     for thread in asking:
         thread.join()
-    assert len(found) == 16
-    assert len(set(map(id, found))) == 1
+    workers = [worker for worker in found if worker is not None]
+    assert len(found) == n_asking
+    assert len(set(map(id, workers))) == len(workers) == MOST_THREADS
+
+
+def test_a_worker_that_is_done_is_used_again():
+    pool = threads._Pool()
+    worker = pool.idle_worker()
+    assert worker is not None
+    pool.put_back(worker)
+    assert pool.idle_worker() is worker
+
+
+@pytest.mark.parametrize("watches", [False, True])
+def test_work_given_while_a_worker_sleeps_or_looks_out_is_done(monkeypatch, watches):
+    pytest.importorskip("numba")
+    from gpustump.engines.cpu import compiling
+
+    compiling.load()
+    monkeypatch.setattr(threads, "_n_cores", lambda: 8 if watches else 1)
+    for pause in (0.0, 0.0001, 0.01):
+        for _ in range(20):
+            done: list[int] = []
+            Team(3).each(done.append, range(30))
+            assert sorted(done) == list(range(30))
+            time.sleep(pause)
 
 
 def test_work_within_work_ends_even_if_it_asks_for_more_threads_than_there_are():

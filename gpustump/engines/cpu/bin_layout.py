@@ -21,6 +21,8 @@ class BinLayout(NamedTuple):
     first, n_bins : ndarray (n_features,) of int64
     offset : ndarray (n_slots,) of int64
         Sorted position of a bin's first sample; of a missing slot's too.
+    last : ndarray (n_slots,) of int64
+        Sorted position of a bin's last sample. That of a missing slot means nothing.
     has_inner_split : ndarray (n_slots,) of uint8
         Whether a bin holds more than one value, so that there are cuts inside it.
     """
@@ -28,6 +30,7 @@ class BinLayout(NamedTuple):
     first: Integers
     n_bins: Integers
     offset: Integers
+    last: Integers
     has_inner_split: Bytes
 
     def slots(self, feature: int) -> slice:

@@ -301,7 +301,8 @@ class _Coded:
             counts[slots.stop] = n_missing[j]
         offset = np.cumsum(counts) - counts
         offset -= np.repeat(offset[first[:-1]], n_bins + 1)
-        return BinLayout(first[:-1].copy(), n_bins, offset, has_inner_split)
+        last = np.append(offset[1:], 0) - 1
+        return BinLayout(first[:-1].copy(), n_bins, offset, last, has_inner_split)
 
     def largest_values(self, layout: BinLayout, dtype: np.dtype) -> np.ndarray:
         """The largest value of each bin that ends at a cut; NaN for the other slots."""

@@ -34,6 +34,7 @@ import numpy as np
 from gpustump.engines.announcements import announce_anywhere
 from gpustump.engines.cpu.compile_turns import TURNS
 from gpustump.engines.cpu.kernel_cache import KernelCache
+from gpustump.engines.threads import watch_with
 
 STAGES = ("state", "split_state", "direct", "prediction", "running_scores", "held_out_sums")
 """What a fit or a prediction imports; these import all other files that hold kernels."""
@@ -94,6 +95,8 @@ def load(*stages: str) -> None:
                 started = time.perf_counter()
                 importlib.import_module(f"gpustump.engines.cpu.{stage}")
                 _seconds[stage] = time.perf_counter() - started
+        watching = importlib.import_module("gpustump.engines.cpu.watching")
+    watch_with(watching.watch)
 
 
 def seconds_compiling() -> float:

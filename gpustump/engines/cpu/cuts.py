@@ -1,7 +1,9 @@
 """Where bins are cut off from each other: at values of a sample of the rows.
 
 About equally many values of the sample lie between two cuts, so nothing is sorted but the sample;
-values that fill a bin of their own get one.
+values that fill a bin of their own get one. Towards both ends bins become smaller, each about as
+large as all that lies beyond it: where little weight is on one side of a cut, a score depends most
+on the few samples there, and late in a run many of the best cuts part few samples from the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +19,14 @@ from gpustump.engines.threads import Team
 
 _SAMPLE = 2**14
 """Rows whose values decide where the cuts fall, or 32 for each bin if that is more."""
+
+
+_LEAST_FOR_ENDS = 100
+"""With fewer cuts than this, bins are equally large up to the ends."""
+
+
+_CUTS_OF_END = 8
+"""Kept for the smaller bins at the upper end."""
 
 
 class Cuts(NamedTuple):
@@ -75,9 +85,13 @@ def codable(values: np.ndarray) -> np.ndarray:
 def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
     """Choose so many of the distinct values as cuts, the samples spread evenly between them.
 
-    A value that fills a bin alone is cut off from those below it too.
+    Bins become smaller towards the ends. A value that fills a bin alone is cut off from those below
+    it too.
     """
+    has_ends = limit >= _LEAST_FOR_ENDS
+    for_end = _CUTS_OF_END if has_ends else 0
     left = counts.sum()
+    total = left
     n_chosen = 0
     pending = 0
     last = len(counts) - 1
@@ -85,7 +99,7 @@ def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
         free = limit - 1 - n_chosen  # the last value is always a cut
         if free < 1:
             break
-        fair = max(1, left // (free + 1))
+        fair = max(1, left // max(1, free + 1 - for_end))
         if counts[k] >= 2 and counts[k] >= fair:
             if pending > 0 and free >= 2:
                 chosen[n_chosen] = k - 1
@@ -96,7 +110,8 @@ def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
             pending = 0
         else:
             pending += counts[k]
-            if pending >= fair:
+            at_end = min(total - left, left // 2) if has_ends else fair
+            if pending >= min(fair, max(1, at_end)):
                 chosen[n_chosen] = k
                 n_chosen += 1
                 left -= pending

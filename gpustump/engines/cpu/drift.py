@@ -9,8 +9,12 @@ other way round. From one round to the next each share changes by at most
     (sqrt(r) - 1) / (sqrt(r) + 1) = tanh(ln(r) / 4)
 
 where r is the largest factor of that label over the smallest: a share s becomes s a / (s a + t b)
-with t = 1 - s and a / b between 1/r and r, which moves s most where s / t is sqrt(b/a). These
-movements are added up for all bins at once.
+with t = 1 - s and a / b between 1/r and r, which moves s most where s / t is sqrt(b/a).
+
+Most cuts part few samples from many, and most bins hold hardly any of the few. If those of a label
+all gain weight beside the others, D of the bin's new sum P, a share s moves by (1 - s) D / P at
+most; if they lose it, by s D / P; so by D / P in any case. D is how far the sum is from what the
+step makes of the bulk (see `estimates`). The smaller of both movements is added to what was noted.
 
 The integers are weights rounded up, each by less than one unit; so the shares of the weights and of
 the integers differ by twice the number of samples over the integers' sum, at most. That is part of
@@ -24,11 +28,13 @@ where nobody has looked at the integers between two steps.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.bin_layout import BinLayout
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.compiling import Bytes, Floats, group, kernel
 from gpustump.engines.cpu.slices import Slices
 
 _ROUNDINGS = 2.0**-40
@@ -36,6 +42,39 @@ _ROUNDINGS = 2.0**-40
 
 _UNITS = 1024
 """The largest weights are below 2**62 units and rounded by 2**-53 of that for each output."""
+
+
+@group
+class Movement(NamedTuple):
+    """By how much a step may move shares, for each output and label: +1, then -1.
+
+    Attributes
+    ----------
+    most : ndarray (2 * n_outputs,) of float64
+        In any bin.
+    of_bulk : ndarray (2 * n_outputs,) of float64
+        If all samples were of the bulk.
+    is_one_way : ndarray (2 * n_outputs,) of uint8
+        Whether the samples of the rest all gain weight beside the bulk, or all lose it.
+    """
+
+    most: Floats
+    of_bulk: Floats
+    is_one_way: Bytes
+
+
+class Expected(NamedTuple):
+    """What a step would make of the sums over the slots if all samples were of the bulk.
+
+    Attributes
+    ----------
+    sums : ndarray (n_planes, n_slots) of int64
+    off : ndarray (n_planes, n_slots) of float64
+        How far the sums after the step, less these, are off as a measure of what the rest gains.
+    """
+
+    sums: np.ndarray
+    off: np.ndarray
 
 
 class Drift:
@@ -49,40 +88,61 @@ class Drift:
 
     def __init__(self, layout: BinLayout, search: Search) -> None:
         self._search = search
-        self._stride = 3 if search.votes == "newton" else 2
+        self._stride = 4 if search.votes == "newton" else 2
         n_slots = len(layout.offset)
         n_inside = np.diff(layout.offset, append=0)
         self._n_units = 4.0 * np.maximum(n_inside, 0) + _UNITS * (search.n_outputs + 4)
         self._noted = np.full((2 * search.n_outputs, n_slots), np.inf)
-        self._moved = np.zeros(search.n_outputs)
-        self._is_seen = True
+        self._movement: Movement | None = None
 
-    def ahead(self, sums: np.ndarray) -> np.ndarray:
+    def ahead(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
 
         Bins with hardly any weight are forgotten here.
+
+        Parameters
+        ----------
+        sums, off : ndarray (n_planes, n_slots)
+            After the last step; see `slices.Slices`.
+        expected : Expected
+            Of that step. If there is none, the sums themselves.
         """
-        self._is_seen = True
+        if self._movement is not None:
+            _move(self._noted, self._movement, self._stride, sums, off, *expected, self._n_units)
+            self._movement = None
         found = np.empty_like(self._noted)
-        _ahead_now(self._noted, self._moved, sums, self._stride, self._n_units, found)
+        _ahead_now(self._noted, sums, off, self._stride, self._n_units, found)
         return found
 
     def learn(self, slots: np.ndarray, units: Slices) -> None:
         """Note the bins whose units are known."""
-        _note_ahead(slots, units, self._moved, self._stride, self._n_units, self._noted)
+        _note_ahead(slots, units, self._stride, self._n_units, self._noted)
 
-    def follow(self, step: Step) -> None:
-        """The weights have followed a step."""
-        if not self._is_seen:
+    def follow(self, step: Step, counts: np.ndarray | None) -> None:
+        """The weights are about to follow a step.
+
+        Parameters
+        ----------
+        step : Step
+        counts : ndarray (n_regions,) or None
+            How many samples lie in each region; None if sums are not followed.
+        """
+        if self._movement is not None:  # nobody has looked at the integers since the last step
             self._noted[:] = np.inf
-        self._is_seen = False
-        factors = np.asarray(step.factors)  # (n_regions, n_outputs, 2)
-        if self._search.votes == "newton":
-            factors = self._of_probabilities(factors)
-        least, most = factors.min(axis=0), factors.max(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.where(least > 0.0, np.log(most) - np.log(least), np.inf)
-        self._moved += np.tanh(spread / 4).sum(axis=1) + _ROUNDINGS
+        factors = np.asarray(step.factors)[:, :, ::-1]  # (n_regions, n_outputs, 2)
+        taken = factors if counts is None else factors[counts > 0]
+        of_newton = self._search.votes == "newton"
+        most = _spread(self._of_probabilities(taken) if of_newton else taken)
+        if counts is None:
+            no = np.zeros(most.shape, dtype=np.uint8)
+            self._movement = Movement(most, most, no)
+            return
+        bulk = int(np.argmax(counts))
+        own = factors[[bulk]]
+        of_bulk = _spread(self._of_probabilities(own)) if of_newton else np.zeros_like(most)
+        rest = np.delete(factors, bulk, axis=0)[np.delete(counts, bulk) > 0]
+        one_way = (rest >= own).all(axis=0) | (rest <= own).all(axis=0)
+        self._movement = Movement(most, of_bulk, one_way.ravel().astype(np.uint8))
 
     def _of_probabilities(self, factors: np.ndarray) -> np.ndarray:
         """By what the first integers change at least and at most, as two more regions each."""
@@ -94,27 +154,65 @@ class Drift:
         least, most = factors.min(axis=1, keepdims=True), factors.max(axis=1, keepdims=True)
         own = np.concatenate([factors / least, factors / most])
         others = np.concatenate(np.broadcast_arrays(most / least + 0 * factors, least / most))
-        own[..., 1] = others[..., 1]  # of the sample's class: all other probabilities together
+        own[..., 0] = others[..., 0]  # of the sample's class: all other probabilities together
         return own
 
 
-@kernel("void(float64[:, ::1], float64[::1], int64[:, ::1], int64, float64[::1], float64[:, ::1])")
-def _ahead_now(noted, moved, sums, stride, n_units, found):  # type: ignore[no-untyped-def]
+def _spread(factors: np.ndarray) -> np.ndarray:
+    """How far shares move under factors (n, n_outputs, 2), for each output and label."""
+    least, most = factors.min(axis=0), factors.max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(least > 0.0, np.log(most) - np.log(least), np.inf)
+    return np.tanh(ratio / 4).ravel() + _ROUNDINGS
+
+
+@kernel(
+    "void(float64[:, ::1], Movement, int64, int64[:, ::1], float64[:, ::1], int64[:, ::1],"
+    " float64[:, ::1], float64[::1])"
+)
+def _move(  # type: ignore[no-untyped-def]
+    noted, movement, stride, sums, off, expected, expected_off, n_units
+):
+    """Add to what was noted how far shares may have moved in a step."""
+    for output in range(len(noted) // 2):
+        for label in range(2):
+            of, plane = 2 * output + label, stride * output + label
+            most, of_bulk, by_rest = (
+                movement.most[of], movement.of_bulk[of], movement.is_one_way[of],
+            )  # fmt: skip
+            for s in range(len(n_units)):
+                by = most
+                if by_rest:
+                    total = float(sums[plane, s]) - off[plane, s] - n_units[s]
+                    gain = abs(float(sums[plane, s] - expected[plane, s]))
+                    gain += expected_off[plane, s] + n_units[s]
+                    share = gain / total if total > gain else 1.0
+                    by = min(by, of_bulk + share + _ROUNDINGS)
+                noted[2 * output, s] += by
+                noted[2 * output + 1, s] += by
+
+
+@kernel(
+    "void(float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1])"
+)
+def _ahead_now(noted, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
     """What was noted, what has moved since, and how far shares of integers are off."""
-    for output in range(len(moved)):
-        positive, negative = sums[stride * output], sums[stride * output + 1]
+    for output in range(len(noted) // 2):
+        plane = stride * output
         for s in range(len(n_units)):
-            off = n_units[s] / float(positive[s]) + n_units[s] / float(negative[s])
+            positive = max(float(sums[plane, s]) - off[plane, s], 0.0)
+            negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
+            by_units = n_units[s] / positive + n_units[s] / negative
             for ahead in (2 * output, 2 * output + 1):
-                if off >= 1.0:  # for good: see above
+                if not by_units < 1.0:  # for good: see above
                     noted[ahead, s] = np.inf
-                found[ahead, s] = min(1.0, noted[ahead, s] + moved[output] + off)
+                found[ahead, s] = min(1.0, noted[ahead, s] + by_units)
 
 
-@kernel("void(int64[::1], Slices, float64[::1], int64, float64[::1], float64[:, ::1])")
-def _note_ahead(slots, units, moved, stride, n_units, noted):  # type: ignore[no-untyped-def]
+@kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1])")
+def _note_ahead(slots, units, stride, n_units, noted):  # type: ignore[no-untyped-def]
     """Note how far a share is ahead of the other at the cuts inside some bins."""
-    for output in range(len(moved)):
+    for output in range(len(noted) // 2):
         more_p, more_n = units.sums[stride * output], units.sums[stride * output + 1]
         for t in range(len(slots)):
             start, end = units.first[t], units.first[t] + units.n_units[t]
@@ -127,6 +225,6 @@ def _note_ahead(slots, units, moved, stride, n_units, noted):  # type: ignore[no
                 by_negative = max(by_negative, next_n / negative - low_p / positive)
                 p, n = next_p, next_n
             s = slots[t]
-            off = n_units[s] / positive + n_units[s] / negative - moved[output]
-            noted[2 * output, s] = by_positive + off
-            noted[2 * output + 1, s] = by_negative + off
+            by_units = n_units[s] / positive + n_units[s] / negative
+            noted[2 * output, s] = by_positive + by_units
+            noted[2 * output + 1, s] = by_negative + by_units

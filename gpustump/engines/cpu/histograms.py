@@ -31,13 +31,16 @@ from gpustump.engines.threads import Shared, Team, ranges
 CHUNK = 8192
 """Samples that are taken through all steps at once."""
 
-_COLUMNS_AT_ONCE = 4
+COLUMNS_AT_ONCE = 4
 
 _PIECE = 2 * CHUNK
 """At least so many samples a thread takes at a time."""
 
 _PIECES = 4
 """A thread takes samples about so many times in a round: few calls, and about equal shares."""
+
+FEW_ADDITIONS = 2**18
+"""Fewer additions than this are not worth another thread."""
 
 _SLOTS_AT_ONCE = 2**17
 """So many slots are one piece of work."""
@@ -52,7 +55,7 @@ def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
 def parts_of_columns(columns: Columns, team: Team) -> list[tuple[int, int]]:
     """The columns in parts for the threads to take."""
     fair = -(-columns.n_columns // (2 * team.size))
-    size = max(_COLUMNS_AT_ONCE, fair // _COLUMNS_AT_ONCE * _COLUMNS_AT_ONCE)
+    size = max(COLUMNS_AT_ONCE, fair // COLUMNS_AT_ONCE * COLUMNS_AT_ONCE)
     return ranges(columns.n_columns, size)
 
 
@@ -99,6 +102,44 @@ class TeamHistograms:
         self._team.each(work, [self.total, *self._others])
         for own in self._others:
             self.total.add(own)
+
+    def renew(self, chosen: np.ndarray, work: Callable[[Histograms], None]) -> None:
+        """The same for some columns alone, which are cleared first."""
+        everyone = [self.total, *self._others]
+        n_wide = self.total.wide.shape[1]
+        wide, narrow = chosen[chosen < n_wide], chosen[chosen >= n_wide] - n_wide
+        for own in everyone:
+            own.wide[:, wide], own.narrow[:, narrow] = 0, 0
+        self._team.each(work, everyone)
+        for own in self._others:
+            self.total.wide[:, wide] += own.wide[:, wide]
+            self.total.narrow[:, narrow] += own.narrow[:, narrow]
+
+
+def add_some_columns(
+    columns: Columns, terms: Terms, histograms: TeamHistograms, team: Team, chosen: np.ndarray
+) -> None:
+    """Add up all terms anew for some of the columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    terms : Terms
+    histograms : TeamHistograms
+    team : Team
+    chosen : ndarray (n_chosen,) of int64
+        Columns, in common numbers.
+    """
+    if histograms.by_samples:
+        pieces = Shared(pieces_of(columns.n_samples, team))
+    else:
+        pieces = Shared([(0, columns.n_samples)])
+
+    def take(own: Histograms) -> None:
+        for part in pieces:
+            add_terms_to(columns, terms, own, chosen, *part)
+
+    histograms.renew(chosen, take)
 
 
 def add_all_terms(
@@ -152,7 +193,7 @@ def _add_part(
 
 def slot_sums(
     histograms: Histograms,
-    planes: list[list[tuple[int, int]]],
+    planes: list[tuple[int, int]],
     bundles: Bundles,
     layout: BinLayout,
     team: Team,
@@ -162,9 +203,9 @@ def slot_sums(
     Parameters
     ----------
     histograms : Histograms
-    planes : list of list of (int, int)
-        For each plane of the result, of which sums it is the sum: a plane of the histograms, and
-        which of the integers that are added up there.
+    planes : list of (int, int)
+        For each plane of the result, a plane of the histograms, and which of the integers that are
+        added up there.
     bundles : Bundles
     layout : BinLayout
     team : Team
@@ -172,13 +213,24 @@ def slot_sums(
     sums = np.empty((len(planes), len(layout.offset)), dtype=np.int64)
 
     def weigh(part: tuple[int, int]) -> None:
-        for own, sources in zip(sums, planes, strict=True):
-            for number, (plane, which) in enumerate(sources):
-                weigh_bins(histograms, plane, which, bundles, layout, own, number > 0, *part)
+        fill_slots(histograms, planes, bundles, layout, sums, part)
 
     of_feature = max(1, len(layout.offset) // max(1, len(layout.first)))
     team.each(weigh, ranges(len(layout.first), max(1, _SLOTS_AT_ONCE // of_feature)))
     return sums
+
+
+def fill_slots(
+    histograms: Histograms,
+    planes: list[tuple[int, int]],
+    bundles: Bundles,
+    layout: BinLayout,
+    sums: np.ndarray,
+    part: tuple[int, int],
+) -> None:
+    """The same for a range of features: their slots in `sums` are replaced."""
+    for own, (plane, which) in zip(sums, planes, strict=True):
+        weigh_bins(histograms, plane, which, bundles, layout, own, *part)
 
 
 @group
@@ -376,6 +428,58 @@ def add_terms(columns, terms, histograms, low, high):  # type: ignore[no-untyped
             add_chunk(columns, histograms, 2 * k, 0, n_columns, start, listed, 0)
 
 
+@kernel(
+    "void(CODE[::1], int64, int64[::1], int64[::1], int64[::1], int64, int64)",
+    CODE=("uint8", "uint16"),
+)
+def _add_column(codes, shift, first, second, table, low, high):  # type: ignore[no-untyped-def]
+    """Add up the terms of an output for one column; `table` holds one plane after the other."""
+    shift, one = np.uint64(shift), np.uint64(1)
+    own, sizes, curves = codes[low:high], first[low:high], second[low:high]
+    if len(second) > 0:
+        of_negative = np.uint64(len(table) // 2)
+        for i in range(len(own)):
+            at = (np.uint64(own[i]) >> shift) << one
+            at += of_negative if sizes[i] < 0 else np.uint64(0)
+            table[at] += abs(sizes[i])
+            table[at + one] += curves[i]
+    else:
+        of_negative = np.uint64(len(table) // 2)
+        for i in range(len(own)):
+            at = np.uint64(own[i]) >> shift
+            at += of_negative if sizes[i] < 0 else np.uint64(0)
+            table[at] += abs(sizes[i])
+
+
+@kernel("void(Columns, Terms, Histograms, int64[::1], int64, int64)")
+def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore[no-untyped-def]
+    """The same for some columns alone."""
+    n_wide = len(columns.wide)
+    sizes = (histograms.wide.shape[2], histograms.narrow.shape[2])
+    tables = np.zeros((len(chosen), 2 * max(sizes)), dtype=np.int64)
+    nothing = np.empty(0, dtype=np.int64)
+    for k in range(len(terms.first)):
+        first, second = terms.first[k], terms.second[k] if len(terms.second) else nothing
+        for start in range(low, high, CHUNK):
+            end = min(start + CHUNK, high)
+            for t, c in enumerate(chosen):
+                if c < n_wide:
+                    own = tables[t, : 2 * sizes[0]]
+                    _add_column(columns.wide[c], PART_BITS, first, second, own, start, end)
+                else:
+                    own = tables[t, : 2 * sizes[1]]
+                    _add_column(columns.narrow[c - n_wide], 0, first, second, own, start, end)
+        for t, c in enumerate(chosen):
+            size = sizes[0] if c < n_wide else sizes[1]
+            for sign in range(2):
+                own = tables[t, sign * size : (sign + 1) * size]
+                if c < n_wide:
+                    histograms.wide[2 * k + sign, c] += own
+                else:
+                    histograms.narrow[2 * k + sign, c - n_wide] += own
+        tables[:] = 0
+
+
 @kernel("void(Terms, int64, int64, int64, Listed)")
 def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-def]
     """List the terms of an output of the samples from `low` to `high`, whole chunks."""
@@ -386,27 +490,27 @@ def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-de
         list_terms(first, second, listed, start // CHUNK)
 
 
-@kernel("void(Histograms, int64, int64, Bundles, BinLayout, int64[::1], boolean, int64, int64)")
-def weigh_bins(histograms, plane, which, bundles, layout, sums, is_added, low, high):  # type: ignore[no-untyped-def]
+@kernel("void(Histograms, int64, int64, Bundles, BinLayout, int64[::1], int64, int64)")
+def weigh_bins(histograms, plane, which, bundles, layout, sums, low, high):  # type: ignore[no-untyped-def]
     """From a plane of the columns' histograms to the slots of features `low` to `high`.
 
-    `which` of the integers that are added up there. `sums` (n_slots,) are replaced, or added to.
+    `which` of the integers that are added up there. `sums` (n_slots,) are replaced.
     """
     width = histograms.wide.shape[2] // WIDE_BINS
-    total = 0
-    if histograms.narrow.shape[1] > 0:  # that of every column
-        for code in range(NARROW_BINS):
-            total += histograms.narrow[plane, 0, width * code + which]
+    total, totalled = 0, -1
     for j in range(low, high):
         at, n_bins, default = layout.first[j], layout.n_bins[j], bundles.default[j]
-        if not is_added:
-            sums[at : at + n_bins + 1] = 0
+        sums[at : at + n_bins + 1] = 0
         column = bundles.column[j]
         if bundles.is_wide[j]:
             own = histograms.wide[plane, column, which:]
         else:
             own = histograms.narrow[plane, column, which:]
         if default >= 0:
+            if totalled != column:
+                total, totalled = 0, column
+                for code in range(NARROW_BINS):
+                    total += own[width * code]
             rest = total
             for e in range(bundles.entry[j], bundles.entry[j + 1]):
                 weight = own[width * bundles.codes[e]]

@@ -18,7 +18,7 @@ from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.members import POSITIONS
-from gpustump.engines.cpu.slices import UNKNOWN, Planes, Slices
+from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Planes, Slices
 from gpustump.engines.cpu.sorted_bins import SortedSamples
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
@@ -96,7 +96,7 @@ class Place:
         def weigh(order: np.ndarray, *rest: object) -> None:
             _weigh_terms(order, terms, *rest)
 
-        return cls(table, weigh, (3 if len(terms.second) else 2) * len(terms.first))
+        return cls(table, weigh, (4 if len(terms.second) else 2) * len(terms.first))
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins.
@@ -187,8 +187,9 @@ class Place:
         if most is not None:
             _open_units(units, stretches, is_open)
         slices = Slices(
-            feature, first, units.n_units, sums, sums[0], sums[1], UNKNOWN, units.last, is_open
-        )
+            feature, first, units.n_units, sums, EXACT, sums[0], sums[1], UNKNOWN, units.last,
+            is_open,
+        )  # fmt: skip
         return Answer(slices, slots, order, units.begin)
 
 
@@ -252,48 +253,76 @@ def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
     units.n_units[t] = u - units.first[t]
 
 
+@kernel("int64(POSITION[::1], float64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
+def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untyped-def]
+    """The integers of some samples, each with the sign of its label.
+
+    Nothing here depends on what was picked before, so many samples are waited for at a time.
+    """
+    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    for k in range(count):
+        weight = signed[np.uint64(order[start + k] & low)]
+        whole = np.int64(np.ceil(abs(weight)))
+        picked[k] = whole if weight > 0.0 else -whole
+    return count
+
+
+@kernel("int64(POSITION[::1], int64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
+def _pick(order, numbers, start, count, picked):  # type: ignore[no-untyped-def]
+    """The same for integers."""
+    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    for k in range(count):
+        picked[k] = numbers[np.uint64(order[start + k] & low)]
+    return count
+
+
+@kernel("void(_Units, Stretches, int64, int64, int64[::1], int64[::1])")
+def _add_up_units(units, stretches, t, plane, signs, numbers):  # type: ignore[no-untyped-def]
+    """The sums over the units of a stretch of the numbers of samples with either sign."""
+    start = stretches.start[t]
+    positives, negatives = units.sums[plane], units.sums[plane + 1]
+    end = units.first[t] + units.n_units[t]
+    for u in range(units.first[t], end):
+        last = units.begin[u + 1] if u + 1 < end else start + stretches.n_samples[t]
+        positive, negative = 0, 0
+        for k in range(units.begin[u] - start, last - start):
+            number = abs(numbers[k])
+            positive += number if signs[k] > 0 else 0
+            negative += number if signs[k] < 0 else 0
+        positives[u], negatives[u] = positive, negative
+
+
+@kernel("int64(Stretches, int64, int64)")
+def _longest(stretches, low, high):  # type: ignore[no-untyped-def]
+    longest = 0
+    for t in range(low, high):
+        longest = max(longest, stretches.n_samples[t])
+    return longest
+
+
 @kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[no-untyped-def]
     """The positive and the negative weight of the units of stretches `low` to `high`."""
+    picked = np.empty(_longest(stretches, low, high), dtype=np.int64)
     for t in range(low, high):
         _find_units(order, stretches, t, units)
-        u = units.first[t]
-        positive, negative = 0, 0
-        for k in range(stretches.start[t], stretches.start[t] + stretches.n_samples[t]):
-            marked = order[np.uint64(k)]
-            sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
-            weight = signed[np.uint64(sample)]
-            units_of_it = np.int64(np.ceil(abs(weight)))
-            positive += units_of_it if weight > 0.0 else 0
-            negative += units_of_it if weight < 0.0 else 0
-            if marked >= 0:
-                units.sums[0, u], units.sums[1, u] = positive, negative
-                positive, negative = 0, 0
-                u += 1
+        _pick_signed(order, signed, stretches.start[t], stretches.n_samples[t], picked)
+        _add_up_units(units, stretches, t, 0, picked, picked)
 
 
 @kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
     """The sums of all terms over the units of stretches `low` to `high`."""
     has_second = len(terms.second) > 0
-    n_planes = 3 if has_second else 2
+    longest = _longest(stretches, low, high)
+    first, second = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     for t in range(low, high):
         _find_units(order, stretches, t, units)
+        start, count = stretches.start[t], stretches.n_samples[t]
         for output in range(len(terms.first)):
-            first, plane = terms.first[output], n_planes * output
-            u = units.first[t]
-            positive, negative, second = 0, 0, 0
-            for k in range(stretches.start[t], stretches.start[t] + stretches.n_samples[t]):
-                marked = order[np.uint64(k)]
-                sample = marked & 0x7FFFFFFF if order.itemsize == 4 else marked & 0x7FFFFFFFFFFFFFFF
-                own = first[np.uint64(sample)]
-                positive += own if own > 0 else 0
-                negative -= own if own < 0 else 0
-                if has_second:
-                    second += terms.second[output, np.uint64(sample)]
-                if marked >= 0:
-                    units.sums[plane, u], units.sums[plane + 1, u] = positive, negative
-                    if has_second:
-                        units.sums[plane + 2, u] = second
-                    positive, negative, second = 0, 0, 0
-                    u += 1
+            plane = 4 * output if has_second else 2 * output
+            _pick(order, terms.first[output], start, count, first)
+            _add_up_units(units, stretches, t, plane, first, first)
+            if has_second:
+                _pick(order, terms.second[output], start, count, second)
+                _add_up_units(units, stretches, t, plane + 2, first, second)

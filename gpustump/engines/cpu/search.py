@@ -8,6 +8,9 @@ highest bounds first.
 
 Ties are broken by the order of `contract.Cut`, so the answer is the same in whatever order units
 are looked into.
+
+Where sums are estimates, the search tells which features may hold the best cut. Their sums are
+added up anew, and the cut is found by those.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.found_split import sign_for_missing
 from gpustump.engines.cpu.places import Answer, Place
-from gpustump.engines.cpu.slices import UNKNOWN, Ground, Slices
+from gpustump.engines.cpu.slices import EXACT, UNKNOWN, FloatPlanes, Ground, Slices
 from gpustump.engines.cpu.unit_scores import (
     NO_AGREEMENT,
     NO_SCORE,
@@ -36,6 +39,9 @@ from gpustump.engines.threads import Team, ranges
 
 _BINS_AT_ONCE = 32
 """So many promising bins are looked into before the others' bounds are compared again, or half."""
+
+_MOST_UNITS = 512
+"""If more parts of bins may win by estimates, their features are added up anew instead."""
 
 _UNITS_AT_ONCE = 2**15
 """Units to be weighed that are one piece of work."""
@@ -87,19 +93,26 @@ class Weigher:
         return NO_AGREEMENT if self.dtype == np.int64 else NO_SCORE
 
     def weigh(
-        self, slices: Slices, ground: Ground, team: Team, ready: Callable[[int, int], None] | None
+        self,
+        slices: Slices,
+        ground: Ground,
+        team: Team,
+        ready: Callable[[int, int], None] | None = None,
+        edge: np.ndarray | None = None,
     ) -> tuple[list[Any], np.ndarray]:
         """The best cut of each piece of the stretches, and a bound for each unit.
 
-        `ready` is called first with each piece of the stretches.
+        `ready` is called first with each piece of the stretches. `edge` takes, for estimates, what
+        a score may be at each unit's right edge.
         """
         bounds = np.full(slices.sums.shape[1], self.nothing, dtype=self.dtype)
+        edge = bounds[:0] if edge is None else edge
         found: list[Any] = []
 
         def weigh(part: tuple[int, int]) -> None:
             if ready is not None:
                 ready(*part)
-            found.append(self.kernel(slices, ground, self.l2, *part, bounds))
+            found.append(self.kernel(slices, ground, self.l2, *part, bounds, edge))
 
         n_stretches = len(slices.first)
         units_each = max(1, slices.sums.shape[1] // max(1, n_stretches))
@@ -124,20 +137,46 @@ class Edges(NamedTuple):
     layout: BinLayout
 
     @classmethod
-    def of(cls, sums: np.ndarray, layout: BinLayout) -> Edges:
-        """From the sums over all slots, (n_planes, n_slots)."""
-        n_features = len(layout.first)
-        missing = np.ascontiguousarray(sums[:, layout.first + layout.n_bins])
-        first = slice(layout.first[0], layout.first[0] + layout.n_bins[0] + 1)
-        total = sums[:, first].sum(axis=1)  # that of every feature
-        last = np.empty_like(layout.offset)  # that of a feature's missing values is not used
-        last[:-1] = layout.offset[1:] - 1
+    def of(
+        cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
+        features: np.ndarray | None = None,
+    ) -> Edges:  # fmt: skip
+        """From the sums over all slots, (n_planes, n_slots), for some features or all of them."""
+        if features is None:
+            features = np.arange(len(layout.first))
+        missing = layout.first[features] + layout.n_bins[features]
         slices = Slices(
-            np.arange(n_features), layout.first, layout.n_bins, sums, sums[0], sums[1],
-            ahead=UNKNOWN, last=last, is_open=layout.has_inner_split,
+            features, layout.first[features], layout.n_bins[features], sums, off, sums[0], sums[1],
+            ahead=UNKNOWN, last=layout.last, is_open=layout.has_inner_split,
         )  # fmt: skip
-        present = total[:, np.newaxis] - missing
-        return cls(slices, Ground(np.zeros_like(missing), present, missing), layout)
+        lacking = np.ascontiguousarray(sums[:, missing])
+        left, present = np.zeros_like(lacking), np.empty_like(lacking)
+        if not len(off):
+            one = slice(layout.first[features[0]], missing[0] + 1)
+            present[:] = sums[:, one].sum(axis=1, keepdims=True) - lacking  # all samples have bins
+            return cls(slices, Ground(left, present, lacking), layout)
+        _add_up(sums, slices.first, slices.n_units, present)
+        lacking_off = np.ascontiguousarray(off[:, missing])
+        nothing = np.zeros_like(lacking_off)
+        return cls(slices, Ground(left, present, lacking, nothing, nothing, lacking_off), layout)
+
+    def knowing(self, ahead: np.ndarray) -> Edges:
+        """The same with `Slices.ahead`."""
+        return self._replace(slices=self.slices._replace(ahead=ahead))
+
+    def stretch_of(self, features: np.ndarray) -> np.ndarray:
+        """Where some of the features stand among the stretches."""
+        found: np.ndarray = np.searchsorted(self.slices.feature, features)
+        return found
+
+
+@kernel("void(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1])")
+def _add_up(sums, first, n_units, total):  # type: ignore[no-untyped-def]
+    """The sums over all units of some stretches."""
+    for plane in range(len(sums)):
+        own = sums[plane]
+        for t in range(len(first)):
+            total[plane, t] = own[first[t] : first[t] + n_units[t]].sum()
 
 
 class BestSplit:
@@ -192,6 +231,78 @@ class BestSplit:
         for seen in looked_into:  # by now the best score is nearly what it will be
             self._look_at_samples(*seen)
 
+    def search_estimates(
+        self,
+        edges: Edges,
+        renewed: Callable[[np.ndarray], Edges],
+        learn: Callable[[np.ndarray, Slices], None],
+    ) -> None:
+        """Look through all cuts, by sums that are estimates.
+
+        Parameters
+        ----------
+        edges : Edges
+        renewed : callable
+            The same with sums that are exact, for some features and others that come with them.
+        learn : callable
+            Called with slots and their units.
+        """
+        n_slots = edges.slices.sums.shape[1]
+        edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
+        seen, bounds = self._weigher.weigh(edges.slices, edges.ground, self._team, edge=edge)
+        first = max(seen, key=lambda own: own.score).stretch if seen else 0
+        is_first = True
+        exact = renewed(np.asarray([first]))
+        self.search(exact, learn=learn)
+        for feature in exact.slices.feature.tolist():
+            own = edges.layout.slots(feature)
+            bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
+        most = self._contending(edges, bounds, edge, learn)
+        while len(contending := np.flatnonzero(self._may_win(most))):
+            highest = contending[[np.argmax(most[contending])]] if is_first else contending
+            exact = renewed(highest)
+            self.search(exact, learn=learn)
+            most[exact.slices.feature] = self._weigher.nothing
+            is_first = False
+
+    def _contending(
+        self,
+        edges: Edges,
+        bounds: np.ndarray,
+        edge: np.ndarray,
+        learn: Callable[[np.ndarray, Slices], None],
+    ) -> np.ndarray:
+        """For each feature the most that a cut may be worth, as far as estimates can tell."""
+        feature_of, first = edges.layout.feature_of, edges.layout.first
+        most = np.maximum.reduceat(edge, first)
+        is_certain = self._may_win(most)  # no look changes that
+        waiting = np.flatnonzero(self._may_win(bounds))
+        waiting = waiting[~is_certain[feature_of(waiting)]]
+        most = np.where(is_certain, np.maximum.reduceat(bounds, first), most)
+        for answer, ground in self._parts(edges, waiting):
+            own = self._bounds(answer.slices, ground)
+            learn(answer.slots, answer.slices)
+            self._raise(most, answer, ground, own)
+        return most
+
+    def _raise(self, most: np.ndarray, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
+        """Raise what features may be worth to the bounds of their parts, or samples."""
+        units = np.flatnonzero(self._may_win(bounds))
+        is_open = answer.slices.is_open[units] > 0
+        closer = units[is_open]
+        if 0 < len(closer) <= _MOST_UNITS:
+            units = units[~is_open]
+            found, around = self._samples(answer, ground, closer)
+            own = self._bounds(found.slices, around)
+            samples = np.flatnonzero(self._may_win(own))
+            feature = found.slices.feature[_stretches_of(found, samples)]
+            np.maximum.at(most, feature, own[samples])
+        np.maximum.at(most, answer.slices.feature[_stretches_of(answer, units)], bounds[units])
+
+    def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
+        """Bounds for the cuts inside of units and at their right edges."""
+        return self._weigher.weigh(slices, ground, self._team)[1]
+
     def _weighed(
         self,
         slices: Slices,
@@ -228,28 +339,46 @@ class BestSplit:
         """Ask for the parts of some bins."""
         features = edges.layout.feature_of(slots)
         for answer in self._place.parts(slots, features):
-            own = answer.slices.feature
-            left = _left_of(edges.slices, edges.ground, own, answer.slots)
-            yield answer, edges.ground.of(own)._replace(left=left)
+            stretches = edges.stretch_of(answer.slices.feature)
+            ground = edges.ground.of(stretches)
+            left = _left_of(edges.slices, edges.ground, stretches, answer.slots)
+            ground = ground._replace(left=left)
+            yield answer, ground if ground.is_exact else _around(edges, answer, stretches, ground)
 
     def _look_at_samples(self, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
         """Ask for the samples of the open units that may hold a better cut."""
         units = np.flatnonzero((answer.slices.is_open > 0) & self._may_win(bounds))
         if len(units):
-            stretches = np.searchsorted(answer.slices.first, units, side="right") - 1
-            closer = self._place.samples(answer, stretches, units)
-            left = _left_of(answer.slices, ground, stretches, units)
-            self._weighed(closer.slices, ground.of(stretches)._replace(left=left))
+            closer, around = self._samples(answer, ground, units)
+            self._weighed(closer.slices, around)
+
+    def _samples(self, answer: Answer, ground: Ground, units: np.ndarray) -> tuple[Answer, Ground]:
+        """Ask for the samples of some open units."""
+        stretches = _stretches_of(answer, units)
+        left = _left_of(answer.slices, ground, stretches, units)
+        return (
+            self._place.samples(answer, stretches, units),
+            ground.of(stretches)._replace(left=left),
+        )
+
+
+def _stretches_of(answer: Answer, units: np.ndarray) -> np.ndarray:
+    """The stretches of some units."""
+    found: np.ndarray = np.searchsorted(answer.slices.first, units, side="right") - 1
+    return found
 
 
 @kernel("void(Slices, Ground, int64[::1], int64[::1], int64[:, ::1])")
 def _add_left(slices, ground, stretches, units, left):  # type: ignore[no-untyped-def]
+    """The units of a stretch usually come in order; then no sum is added up again."""
     for plane in range(len(left)):
         sums = slices.sums[plane]
         for k in range(len(units)):
             t = stretches[k]
-            total = ground.left[plane, t]
-            for u in range(slices.first[t], units[k]):
+            total, start = ground.left[plane, t], slices.first[t]
+            if k > 0 and stretches[k - 1] == t and units[k - 1] <= units[k]:
+                total, start = left[plane, k - 1], units[k - 1]
+            for u in range(start, units[k]):
                 total += sums[u]
             left[plane, k] = total
 
@@ -261,6 +390,42 @@ def _left_of(
     left = np.empty((len(slices.sums), len(units)), dtype=np.int64)
     _add_left(slices, ground, stretches, units, left)
     return left
+
+
+def _around(edges: Edges, answer: Answer, stretches: np.ndarray, ground: Ground) -> Ground:
+    """The ground of bins whose own sums are exact now, as those of their parts are."""
+    off, own = edges.slices.off, answer.slots
+    left_off = np.empty((len(off), len(own)))
+    right_off = np.empty_like(left_off)
+    of_bins = np.empty_like(ground.left)
+    _add_off(edges.slices, stretches, own, left_off, right_off)
+    _add_up(answer.slices.sums, answer.slices.first, answer.slices.n_units, of_bins)
+    present = ground.present + (of_bins - edges.slices.sums[:, own])
+    return ground._replace(present=present, left_off=left_off, right_off=right_off)
+
+
+@kernel("void(Slices, int64[::1], int64[::1], float64[:, ::1], float64[:, ::1])")
+def _add_off(slices, stretches, slots, left_off, right_off):  # type: ignore[no-untyped-def]
+    """How far the sums before and behind some slots are off; slots in order."""
+    n = len(slots)
+    for plane in range(len(left_off)):
+        off = slices.off[plane]
+        for k in range(n):
+            t = stretches[k]
+            total, start = 0.0, slices.first[t]
+            if k > 0 and stretches[k - 1] == t:
+                total, start = left_off[plane, k - 1], slots[k - 1]
+            for u in range(start, slots[k]):
+                total += off[u]
+            left_off[plane, k] = total
+        for k in range(n - 1, -1, -1):
+            t = stretches[k]
+            total, end = 0.0, slices.first[t] + slices.n_units[t]
+            if k + 1 < n and stretches[k + 1] == t:
+                total, end = right_off[plane, k + 1], slots[k + 1] + 1
+            for u in range(slots[k] + 1, end):
+                total += off[u]
+            right_off[plane, k] = total
 
 
 def _sign_for_missing(ground: Ground, stretch: int) -> int:

@@ -19,10 +19,13 @@ import numpy as np
 from gpustump.engines.cpu.compiling import Bytes, Integers, group
 
 Planes = Annotated[np.ndarray, "int64[:, ::1]"]
-
+FloatPlanes = Annotated[np.ndarray, "float64[:, ::1]"]
 
 UNKNOWN = np.zeros((0, 0))
 """For `Slices.ahead`."""
+
+EXACT = np.zeros((0, 0))
+"""For `Slices.off` and those of `Ground`: no sum is off."""
 
 
 @group
@@ -38,6 +41,8 @@ class Slices(NamedTuple):
     feature, first, n_units : ndarray (n_stretches,) of int64
         A stretch's feature; its first unit, and how many it has.
     sums : ndarray (n_planes, n_units) of int64
+    off : ndarray (n_planes, n_units) of float64
+        How far each sum is off at most; `EXACT` if none is.
     up, down : ndarray (n_units,) of int64
         How far above its value at a unit's left edge the sum of signed weights may be at a cut
         inside the unit, and how far below; for discrete votes of one output only.
@@ -55,9 +60,10 @@ class Slices(NamedTuple):
     first: Integers
     n_units: Integers
     sums: Planes
+    off: FloatPlanes
     up: Integers
     down: Integers
-    ahead: Annotated[np.ndarray, "float64[:, ::1]"]
+    ahead: FloatPlanes
     last: Integers
     is_open: Bytes
 
@@ -72,12 +78,24 @@ class Ground(NamedTuple):
         Over everything before the stretch.
     present, missing : ndarray of int64
         Over the samples that have and that lack the feature.
+    left_off, right_off, missing_off : ndarray of float64
+        How far the sums before the stretch, those behind it and those of what is missing are off at
+        most; all three are `EXACT` if no sum is off, those of the stretch included.
     """
 
     left: Planes
     present: Planes
     missing: Planes
+    left_off: FloatPlanes = EXACT
+    right_off: FloatPlanes = EXACT
+    missing_off: FloatPlanes = EXACT
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the sums are no estimates."""
+        return not len(self.left_off)
 
     def of(self, stretches: np.ndarray) -> Ground:
         """The ground of some of the stretches."""
-        return Ground(*(np.ascontiguousarray(part[:, stretches]) for part in self))
+        parts = (part[:, stretches] if len(part) else part for part in self)
+        return Ground(*map(np.ascontiguousarray, parts))

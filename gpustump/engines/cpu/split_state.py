@@ -1,7 +1,7 @@
 """A boosting run with real, Newton or shared votes on a coded table.
 
 This is `gpustump.engines.contract.State`. In these runs the integers of all samples change in every
-round, so every round adds all of them up.
+round; `bin_sums` follows them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
+from gpustump.engines.cpu.bin_sums import BinSums
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.drift import Drift
-from gpustump.engines.cpu.histograms import TeamHistograms, add_all_terms, slot_sums
+from gpustump.engines.cpu.estimates import Move, counts_of_regions, is_worth_following
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.places import Place
 from gpustump.engines.cpu.regions import give_by_cut
@@ -48,10 +49,9 @@ class SplitState:
         self._regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._found: tuple[Partition, RegionSums] | None = None
         self._drift = Drift(table.layout, search)
-        self._weigher, self._planes = Weigher.of(search), _planes(search)
-        width = 2 if search.votes == "newton" else 1
-        self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
-        self._sums = self._swept(self._loss.begin)
+        self._weigher = Weigher.of(search)
+        self._bins = BinSums(table, self._loss.terms, search)
+        self._sums = self._taken(self._loss.begin, self._bins.add_up)
 
     @property
     def totals(self) -> Totals:
@@ -71,21 +71,28 @@ class SplitState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        table = self._table
-        sums = slot_sums(
-            self._histograms.total, self._planes, table.bundles, table.layout, table.team
-        )
-        edges = Edges.of(sums, table.layout)
+        bins, layout = self._bins, self._table.layout
+        expected = bins.look()
+        ahead = self._drift.ahead(bins.sums, bins.off, expected)
         constant = Cut(0, None, 0, 0, self._constant_score())
         found = BestSplit(self._place, self._weigher, constant)
-        self._offer_apart(found, edges, constant.score)
-        slices = edges.slices._replace(ahead=self._drift.ahead(sums))
-        found.search(edges._replace(slices=slices), learn=self._drift.learn)
-        cut, left = found.best
-        if left is None:
-            self._found = None
+
+        def exact_edges(features: np.ndarray | None) -> Edges:
+            edges = Edges.of(bins.sums, layout, features=features).knowing(ahead)
+            self._offer_apart(found, edges, constant.score)
+            return edges
+
+        if bins.is_exact:
+            found.search(exact_edges(None), learn=self._drift.learn)
         else:
-            self._found = (split_at(table, cut), self._of_planes(edges, cut.feature, left))
+            edges = Edges.of(bins.sums, layout, bins.off).knowing(ahead)
+            found.search_estimates(
+                edges, lambda features: exact_edges(bins.renew(features)), self._drift.learn
+            )
+        cut, left = found.best
+        self._found = None
+        if left is not None:
+            self._found = (split_at(self._table, cut), self._around(cut, left))
         return cut
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
@@ -97,24 +104,48 @@ class SplitState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
-        self._found = None
         if step.cut is None:
             values = self._table.values(step.hypothesis.feature)
             self._regions[:] = regions(step.hypothesis, values)
         else:
             numbers = (FIRST, SECOND, MISSING)
             give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
-        self._drift.follow(step)
-        self._sums = self._swept(functools.partial(self._loss.advance, step, self._regions))
+        counts, move = self._move_of(step)
+        self._found = None
+        self._drift.follow(step, counts)
+        work = functools.partial(self._loss.advance, step, self._regions)
+        follow = self._bins.add_up
+        if counts is not None and move is not None:
+            follows = is_worth_following(counts)
+            self._bins.expect(move, follows=follows)
+            if follows:
+                follow = functools.partial(self._bins.follow, regions=self._regions, move=move)
+        self._sums = self._taken(work, follow)
 
-    def _swept(self, work: Callable[[int, int], PieceSums]) -> PieceSums:
-        """Have the terms of all samples made, and bring the histograms up to date."""
-        table, found = self._table, list[PieceSums]()
+    def _move_of(self, step: Step) -> tuple[np.ndarray | None, Move | None]:
+        """How many samples lie in each region, and what the step does to the largest one.
+
+        None if the step's hypothesis has not just been found here, or if there is no telling.
+        """
+        found = self._found
+        if step.cut is None or found is None or found[0] != step.hypothesis:
+            return None, None
+        counts = counts_of_regions(self._table, step.cut)
+        move = Move.of(step, counts, found[1], self._search)
+        return (None if move is None else counts), move
+
+    def _taken(
+        self,
+        work: Callable[[int, int], PieceSums],
+        bring_up_to_date: Callable[[Callable[[int, int], None]], None],
+    ) -> PieceSums:
+        """Have the terms of all samples made, and the sums over the bins brought up to date."""
+        found = list[PieceSums]()
 
         def make(low: int, high: int) -> None:
             found.append(work(low, high))
 
-        add_all_terms(table.columns, self._loss.terms, self._histograms, table.team, make)
+        bring_up_to_date(make)
         return functools.reduce(operator.add, found)
 
     def _constant_score(self) -> float:
@@ -128,8 +159,9 @@ class SplitState:
 
         They make splits only where that is better than a constant.
         """
-        layout = edges.layout
-        both = np.flatnonzero((self._table.n_missing > 0) & (layout.n_bins > 0))
+        layout, features = edges.layout, edges.slices.feature
+        is_apart = (self._table.n_missing > 0) & (layout.n_bins > 0)
+        both = np.flatnonzero(is_apart[features])
         if not len(both):
             return
         present, missing = (
@@ -141,36 +173,29 @@ class SplitState:
         scores = score_of_outputs(worth_of(self._search), outputs)
         best = int(np.argmax(scores))
         if scores[best] > constant:
-            feature = int(both[best])
+            feature = int(features[both[best]])
             position = int(layout.offset[layout.first[feature] + layout.n_bins[feature]]) - 1
             cut = Cut(feature, position, 0, 0, scores[best].item())
-            found.offer(cut, edges.ground.present[:, feature])
+            found.offer(cut, edges.ground.present[:, both[best]])
 
     def _outputs(self, planes: np.ndarray) -> list[Sums]:
         """For each output the sums of the first and of the second integers, from planes."""
         if self._search.votes == "newton":
             return [
-                Sums(planes[k] - planes[k + 1], planes[k + 2]) for k in range(0, len(planes), 3)
+                Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3])
+                for k in range(0, len(planes), 4)
             ]
         return [
             Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1])
             for k in range(0, len(planes), 2)
         ]
 
-    def _of_planes(self, edges: Edges, feature: int, left: np.ndarray) -> RegionSums:
-        """The sums over the regions of a cut."""
-        present, missing = edges.ground.present[:, feature], edges.ground.missing[:, feature]
+    def _around(self, cut: Cut, left: np.ndarray) -> RegionSums:
+        """The sums over the regions of a cut, whose feature's sums are exact."""
+        slots, sums = self._table.layout.slots(cut.feature), self._bins.sums
+        present, missing = sums[:, slots].sum(axis=1), sums[:, slots.stop]
         parts = (left, present - left, missing)
         return [[(int(a), int(b)) for a, b in self._outputs(part)] for part in parts]
-
-
-def _planes(search: Search) -> list[list[tuple[int, int]]]:
-    """For each plane of `slices`, of which sums of the histograms it is the sum."""
-    starts = range(0, 2 * search.n_outputs, 2)
-    if search.votes == "newton":
-        second = [[(k, 1), (k + 1, 1)] for k in starts]
-        return [own for k in starts for own in ([(k, 0)], [(k + 1, 0)], second[k // 2])]
-    return [[(k, 0)] for k in range(2 * search.n_outputs)]
 
 
 def _as_tuples(sums: np.ndarray) -> RegionSums:

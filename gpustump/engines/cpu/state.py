@@ -86,7 +86,7 @@ class CodedState:
         """The largest cut."""
         table, layout = self._table, self._table.layout
         sums = slot_sums(
-            self._histograms.total, [[(0, 0)], [(1, 0)]], table.bundles, layout, table.team
+            self._histograms.total, [(0, 0), (1, 0)], table.bundles, layout, table.team
         )
         edges = Edges.of(sums, layout)
         profile = self._profile._replace(positive=sums[0], negative=sums[1])

@@ -10,16 +10,23 @@ convex for y > 0), and a convex function is largest at a corner [Boyd and Vanden
 floating point is rounded outwards by far more than its error.
 
 The end of a stretch is no cut here: it is the edge of a larger unit, or the end of what is present.
+
+Where sums are estimates, so are the scores at edges: what is returned instead is the most that they
+may be, and a unit's bound holds for the cut at its right end, too. How far a sum is off grows from
+the left edge of a unit to the right one, since what is off of each bin adds up; so inside a unit a
+left sum is off by no more than at the right edge, and a right sum by no more than at the left one.
+What a score may be at the right edge of each unit is noted, too, if there is room for it, `edge`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from gpustump.engines.cpu.compiling import group, kernel
-from gpustump.engines.cpu.split_scores import gain, root
+from gpustump.engines.integer_weights import TOP
 
 NO_AGREEMENT, NO_SCORE = -1, -np.inf
 """Less than every agreement, and every other score."""
@@ -64,8 +71,8 @@ def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-un
     return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
 
 
-@kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1])")
-def weigh_signs(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped-def]
+@kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1], int64[::1])")
+def weigh_signs(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes of one output, for stretches `low` to `high`; `l2` is not used."""
     best, best_stretch, best_unit, best_sign = NO_AGREEMENT, 0, -1, 1
     sums, up, down, is_open = slices.sums, slices.up, slices.down, slices.is_open
@@ -142,18 +149,47 @@ def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
         total[i + 1] = total[i] + sums[start + i]
 
 
-@kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1])")
-def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped-def]
+@kernel("void(Slices, Ground, int64, int64, float64[::1], float64[::1])")
+def _add_off(slices, ground, plane, t, left, right):  # type: ignore[no-untyped-def]
+    """Add how far the sums left and right of each edge of a stretch are off, edge by edge."""
+    if len(ground.left_off) == 0:
+        return
+    start, count = slices.first[t], slices.n_units[t]
+    before, behind = ground.left_off[plane, t], ground.right_off[plane, t]
+    left[0] += before
+    right[count] += behind
+    for i in range(count):
+        if len(slices.off) > 0:
+            before += slices.off[plane, start + i]
+            behind += slices.off[plane, start + count - 1 - i]
+        left[i + 1] += before
+        right[count - 1 - i] += behind
+
+
+@kernel("float64(Ground, int64, int64)")
+def _missing_off(ground, plane, t):  # type: ignore[no-untyped-def]
+    return ground.missing_off[plane, t] if len(ground.missing_off) > 0 else 0.0
+
+
+@kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1], int64[::1])")
+def weigh_shared(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes that several outputs share."""
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
+    is_exact = len(ground.left_off) == 0
     room = _room(slices, low, high)
     by_positive, by_negative = np.empty(room), np.empty(room)
+    left_off, right_off = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
         score = np.zeros(count, dtype=np.int64)
         bound[start : start + count] = 0
+        left_off[:], right_off[:] = 0.0, 0.0
+        missing_off = 0.0
         for k in range(n_outputs):
+            for plane in (2 * k, 2 * k + 1):
+                _add_off(slices, ground, plane, t, left_off, right_off)
+                missing_off += _missing_off(ground, plane, t)
             _ahead_of(slices, k, start, count, by_positive, by_negative)
             positive, negative = slices.sums[2 * k], slices.sums[2 * k + 1]
             present = ground.present[2 * k, t] - ground.present[2 * k + 1, t]
@@ -168,7 +204,13 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
                 score[i] += abs(2 * left - present) + extra
         for i in range(count):
             u = start + i
-            if not slices.is_open[u]:
+            if not is_exact:
+                at_most = max(score[i], bound[u])
+                off = left_off[i + 1] + right_off[i] + missing_off
+                bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + _OUTWARDS))
+                if len(edge) > 0:
+                    edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + _OUTWARDS))
+            elif not slices.is_open[u]:
                 bound[u] = NO_AGREEMENT
             if score[i] < best or i + 1 == count:
                 continue
@@ -178,13 +220,14 @@ def weigh_shared(slices, ground, l2, low, high, bound):  # type: ignore[no-untyp
     return Agreed(best, best_stretch, best_unit, 0)
 
 
-@kernel("Scored(Slices, float64[::1], int64, float64[::1], Scored)")
-def _best_of_stretch(slices, score, t, bound, best):  # type: ignore[no-untyped-def]
+@kernel("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
+def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
     """The better of the best cut so far and those of stretch `t`; widens the bounds."""
     start, count = slices.first[t], slices.n_units[t]
     for i in range(count):
         u = start + i
-        bound[u] = bound[u] + abs(bound[u]) * _OUTWARDS if slices.is_open[u] else NO_SCORE
+        at_most = bound[u] if slices.is_open[u] else (NO_SCORE if is_exact else score[i])
+        bound[u] = at_most + abs(at_most) * _OUTWARDS
         if score[i] < best.score or i + 1 == count:
             continue
         is_tie = score[i] == best.score
@@ -194,99 +237,161 @@ def _best_of_stretch(slices, score, t, bound, best):  # type: ignore[no-untyped-
     return best
 
 
-@kernel("float64(int64, int64, int64, int64)")
-def _roots(p, n, present_p, present_n):  # type: ignore[no-untyped-def]
-    """Left and right of a cut with these sums on the left."""
-    return -root(p, n) - root(present_p - p, present_n - n)
+@kernel("float64(int64, int64, float64, float64)")
+def _least_root(positive, negative, positive_off, negative_off):  # type: ignore[no-untyped-def]
+    """The least that sqrt(P * N) may be; if no sum is off, what `split_scores.root` says."""
+    p, n = float(positive) - positive_off, float(negative) - negative_off
+    return math.sqrt((p if p > 0.0 else 0.0) * (n if n > 0.0 else 0.0))
 
 
-@kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1])")
-def weigh_real(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped-def]
+@kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1], float64[::1])")
+def weigh_real(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Real votes; `l2` is not used."""
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 2
+    is_exact = len(ground.left_off) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     p, n = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
     at_edge = np.empty(room + 1)
+    p_off, n_off = np.zeros(room + 1), np.zeros(room + 1)
+    rest_p_off, rest_n_off = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
         own = bound[start : start + count]
         own[:] = 0.0
         for k in range(n_outputs):
+            plane = 2 * k
             _ahead_of(slices, k, start, count, by_positive, by_negative)
-            _running(slices.sums[2 * k], start, ground.left[2 * k, t], p[: count + 1])
-            _running(slices.sums[2 * k + 1], start, ground.left[2 * k + 1, t], n[: count + 1])
-            all_p, all_n = ground.present[2 * k, t], ground.present[2 * k + 1, t]
-            missing = -root(ground.missing[2 * k, t], ground.missing[2 * k + 1, t])
+            _running(slices.sums[plane], start, ground.left[plane, t], p[: count + 1])
+            _running(slices.sums[plane + 1], start, ground.left[plane + 1, t], n[: count + 1])
+            if not is_exact:
+                p_off[:], n_off[:], rest_p_off[:], rest_n_off[:] = 0.0, 0.0, 0.0, 0.0
+                _add_off(slices, ground, plane, t, p_off, rest_p_off)
+                _add_off(slices, ground, plane + 1, t, n_off, rest_n_off)
+            all_p, all_n = ground.present[plane, t], ground.present[plane + 1, t]
+            missing = -_least_root(
+                ground.missing[plane, t], ground.missing[plane + 1, t],
+                _missing_off(ground, plane, t), _missing_off(ground, plane + 1, t),
+            )  # fmt: skip
             # Without branches, the compiler takes several units at a time.
             for i in range(count + 1):
-                at_edge[i] = _roots(p[i], n[i], all_p, all_n) + missing
+                left = -_least_root(p[i], n[i], p_off[i], n_off[i])
+                right = _least_root(all_p - p[i], all_n - n[i], rest_p_off[i], rest_n_off[i])
+                at_edge[i] = left - right + missing
             for i in range(count):
-                more_p, more_n = p[i + 1] - p[i], n[i + 1] - n[i]
-                p1, n2 = _rounded_up(by_positive[i], more_p), _rounded_up(by_positive[i], more_n)
-                n3, p4 = _rounded_up(by_negative[i], more_n), _rounded_up(by_negative[i], more_p)
-                one = _roots(p[i] + p1, n[i], all_p, all_n)
-                two = _roots(p[i + 1], n[i + 1] - n2, all_p, all_n)
-                three = _roots(p[i], n[i] + n3, all_p, all_n)
-                four = _roots(p[i + 1] - p4, n[i + 1], all_p, all_n)
-                corner = max(max(one, two), max(three, four)) + missing
+                p0, p9, n0, n9 = p[i], p[i + 1], n[i], n[i + 1]
+                more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
+                p1, n1 = p0 + _rounded_up(by_positive[i], more_p), n0
+                p2, n2 = p9, n9 - _rounded_up(by_positive[i], more_n)
+                p3, n3 = p0, n0 + _rounded_up(by_negative[i], more_n)
+                p4, n4 = p9 - _rounded_up(by_negative[i], more_p), n9
+                pl, nl, pr, nr = p_off[i + 1], n_off[i + 1], rest_p_off[i], rest_n_off[i]
+                one = _least_root(p1, n1, pl, nl) + _least_root(all_p - p1, all_n - n1, pr, nr)
+                two = _least_root(p2, n2, pl, nl) + _least_root(all_p - p2, all_n - n2, pr, nr)
+                three = _least_root(p3, n3, pl, nl) + _least_root(all_p - p3, all_n - n3, pr, nr)
+                four = _least_root(p4, n4, pl, nl) + _least_root(all_p - p4, all_n - n4, pr, nr)
+                corner = missing - min(min(one, two), min(three, four))
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
             if k == 0:
                 score[:count] = at_edge[1 : count + 1]
             else:
                 score[:count] += at_edge[1 : count + 1]
-        best = _best_of_stretch(slices, score, t, bound, best)
+        if len(edge) > 0:
+            edge[start : start + count] = score[:count] + np.abs(score[:count]) * _OUTWARDS
+        best = _best_of_stretch(slices, is_exact, score, t, bound, best)
     return best
 
 
-@kernel("float64(int64, int64, int64, int64, float64)")
-def _gains(a, b, present_a, present_b, l2):  # type: ignore[no-untyped-def]
-    """Left and right of a cut with these sums on the left."""
-    return gain(a, b, l2) + gain(present_a - a, present_b - b, l2)
+@kernel("int64(int64[:, ::1], int64, int64)")
+def _first(sums, plane, t):  # type: ignore[no-untyped-def]
+    """Newton votes: the sum of an output's first integers, from its planes."""
+    return sums[plane, t] - sums[plane + 1, t]
 
 
-@kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1])")
-def weigh_newton(slices, ground, l2, low, high, bound):  # type: ignore[no-untyped-def]
+@kernel("int64(int64[:, ::1], int64, int64)")
+def _second(sums, plane, t):  # type: ignore[no-untyped-def]
+    """The sum of its second integers."""
+    return sums[plane + 2, t] + sums[plane + 3, t]
+
+
+@kernel("float64(int64, int64, float64, float64, float64)")
+def _most_gain(a, b, a_off, b_off, l2):  # type: ignore[no-untyped-def]
+    """The most that a region's part may be; if no sum is off, what `split_scores.gain` says."""
+    x = float(abs(a)) + a_off
+    return (x * x) / max(float(b) - b_off + l2, 1.0)
+
+
+@kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1], float64[::1])")
+def weigh_newton(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1, 0)
-    n_outputs = len(slices.sums) // 3
+    n_outputs = len(slices.sums) // 4
+    is_exact = len(ground.left_off) == 0
     room = _room(slices, low, high)
     score, by_positive, by_negative = np.empty(room), np.empty(room), np.empty(room)
     a, b = np.empty(room + 1, dtype=np.int64), np.empty(room + 1, dtype=np.int64)
+    at_edge = np.empty(room + 1)
+    a_off, b_off = np.zeros(room + 1), np.zeros(room + 1)
+    rest_a_off, rest_b_off = np.zeros(room + 1), np.zeros(room + 1)
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
         own = bound[start : start + count]
         own[:] = 0.0
         for k in range(n_outputs):
+            plane = 4 * k
             _ahead_of(slices, k, start, count, by_positive, by_negative)
-            up = slices.sums[3 * k, start : start + count]
-            down = slices.sums[3 * k + 1, start : start + count]
+            up = slices.sums[plane, start : start + count]
+            down = slices.sums[plane + 1, start : start + count]
+            _running(up - down, 0, _first(ground.left, plane, t), a[: count + 1])
             _running(
-                up - down, 0, ground.left[3 * k, t] - ground.left[3 * k + 1, t], a[: count + 1]
-            )
-            _running(slices.sums[3 * k + 2], start, ground.left[3 * k + 2, t], b[: count + 1])
-            all_a = ground.present[3 * k, t] - ground.present[3 * k + 1, t]
-            all_b = ground.present[3 * k + 2, t]
-            lacking = ground.missing[3 * k, t] - ground.missing[3 * k + 1, t]
-            missing = gain(lacking, ground.missing[3 * k + 2, t], l2)
-            for i in range(count):
-                at_edge = _gains(a[i + 1], b[i + 1], all_a, all_b, l2) + missing
-                score[i] = score[i] + at_edge if k else at_edge
+                slices.sums[plane + 2, start : start + count]
+                + slices.sums[plane + 3, start : start + count],
+                0, _second(ground.left, plane, t), b[: count + 1],
+            )  # fmt: skip
+            missing_a_off, missing_b_off = 0.0, 0.0
+            if not is_exact:
+                a_off[:], b_off[:], rest_a_off[:], rest_b_off[:] = 0.0, 0.0, 0.0, 0.0
+                for q in (plane, plane + 1):
+                    _add_off(slices, ground, q, t, a_off, rest_a_off)
+                    _add_off(slices, ground, q + 2, t, b_off, rest_b_off)
+                    missing_a_off += _missing_off(ground, q, t)
+                    missing_b_off += _missing_off(ground, q + 2, t)
+            all_a, all_b = _first(ground.present, plane, t), _second(ground.present, plane, t)
+            missing = _most_gain(
+                _first(ground.missing, plane, t), _second(ground.missing, plane, t),
+                missing_a_off, missing_b_off, l2,
+            )  # fmt: skip
+            for i in range(count + 1):
+                left = _most_gain(a[i], b[i], a_off[i], b_off[i], l2)
+                right = _most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
+                at_edge[i] = left + right + missing
             for i in range(count):
                 above, below = _reach(by_positive[i], by_negative[i], up[i], down[i])
                 high_a, low_a = a[i] + above, a[i] - below
                 # A cut inside leaves a sample on either side, whose second integer is above 0.
                 few, many = b[i] + 1, b[i + 1] - 1
+                al, bl, ar, br = a_off[i + 1], b_off[i + 1], rest_a_off[i], rest_b_off[i]
                 corners = max(
                     max(
-                        _gains(high_a, few, all_a, all_b, l2),
-                        _gains(high_a, many, all_a, all_b, l2),
+                        _most_gain(high_a, few, al, bl, l2)
+                        + _most_gain(all_a - high_a, all_b - few, ar, br, l2),
+                        _most_gain(high_a, many, al, bl, l2)
+                        + _most_gain(all_a - high_a, all_b - many, ar, br, l2),
                     ),
                     max(
-                        _gains(low_a, few, all_a, all_b, l2), _gains(low_a, many, all_a, all_b, l2)
+                        _most_gain(low_a, few, al, bl, l2)
+                        + _most_gain(all_a - low_a, all_b - few, ar, br, l2),
+                        _most_gain(low_a, many, al, bl, l2)
+                        + _most_gain(all_a - low_a, all_b - many, ar, br, l2),
                     ),
                 )
-                own[i] += corners + missing
-        best = _best_of_stretch(slices, score, t, bound, best)
+                own[i] += corners + missing if is_exact else max(corners + missing, at_edge[i + 1])
+            if k == 0:
+                score[:count] = at_edge[1 : count + 1]
+            else:
+                score[:count] += at_edge[1 : count + 1]
+        if len(edge) > 0:
+            edge[start : start + count] = score[:count] + np.abs(score[:count]) * _OUTWARDS
+        best = _best_of_stretch(slices, is_exact, score, t, bound, best)
     return best

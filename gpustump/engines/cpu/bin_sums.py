@@ -1,0 +1,148 @@
+"""The sums over all bins in a run whose integers all change in every round: exact, or estimates.
+
+Where a step parts few samples from many, the sums are estimated (see `estimates`), and how far they
+are off is kept with them. Those of some features can be had exactly at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.changes import Changes, add_changes, list_changes, list_rest, unpack
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import Histograms
+from gpustump.engines.cpu.drift import Expected
+from gpustump.engines.cpu.estimates import Move, move_histograms, move_slots
+from gpustump.engines.cpu.histograms import (
+    TeamHistograms,
+    add_all_terms,
+    add_some_columns,
+    fill_slots,
+    slot_sums,
+)
+from gpustump.engines.cpu.terms import Terms
+
+
+class BinSums:
+    """The sums of one run.
+
+    Parameters
+    ----------
+    table : CodedTable
+    terms : Terms
+        The run's integers; they are written anew in every round.
+    search : Search
+
+    Attributes
+    ----------
+    sums : ndarray (n_planes, n_slots) of int64
+        In the planes of `slices`, as they were looked at last.
+    off : ndarray (n_planes, n_slots) of float64
+        How far each is off at most.
+    is_exact : bool
+        Whether none is.
+    """
+
+    def __init__(self, table: CodedTable, terms: Terms, search: Search) -> None:
+        self._table, self._terms = table, terms
+        outputs = range(0, 2 * search.n_outputs, 2)
+        width = 2 if search.votes == "newton" else 1
+        # For each plane of `slices`, the histograms' plane, and which of the integers added there.
+        self._planes = [(k + s, which) for k in outputs for which in range(width) for s in (0, 1)]
+        self._histograms = TeamHistograms(2 * search.n_outputs, width, table.columns, table.team)
+        self._n_inside = _n_inside(table)
+        bundles = table.bundles
+        self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
+        self._changes: list[Changes] = []
+        self.sums = np.zeros((len(self._planes), len(self._n_inside)), dtype=np.int64)
+        self.off = np.zeros(self.sums.shape)
+        self.is_exact = True
+        self._expected = Expected(self.sums, self.off)
+
+    def look(self) -> Expected:
+        """Bring the sums up to date; returns what the last step would have made of the bulk's."""
+        table = self._table
+        self.sums = slot_sums(
+            self._histograms.total, self._planes, table.bundles, table.layout, table.team
+        )
+        if self.is_exact:
+            self.off = np.zeros(self.sums.shape)
+        return self._expected
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """Add up some features anew; returns all features that share their columns, in order."""
+        table = self._table
+        is_chosen = np.zeros(table.columns.n_columns, dtype=bool)
+        is_chosen[self._column[features]] = True
+        chosen = np.flatnonzero(is_chosen)
+        add_some_columns(table.columns, self._terms, self._histograms, table.team, chosen)
+        renewed = np.flatnonzero(is_chosen[self._column])
+        for feature in renewed.tolist():
+            fill_slots(
+                self._histograms.total, self._planes, table.bundles, table.layout, self.sums,
+                (feature, feature + 1),
+            )  # fmt: skip
+            slots = table.layout.slots(feature)
+            self.off[:, slots.start : slots.stop + 1] = 0.0
+        return renewed
+
+    def expect(self, move: Move, *, follows: bool) -> None:
+        """Note what a step is about to make of the sums; `follows` if they will be estimates."""
+        off_now = np.zeros_like(self.off)
+        move_slots(self.sums, self.off, self._n_inside, move, off_now)
+        self._expected = Expected(self.sums, off_now if follows else self.off)
+
+    def add_up(self, make: Callable[[int, int], None]) -> None:
+        """Add up all samples anew.
+
+        Parameters
+        ----------
+        make : callable
+            Makes the terms of the samples from `low` to `high`.
+        """
+        table = self._table
+        add_all_terms(table.columns, self._terms, self._histograms, table.team, make)
+        self.is_exact = True
+
+    def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+        """Follow a step.
+
+        Parameters
+        ----------
+        make : callable
+            Makes the terms of the samples from `low` to `high`.
+        regions : ndarray (n_samples,) of uint8
+        move : Move
+        """
+        columns, terms, team = self._table.columns, self._terms, self._table.team
+        if not self._changes:
+            self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.first]
+        size = self._changes[0].segment
+
+        def take(segment: int) -> None:
+            for output, changes in enumerate(self._changes):
+                list_rest(terms, regions, move, output, segment, changes)
+            make(segment * size, min((segment + 1) * size, columns.n_samples))
+            for output, changes in enumerate(self._changes):
+                list_changes(terms, move, output, segment, changes)
+
+        team.each(take, range(len(self._changes[0].n_front)))
+        total, has_second = self._histograms.total, len(terms.second) > 0
+        move_histograms(total, move)
+        into = Histograms.empty(2, 1, columns) if has_second else total
+        for output, changes in enumerate(self._changes):
+            add_changes(columns, into, 2 * output, changes, team)
+        if has_second:
+            unpack(into, total, move)
+        self.is_exact = False
+
+
+def _n_inside(table: CodedTable) -> np.ndarray:
+    """How many samples stand in each slot, those of missing values included."""
+    layout = table.layout
+    counts = np.diff(layout.offset, append=0)
+    counts[layout.first + layout.n_bins] = table.n_missing
+    return counts

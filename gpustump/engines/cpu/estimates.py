@@ -1,0 +1,209 @@
+"""Sums over bins that follow a step, without every sample being added up again.
+
+A step multiplies the weights of all samples of a label in a region by the same factor. Most cuts
+part few samples from many; late in a run, usually less than a tenth. So the histograms are
+multiplied by the factor of the largest region, the *bulk*, and what the samples of the other
+regions, the *rest*, make of it is added up one by one. That holds for the exponential loss. Under
+the logistic loss the odds u are multiplied by a factor f, and with e = f - 1 a sample's integers,
+which are w = u / (1 + u) and w (1 - w) times its weight, become
+
+    w'          = w + e w (1 - w) - e**2 w**2 (1 - w) / (1 + e w)
+    w' (1 - w') = f w (1 - w) / (1 + e w)**2
+
+So w grows by e times the second integer, but for at most e**2 / min(1, f) of it, and the second
+integer changes by no more than a factor of max(f, 1 / f). For the bulk, e is small: late in a run,
+a thousandth.
+
+The sums are estimates from then on, and how far each is off is kept with it: roundings for the
+exponential loss, one unit in 2**62 for each sample; for the logistic loss what the formulas leave
+open, round by round. The search finds out which features may hold the best cut; only those are
+added up anew, sample by sample, and what is found by exact sums is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.engines.contract import Cut, RegionSums, Search, Step
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import Histograms
+from gpustump.engines.cpu.compiling import Floats, group, kernel
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
+
+_LARGEST_REST = 0.6
+"""If the rest is a larger share of the samples, all of them are added up: that takes less."""
+
+SECOND_BITS, ROUGHER = 29, 6
+"""Both integers of a sample of the rest are added as one word, the first one to within 2**shift and
+the second one, in so many of the word's bits, to within 2**(shift + ROUGHER)."""
+
+_LARGEST_FACTOR = 1.9
+"""Sums of up to 2**62 times this fit into int64."""
+
+_LARGEST_LOGARITHM = 0.2
+"""Of the factor of the odds. What larger ones do is estimated too badly."""
+
+_ROUNDING = 2.0**-40
+"""More than the share of a sum that the roundings of its floating-point numbers amount to."""
+
+_OF_CODES = 1024.0
+"""More than the roundings of the sums over all codes that one bin may stand for."""
+
+
+@group
+class Move(NamedTuple):
+    """What a step does to the bulk's sums, for each plane of the histograms: output and label.
+
+    The sum of first integers becomes `factor` times itself plus `slope` times that of the second
+    ones, to within `bend` times that; the sum of second integers stays, to within `stretch` times
+    itself.
+
+    Attributes
+    ----------
+    bulk : int
+        The region.
+    shift : int
+        How roughly two integers of a sample of the rest are added; see `changes.packed`.
+    factor, slope, bend, stretch : ndarray (2 * n_outputs,) of float64
+    """
+
+    bulk: int
+    shift: int
+    factor: Floats
+    slope: Floats
+    bend: Floats
+    stretch: Floats
+
+    @classmethod
+    def of(
+        cls, step: Step, counts: np.ndarray, sums: RegionSums, search: Search
+    ) -> Move | None:  # fmt: skip
+        """What a step does to its largest region; None if there is no telling.
+
+        Parameters
+        ----------
+        step : Step
+        counts : ndarray (n_regions,) of int64
+            How many samples lie in each region.
+        sums : tuple
+            The regions' sums before the step.
+        search : Search
+        """
+        bulk = int(np.argmax(counts))
+        factors = np.asarray(step.factors)[bulk]  # (n_outputs, 2): labels -1 and +1
+        factor = np.ascontiguousarray(factors[:, ::-1]).ravel()
+        nothing = np.zeros_like(factor)
+        if not (np.isfinite(factor) & (factor > 0.0)).all():
+            return None
+        if search.votes != "newton":
+            if factor.max() > _LARGEST_FACTOR:
+                return None
+            return cls(bulk, 0, factor, nothing, nothing, nothing)
+        if search.n_outputs > 1 or not (np.abs(np.log(factor)) < _LARGEST_LOGARITHM).all():
+            return None
+        slope = factor - 1.0
+        bend = slope * slope / np.minimum(1.0, factor)
+        stretch = np.maximum(factor, 1.0 / factor) - 1.0
+        shift = _shift(step, bulk, counts, sums)
+        if shift is None:
+            return None
+        return cls(bulk, shift, nothing + 1.0, slope, bend, stretch)
+
+
+def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int | None:
+    """The least shift at which the rest's changes of either integer fit into a word.
+
+    An integer of a region with odds multiplied by f changes by max(f, 1 / f) - 1 times the second
+    integer at most, and by a unit or two as it is rounded. What the bulk's move would make of it is
+    taken away. None if there are too many samples.
+    """
+    growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
+    n_rest = int(counts.sum() - counts[bulk])
+    most = 4.0 * n_rest + 1.0
+    for region, own in enumerate(sums):
+        if region != bulk:
+            most += (growth[region] + growth[bulk]) * float(own[0][1]) * (1.0 + _ROUNDING)
+    free = (2.0 ** (62 - SECOND_BITS), 2.0 ** (SECOND_BITS - 2))
+    if 4 * n_rest > min(free):
+        return None
+    first, second = (math.ceil(math.log2(most / (room - 2.0 * n_rest))) for room in free)
+    return max(0, first, second - ROUGHER)
+
+
+def counts_of_regions(table: CodedTable, cut: Cut) -> np.ndarray:
+    """How many samples lie in each region of a cut."""
+    missing = int(table.n_missing[cut.feature])
+    present = table.n_samples - missing
+    first = present if cut.position is None else cut.position + 1
+    counts = np.zeros(N_REGIONS, dtype=np.int64)
+    counts[FIRST], counts[SECOND], counts[MISSING] = first, present - first, missing
+    return counts
+
+
+def is_worth_following(counts: np.ndarray) -> bool:
+    """Whether adding up the rest takes less than adding up all samples."""
+    return bool(counts.sum() - counts.max() <= _LARGEST_REST * counts.sum())
+
+
+def move_histograms(histograms: Histograms, move: Move) -> None:
+    """Let sums follow as if all samples were of the bulk."""
+    for part in histograms:
+        if part.size:
+            _move_columns(part, move.factor, move.slope)
+
+
+@kernel("void(int64[:, :, ::1], float64[::1], float64[::1])")
+def _move_columns(sums, factor, slope):  # type: ignore[no-untyped-def]
+    """Two integers stand side by side where there are slopes; see `Histograms`."""
+    for plane in range(sums.shape[0]):
+        by, more = factor[plane], slope[plane]
+        for column in range(sums.shape[1]):
+            own = sums[plane, column]
+            if more == 0.0:
+                if by != 1.0:
+                    for k in range(len(own)):
+                        own[k] = np.int64(np.rint(float(own[k]) * by))
+            else:
+                for k in range(0, len(own), 2):
+                    own[k] += np.int64(np.rint(float(own[k + 1]) * more))
+
+
+@kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
+def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-def]
+    """The same for the sums over slots, in the planes of `slices`, and for how far they are off.
+
+    `off_now` takes by how much this move alone is off, for the first integers.
+    """
+    n_planes = len(move.factor)
+    has_second = len(sums) > n_planes
+    unit = 2.0**move.shift
+    rougher_unit = unit * 2.0**ROUGHER
+    for plane in range(n_planes):
+        by, more, bend, stretch = (
+            move.factor[plane], move.slope[plane], move.bend[plane], move.stretch[plane],
+        )  # fmt: skip
+        if not has_second:
+            own, own_off = sums[plane], off[plane]
+            for s in range(len(n_inside)):
+                before = abs(float(own[s])) + own_off[s]
+                each = n_inside[s] * (by + 2.0) + before * by * _ROUNDING + _OF_CODES
+                off_now[plane, s] = each * (1.0 + _ROUNDING)
+                own_off[s] = (own_off[s] * by + each) * (1.0 + _ROUNDING)
+                own[s] = np.int64(np.rint(float(own[s]) * by))
+            continue
+        # With one output: positive and negative first integers, then the second ones of both.
+        first, first_off = sums[plane], off[plane]
+        second, second_off = sums[plane + 2], off[plane + 2]
+        for s in range(len(n_inside)):
+            curve = abs(float(second[s])) + second_off[s]
+            before = abs(float(first[s])) + first_off[s] + curve
+            each = n_inside[s] * (abs(more) + 3.0 + unit) + before * _ROUNDING + _OF_CODES
+            grown = abs(more) * second_off[s] + bend * curve
+            rough = n_inside[s] * rougher_unit
+            off_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
+            first_off[s] = (first_off[s] + grown + each) * (1.0 + _ROUNDING)
+            second_off[s] = (second_off[s] + stretch * curve + each + rough) * (1.0 + _ROUNDING)
+            first[s] += np.int64(np.rint(float(second[s]) * more))
