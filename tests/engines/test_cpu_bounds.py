@@ -284,7 +284,7 @@ def test_estimates_hold_round_after_round_without_being_added_up_anew(kind):
         case = Case.of(case.X, case.y, weights, learning_rate=0.1)
         watched = Watched(case.voting(kind, l2=1.0), max_cuts, seed)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(split_state, "is_worth_following", lambda counts: True)
+            patch.setattr(split_state, "is_worth_following", lambda *about: True)
             boosted(watched, n_rounds=40)
         assert watched.n_estimated > 50
 

@@ -19,7 +19,7 @@ pytestmark = [
 COMMON = """
 import os, resource, sys
 import numpy as np
-from gpustump import AdaBoostClassifier
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
 
 def status(field):
     for line in open("/proc/self/status"):
@@ -32,21 +32,26 @@ def drawn(n_samples, n_features):
     y = (X[:, 0] + X[:, 1] * X[:, 2] + random.standard_normal(n_samples) > 0).astype(np.int64)
     return X, y
 
-def fitted(X, y, limit=None, n_rounds=25):
-    return AdaBoostClassifier(
-        n_estimators=n_rounds, device="cpu", n_jobs=2, max_memory=limit
-    ).fit(X, y)
+KINDS = {
+    "discrete": AdaBoostClassifier(), "real": AdaBoostClassifier(votes="real"),
+    "newton": LogitBoostClassifier(),
+}
+
+def fitted(X, y, limit=None, n_rounds=25, kind="discrete"):
+    place = dict(device="cpu", n_jobs=2, max_memory=limit)
+    return KINDS[kind].set_params(n_estimators=n_rounds, **place).fit(X, y)
 
 small = drawn(5000, 30)
 fitted(*small, n_rounds=3).predict(small[0])  # loads the libraries and starts the threads
 """
 
 PEAK = """
-limit = int(sys.argv[1])
-X, y = drawn(*map(int, sys.argv[2:]))
+limit, kind = int(sys.argv[1]), sys.argv[2]
+X, y = drawn(*map(int, sys.argv[3:]))
+fitted(*small, n_rounds=3, kind=kind)
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
-model = fitted(X, y, limit or None)
+model = fitted(X, y, limit or None, kind=kind)
 print(status("VmHWM") - before, model.model_.digest())
 """
 
@@ -80,13 +85,18 @@ def run(program: str, *arguments: object) -> list[str]:
     return done.stdout.split()
 
 
-def test_a_fit_takes_less_than_six_bytes_an_element_and_obeys_its_limit():
+@pytest.mark.parametrize(
+    ("kind", "limits"),
+    [("discrete", (120, 105)), ("real", (105,)), ("newton", (105,))],
+    ids=["discrete", "real", "newton"],
+)
+def test_a_fit_takes_less_than_six_bytes_an_element_and_obeys_its_limit(kind, limits):
     n_samples, n_features = 400_000, 40
     n_elements = n_samples * n_features
-    peak, digest = run(PEAK, 0, n_samples, n_features)
+    peak, digest = run(PEAK, 0, kind, n_samples, n_features)
     assert int(peak) <= 6 * n_elements + 80 * n_samples
-    for limit in (120_000_000, 105_000_000):
-        limited, same = run(PEAK, limit, n_samples, n_features)
+    for limit in (1_000_000 * own for own in limits):
+        limited, same = run(PEAK, limit, kind, n_samples, n_features)
         assert int(limited) <= limit
         assert same == digest
 

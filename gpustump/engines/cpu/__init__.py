@@ -37,6 +37,9 @@ A round of the coded engine:
     state         a run with discrete votes of one output: these steps put together
     split_state   a run with real, Newton or shared votes
     sweep         discrete votes: the one pass over the samples, and the change in their integers
+    bin_sums      other votes: the sums over all bins, exact or estimated
+    estimates     how sums follow a step that parts few samples from many, and how far they are off
+    changes       what the few samples change, listed and added
     histograms    integers added up for every bin of every column
     search        the best split, by three questions about sums, each about fewer samples
     slices        what the questions and their answers look like
@@ -54,6 +57,8 @@ Others:
     prediction    the sum of step functions, a tile of rows at a time
     running_scores  scores that grow term by term, for stages and early stopping
     held_out_sums   what early stopping adds up over the held-out samples
+    prefetching   memory asked for ahead of its use
+    watching      looking out for work for a moment before a thread sleeps
     compiling     how kernels are compiled, and their types declared
     kernel_cache  where compiled kernels are kept
     compile_turns one process compiles, the others wait

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump.engines.cpu.columns import PART_BITS, Columns, Histograms
 from gpustump.engines.cpu.compiling import Integers, group, kernel
-from gpustump.engines.cpu.estimates import ROUGHER, SECOND_BITS, Move
+from gpustump.engines.cpu.estimates import ROUGHER, SECOND_BITS, Move, spread
 from gpustump.engines.cpu.histograms import (
     COLUMNS_AT_ONCE,
     FEW_ADDITIONS,
@@ -159,7 +159,10 @@ def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[n
             if has_second:
                 second = terms.second[output, i]
                 more = positive_more if own > 0 else negative_more
-                expected += np.int64(np.rint(float(second) * more))
+                curve = float(second)
+                expected += np.int64(np.rint(curve * more))
+                curve -= 2.0 * spread(float(abs(own)), curve)
+                second += np.int64(np.rint(curve * more))
                 expected = packed(expected, second, move.shift)
             changes.sample[place] = i - begin
             changes.amount[place] = -expected

@@ -8,11 +8,12 @@ the logistic loss the odds u are multiplied by a factor f, and with e = f - 1 a 
 which are w = u / (1 + u) and w (1 - w) times its weight, become
 
     w'          = w + e w (1 - w) - e**2 w**2 (1 - w) / (1 + e w)
-    w' (1 - w') = f w (1 - w) / (1 + e w)**2
+    w' (1 - w') = (1 + e) w (1 - w) / (1 + e w)**2
 
-So w grows by e times the second integer, but for at most e**2 / min(1, f) of it, and the second
-integer changes by no more than a factor of max(f, 1 / f). For the bulk, e is small: late in a run,
-a thousandth.
+So w grows by e times the second integer, but for at most e**2 / min(1, f) of it; and the second
+integer by e w (1 - w) (1 - 2 w), but for at most 4 times as much. For the bulk, e is small: late in
+a run, a thousandth. How large the sum of w w (1 - w) is, is not known, but between which bounds it
+lies (`spread`), and so the middle of them is taken.
 
 The sums are estimates from then on, and how far each is off is kept with it: roundings for the
 exponential loss, one unit in 2**62 for each sample; for the logistic loss what the formulas leave
@@ -33,8 +34,11 @@ from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.compiling import Floats, group, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
-_LARGEST_REST = 0.6
-"""If the rest is a larger share of the samples, all of them are added up: that takes less."""
+_LARGEST_REST, _LARGEST_REST_IN_CACHE = 0.6, 0.3
+"""If the rest is a larger share of the samples, all of them are added up: that takes less. Codes in
+the nearer caches are quick to add up."""
+
+_CODES_IN_CACHE = 2**24
 
 SECOND_BITS, ROUGHER = 29, 6
 """Both integers of a sample of the rest are added as one word, the first one to within 2**shift and
@@ -58,8 +62,7 @@ class Move(NamedTuple):
     """What a step does to the bulk's sums, for each plane of the histograms: output and label.
 
     The sum of first integers becomes `factor` times itself plus `slope` times that of the second
-    ones, to within `bend` times that; the sum of second integers stays, to within `stretch` times
-    itself.
+    ones, to within `bend` times that; see above for the sum of second integers.
 
     Attributes
     ----------
@@ -67,7 +70,7 @@ class Move(NamedTuple):
         The region.
     shift : int
         How roughly two integers of a sample of the rest are added; see `changes.packed`.
-    factor, slope, bend, stretch : ndarray (2 * n_outputs,) of float64
+    factor, slope, bend : ndarray (2 * n_outputs,) of float64
     """
 
     bulk: int
@@ -75,7 +78,6 @@ class Move(NamedTuple):
     factor: Floats
     slope: Floats
     bend: Floats
-    stretch: Floats
 
     @classmethod
     def of(
@@ -101,16 +103,15 @@ class Move(NamedTuple):
         if search.votes != "newton":
             if factor.max() > _LARGEST_FACTOR:
                 return None
-            return cls(bulk, 0, factor, nothing, nothing, nothing)
+            return cls(bulk, 0, factor, nothing, nothing)
         if search.n_outputs > 1 or not (np.abs(np.log(factor)) < _LARGEST_LOGARITHM).all():
             return None
         slope = factor - 1.0
         bend = slope * slope / np.minimum(1.0, factor)
-        stretch = np.maximum(factor, 1.0 / factor) - 1.0
         shift = _shift(step, bulk, counts, sums)
         if shift is None:
             return None
-        return cls(bulk, shift, nothing + 1.0, slope, bend, stretch)
+        return cls(bulk, shift, nothing + 1.0, slope, bend)
 
 
 def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int | None:
@@ -143,9 +144,18 @@ def counts_of_regions(table: CodedTable, cut: Cut) -> np.ndarray:
     return counts
 
 
-def is_worth_following(counts: np.ndarray) -> bool:
-    """Whether adding up the rest takes less than adding up all samples."""
-    return bool(counts.sum() - counts.max() <= _LARGEST_REST * counts.sum())
+def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
+    """Whether adding up the rest, and some columns anew, takes less than adding up all samples.
+
+    Parameters
+    ----------
+    counts : ndarray (n_regions,) of int64
+        How many samples lie in each region.
+    n_columns : int
+    """
+    in_cache = int(counts.sum()) * n_columns < _CODES_IN_CACHE
+    most = _LARGEST_REST_IN_CACHE if in_cache else _LARGEST_REST
+    return bool(counts.sum() - counts.max() <= most * counts.sum())
 
 
 def move_histograms(histograms: Histograms, move: Move) -> None:
@@ -153,6 +163,16 @@ def move_histograms(histograms: Histograms, move: Move) -> None:
     for part in histograms:
         if part.size:
             _move_columns(part, move.factor, move.slope)
+
+
+@kernel("float64(float64, float64)")
+def spread(first, second):  # type: ignore[no-untyped-def]
+    """The most that the sum of w w (1 - w) may be, by the sums A of w and B of w (1 - w).
+
+    With m = 1 - B / A, the mean of w weighted by itself, it is at most A m (1 - m), since w (1 - w)
+    is concave in w. For a single sample it is just that.
+    """
+    return max(0.0, second * (1.0 - second / first)) if first > 0.0 else 0.0
 
 
 @kernel("void(int64[:, :, ::1], float64[::1], float64[::1])")
@@ -168,7 +188,9 @@ def _move_columns(sums, factor, slope):  # type: ignore[no-untyped-def]
                         own[k] = np.int64(np.rint(float(own[k]) * by))
             else:
                 for k in range(0, len(own), 2):
-                    own[k] += np.int64(np.rint(float(own[k + 1]) * more))
+                    first, second = float(own[k]), float(own[k + 1])
+                    own[k] += np.int64(np.rint(second * more))
+                    own[k + 1] += np.int64(np.rint((second - spread(first, second)) * more))
 
 
 @kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
@@ -182,9 +204,7 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
     unit = 2.0**move.shift
     rougher_unit = unit * 2.0**ROUGHER
     for plane in range(n_planes):
-        by, more, bend, stretch = (
-            move.factor[plane], move.slope[plane], move.bend[plane], move.stretch[plane],
-        )  # fmt: skip
+        by, more, bend = move.factor[plane], move.slope[plane], move.bend[plane]
         if not has_second:
             own, own_off = sums[plane], off[plane]
             for s in range(len(n_inside)):
@@ -197,13 +217,17 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
         # With one output: positive and negative first integers, then the second ones of both.
         first, first_off = sums[plane], off[plane]
         second, second_off = sums[plane + 2], off[plane + 2]
+        size = abs(more)
         for s in range(len(n_inside)):
             curve = abs(float(second[s])) + second_off[s]
             before = abs(float(first[s])) + first_off[s] + curve
-            each = n_inside[s] * (abs(more) + 3.0 + unit) + before * _ROUNDING + _OF_CODES
-            grown = abs(more) * second_off[s] + bend * curve
+            each = n_inside[s] * (4.0 + unit) + before * _ROUNDING + _OF_CODES
             rough = n_inside[s] * rougher_unit
+            unknown = spread(float(first[s]), float(second[s]))
+            unknown += 2.0 * first_off[s] + 3.0 * second_off[s]
             off_now[plane, s] = (bend * curve + each) * (1.0 + _ROUNDING)
-            first_off[s] = (first_off[s] + grown + each) * (1.0 + _ROUNDING)
-            second_off[s] = (second_off[s] + stretch * curve + each + rough) * (1.0 + _ROUNDING)
+            first_off[s] += (size * second_off[s] + bend * curve + each) * (1.0 + _ROUNDING)
+            second_off[s] += size * unknown + (4.0 * bend * curve + each + rough)
+            first_off[s] *= 1.0 + _ROUNDING
+            second_off[s] *= 1.0 + _ROUNDING
             first[s] += np.int64(np.rint(float(second[s]) * more))

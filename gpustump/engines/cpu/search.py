@@ -250,20 +250,31 @@ class BestSplit:
         n_slots = edges.slices.sums.shape[1]
         edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
         seen, bounds = self._weigher.weigh(edges.slices, edges.ground, self._team, edge=edge)
-        first = max(seen, key=lambda own: own.score).stretch if seen else 0
-        is_first = True
-        exact = renewed(np.asarray([first]))
+        most = np.maximum.reduceat(edge, edges.layout.first)
+        exact = renewed(np.flatnonzero(most >= self._about(edges, seen)))
         self.search(exact, learn=learn)
         for feature in exact.slices.feature.tolist():
             own = edges.layout.slots(feature)
             bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
-        most = self._contending(edges, bounds, edge, learn)
+        most, is_first = self._contending(edges, bounds, edge, learn), True
         while len(contending := np.flatnonzero(self._may_win(most))):
             highest = contending[[np.argmax(most[contending])]] if is_first else contending
             exact = renewed(highest)
             self.search(exact, learn=learn)
             most[exact.slices.feature] = self._weigher.nothing
             is_first = False
+
+    def _about(self, edges: Edges, seen: list[Any]) -> float:
+        """About the best score at an edge: that of the estimates, which are off by much less than
+        they may be, in the feature that may be the best."""
+        top = np.asarray([max(seen, key=lambda own: own.score).stretch if seen else 0])
+        ground = Ground(*edges.ground.of(top)[:3])
+        slices = edges.slices._replace(
+            feature=edges.slices.feature[top], first=edges.slices.first[top],
+            n_units=edges.slices.n_units[top], off=EXACT,
+        )  # fmt: skip
+        found, _ = self._weigher.weigh(slices, ground, self._team)
+        return found[0].score if found else self._weigher.nothing
 
     def _contending(
         self,

@@ -116,7 +116,7 @@ class SplitState:
         work = functools.partial(self._loss.advance, step, self._regions)
         follow = self._bins.add_up
         if counts is not None and move is not None:
-            follows = is_worth_following(counts)
+            follows = is_worth_following(counts, self._table.columns.n_columns)
             self._bins.expect(move, follows=follows)
             if follows:
                 follow = functools.partial(self._bins.follow, regions=self._regions, move=move)
