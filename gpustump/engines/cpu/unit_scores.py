@@ -198,7 +198,9 @@ def weigh_shared(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
             for i in range(count):
                 u = start + i
                 if slices.is_open[u]:
-                    up, down = _reach(by_positive[i], by_negative[i], positive[u], negative[u])
+                    up, down = _reach(
+                        by_positive[i], by_negative[i], max(positive[u], 0), max(negative[u], 0)
+                    )
                     bound[u] += max(2 * (left + up) - present, present - 2 * (left - down)) + extra
                 left += positive[u] - negative[u]
                 score[i] += abs(2 * left - present) + extra
@@ -367,7 +369,10 @@ def weigh_newton(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
                 right = _most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
                 at_edge[i] = left + right + missing
             for i in range(count):
-                above, below = _reach(by_positive[i], by_negative[i], up[i], down[i])
+                # An estimate may be a little below 0, what it estimates may not.
+                above, below = _reach(
+                    by_positive[i], by_negative[i], max(up[i], 0), max(down[i], 0)
+                )
                 high_a, low_a = a[i] + above, a[i] - below
                 # A cut inside leaves a sample on either side, whose second integer is above 0.
                 few, many = b[i] + 1, b[i + 1] - 1
