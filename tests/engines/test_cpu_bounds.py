@@ -337,6 +337,37 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
     assert scores_of_cuts(planes, outside, search).max() <= bounds[0]
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+@settings(max_examples=400)
+@given(seed=SEEDS)
+def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, seed):
+    """Nothing is known of the shares, and each sum is off by as much as it may be, or less."""
+    search, random = SEARCHES[name], np.random.default_rng(seed)
+    planes = drawn_planes(random, search)
+    outside = random.integers(0, 40, size=(len(planes), 3))
+    off = random.integers(0, 12, size=(len(planes), 4))
+    off[:, 3] += 4 * planes.shape[1]  # of the unit: what rounding alone makes of each sample
+    errors = np.rint(off * random.choice([-1.0, 0.0, 0.5, 1.0], size=off.shape)).astype(np.int64)
+    total = planes.sum(axis=1, keepdims=True)
+    before, behind, missing, inside = np.split(
+        np.concatenate([outside, total], axis=1) + errors, 4, axis=1
+    )
+    before_off, behind_off, missing_off, inside_off = np.split(off.astype(float), 4, axis=1)
+    one = np.asarray([0])
+    slices = Slices(
+        one, one, one + 1, inside.copy(), inside_off.copy(), inside[0], inside[1], UNKNOWN,
+        np.asarray([planes.shape[1] - 1]), np.ones(1, np.uint8),
+    )  # fmt: skip
+    sums = (before, before + inside + behind, missing, before_off, behind_off, missing_off)
+    ground = Ground(*map(np.ascontiguousarray, sums))
+    weigher = Weigher.of(search)
+    edge = np.zeros(1, dtype=weigher.dtype)
+    _, bounds = weigher.weigh(slices, ground, Team(1), edge=edge)
+    assert scores_of_cuts(planes, outside, search).max() <= bounds[0]
+    whole = np.concatenate([total, np.zeros_like(total)], axis=1)
+    assert scores_of_cuts(whole, outside, search)[0] <= edge[0] <= bounds[0]
+
+
 def drawn_planes(random: np.random.Generator, search: Search) -> np.ndarray:
     """The small integers of a few samples, both labels in every output."""
     n_samples = int(random.integers(2, 9))
