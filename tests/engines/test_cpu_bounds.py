@@ -346,8 +346,10 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     planes = drawn_planes(random, search)
     outside = random.integers(0, 40, size=(len(planes), 3))
     off = random.integers(0, 12, size=(len(planes), 4))
-    off[:, 3] += 4 * planes.shape[1]  # of the unit: what rounding alone makes of each sample
-    errors = np.rint(off * random.choice([-1.0, 0.0, 0.5, 1.0], size=off.shape)).astype(np.int64)
+    # A part of a bin is exact; a bin is off at least by what rounding makes of each sample.
+    off[:, 3] = 0 if random.random() < 0.5 else off[:, 3] + 4 * planes.shape[1]
+    shape = off.shape if random.random() < 0.5 else ()  # or all in the same direction
+    errors = np.rint(off * random.choice([-1.0, 0.0, 0.5, 1.0], size=shape)).astype(np.int64)
     total = planes.sum(axis=1, keepdims=True)
     before, behind, missing, inside = np.split(
         np.concatenate([outside, total], axis=1) + errors, 4, axis=1
