@@ -62,6 +62,11 @@ class Search:
         """Whether a cut's regions vote with signs that the search finds: the classic stumps."""
         return self.votes == "discrete" and self.n_outputs == 1
 
+    @property
+    def n_layers(self) -> int:
+        """How many integers of a sample differ in more than their signs: one or two an output."""
+        return self.n_outputs * (2 if self.votes == "newton" else 1)
+
 
 @functools.total_ordering
 @dataclass(frozen=True)
@@ -444,13 +449,3 @@ def _threshold(table: PreparedTable, cut: Cut) -> float:
 def agreement(sums: RegionSums, region_signs: Sequence[int]) -> int:
     """The weight that a sign for each region gets right, less the weight that it gets wrong."""
     return sum(sign * own[0][0] for own, sign in zip(sums, region_signs, strict=True))
-
-
-def refusal_of_votes(search: Search, kernels: str) -> str | None:
-    """Why kernels that know discrete votes of one output only cannot do this; None if they can."""
-    if search.votes != "discrete":
-        name = search.votes.replace("newton", "Newton")
-        return f"{kernels} do not make {name} votes yet"
-    if search.n_outputs > 1:
-        return f"{kernels} do not vote for several classes at once yet"
-    return None

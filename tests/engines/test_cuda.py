@@ -17,10 +17,11 @@ from engine_ways import cuda
 from rounds import check_level, signs
 
 from gpustump.engines import integer_weights as weights
-from gpustump.engines.cuda import device, device_memory, layout, sorting, sweep
+from gpustump.engines.contract import Search
+from gpustump.engines.cuda import device, device_memory, layout, parting, search, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
-from gpustump.engines.cuda.state import CudaState
+from gpustump.engines.cuda.state import StumpState
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -60,9 +61,9 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     }
     assert cuda_on_cpu.numbers() == sizes | places | {
         "PIECE": layout.PIECE,
-        "MOST_PIECES": layout.MOST_PIECES,
+        "NO_SCORE": search.NO_SCORE,
         "MISSING": sorting.MOST_BINS,
-        "MISSING + 1": sweep._ALL_LEFT,
+        "MISSING + 1": parting._ALL_LEFT,
         "SLOTS": layout.table_bytes(0) / 8,
         "LANE_BITS": layout.LANE_BITS,
         "LANES * RUN": layout.TILE_SAMPLES,
@@ -89,7 +90,7 @@ def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, ke
 
     monkeypatch.setattr(device, "launch", with_less)
     with pytest.raises(AssertionError, match=f"{kernel} takes more than"):
-        CudaState(made, signs(X[:, 0], random), np.ones(600))
+        StumpState(made, signs(X[:, 0], random), np.ones(600))
 
 
 @pytest.mark.parametrize("n_processors", [1, 3, 132])
@@ -120,7 +121,7 @@ def test_what_a_run_holds_is_what_is_planned():
     """All arrays on the device, beside what sorting takes for a while."""
     X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
     made = columns.prepare(X, None, OnCpu())
-    run = CudaState(made, signs(X[:, 0], np.random.default_rng(1)), X[:, 1] ** 2 + 1)
+    run = StumpState(made, signs(X[:, 0], np.random.default_rng(1)), X[:, 1] ** 2 + 1)
     held = [run._sweep, run._search, made, made.codes, made.orders]
     n_bytes = sum(
         value.nbytes
@@ -130,7 +131,7 @@ def test_what_a_run_holds_is_what_is_planned():
     )
     n_bytes += sum(order.nbytes for order in made.orders._held.values())
     planned = (
-        device_memory._without_codes(*X.shape) + device_memory._of_codes(*X.shape) + 4 * 20_000 * 6
+        device_memory._without_codes(*X.shape, Search()) + device_memory._of_codes(*X.shape) + 4 * 20_000 * 6
     )
     assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 

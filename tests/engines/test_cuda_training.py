@@ -20,14 +20,14 @@ from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.boosting.rounds import Boosting
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
-from gpustump.engines.contract import PreparedTable, Resources, Task, discrete_step, hypothesis_at
+from gpustump.engines.contract import PreparedTable, Resources, Search, Task, discrete_step, hypothesis_at
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.orders import Orders
-from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.source_table import SourceTable
-from gpustump.engines.cuda.state import CudaState
+from gpustump.engines.cuda.state import StumpState
 from gpustump.engines.reference.engine import REFERENCE
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
@@ -120,7 +120,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
     monkeypatch.setattr("tqdm.tqdm.__init__", lambda self, **how: bars.append(how))
     for name in ("set_postfix", "update", "close", "refresh"):
         monkeypatch.setattr(f"tqdm.tqdm.{name}", lambda *a, **k: None)
-    least = device_memory.least_bytes(*X.shape)
+    least = device_memory.least_bytes(*X.shape, Search())
     classifier = AdaBoostClassifier(n_estimators=12, device="cuda", max_memory=least, verbose=1)
     found = classifier.fit(mapped(X), y)
     expected = AdaBoostClassifier(n_estimators=12, device="cpu").fit(X, y)
@@ -132,7 +132,7 @@ def test_codes_that_do_not_fit_are_streamed_and_it_is_said(device, mapped, monke
 
 def test_too_little_memory_is_refused_with_what_is_needed(device, mapped):
     X, y = problem()
-    least = device_memory.least_bytes(*X.shape)
+    least = device_memory.least_bytes(*X.shape, Search())
     with pytest.raises(DeviceError) as error:
         AdaBoostClassifier(device="cuda", max_memory=least - 1).fit(mapped(X), y)
     assert str(error.value) == (
@@ -147,8 +147,8 @@ def test_what_is_kept_follows_from_the_free_memory(monkeypatch):
     monkeypatch.setattr(device_memory, "_LEAST_BUFFER", 1024)
     shape = X.shape
     kinds = {}
-    enough = device_memory._without_codes(*shape) + device_memory._of_codes(3000, 5)
-    for n_bytes in (10 * enough, enough, device_memory.least_bytes(*shape)):
+    enough = device_memory._without_codes(*shape, Search()) + device_memory._of_codes(3000, 5)
+    for n_bytes in (10 * enough, enough, device_memory.least_bytes(*shape, Search())):
         made = columns.prepare(X, None, OnCpu(n_bytes=n_bytes * 10 // 9 + 2))
         kinds[n_bytes] = (type(made.codes), np.count_nonzero(made.orders.addresses))
     assert list(kinds.values()) == [(ResidentCodes, 5), (ResidentCodes, 1), (StreamedCodes, 1)]
@@ -161,14 +161,14 @@ def test_memory_that_other_programs_take_meanwhile_is_tried_without(monkeypatch)
     original = device_memory.device_budget
 
     def noted(
-        n_samples: int, n_features: int, n_available: int, device: str
+        n_samples: int, n_features: int, search: Search, n_available: int, device: str
     ) -> device_memory.DeviceBudget:
         seen.append(n_available)
         if len(seen) < 3:
             monkeypatch.setattr(columns, "sorted_feature", fail)
         else:
             monkeypatch.setattr(columns, "sorted_feature", real)
-        return original(n_samples, n_features, n_available, device)
+        return original(n_samples, n_features, search, n_available, device)
 
     real = columns.sorted_feature
 
@@ -176,7 +176,7 @@ def test_memory_that_other_programs_take_meanwhile_is_tried_without(monkeypatch)
         raise MemoryError("out")
 
     monkeypatch.setattr(device_memory, "device_budget", noted)
-    made = columns.prepare(X, None, OnCpu(), budget=10**9)
+    made = columns.prepare(X, None, OnCpu(), Resources(max_memory=10**9))
     assert seen == [10**9, 750_000_000, 562_500_000]
     assert made.n_samples == 3000
 
@@ -205,7 +205,7 @@ def as_on_device(monkeypatch: pytest.MonkeyPatch, library: str, device: OnCpu) -
 def test_arrays_of_other_libraries_train_by_the_reference_where_cupy_has_no_memory(monkeypatch):
     """JAX keeps most of a device's memory for itself."""
     X, _ = problem()
-    little = device_memory.least_bytes(*X.shape) // 2
+    little = device_memory.least_bytes(*X.shape, Search()) // 2
     given = (("jax", None, REFERENCE), ("jax", little, None), ("cupy", None, None))
     for library, max_memory, fallback in given:
         resources = Resources(max_memory=max_memory)
@@ -226,16 +226,16 @@ def test_arrays_of_other_libraries_train_by_the_reference_where_cupy_has_no_memo
 def test_a_run_that_does_not_fit_beside_the_orders_takes_their_place(monkeypatch):
     X, y = problem()
     made = columns.prepare(X, None, OnCpu())
-    begin, n_failures = Search.__init__, 3
+    begin, n_failures = StumpSearch.__init__, 3
 
-    def failing(self: Search, *given: Any) -> None:
+    def failing(self: StumpSearch, *given: Any) -> None:
         nonlocal n_failures
         begin(self, *given)
         if n_failures:
             n_failures -= 1
             raise MemoryError("out")
 
-    monkeypatch.setattr(Search, "__init__", failing)
+    monkeypatch.setattr(StumpSearch, "__init__", failing)
     ways = [("", made)]
     check_level(X, 2.0 * y - 1.0, None, ways, n_rounds=6)
     assert np.count_nonzero(made.orders.addresses) <= 2
@@ -282,8 +282,8 @@ def test_an_order_that_could_not_be_made_leaves_no_address_of_the_one_that_went(
 
 
 def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
-    budget = device_memory._without_codes(*X.shape) + device_memory._of_codes(*X.shape)
-    return columns.prepare(X, None, device, budget=budget)
+    budget = device_memory._without_codes(*X.shape, Search()) + device_memory._of_codes(*X.shape)
+    return columns.prepare(X, None, device, Resources(max_memory=budget))
 
 
 def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch):
@@ -325,7 +325,7 @@ def taken_up_again(monkeypatch: pytest.MonkeyPatch, at: int) -> bool:
 def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
     X, y = problem()
     signs = 2.0 * y - 1.0
-    one, other = (CudaState(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
+    one, other = (StumpState(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
     for number in range(6):
         cut = one.best_cut()
         stump = hypothesis_at(one._table, cut, one.totals)

@@ -71,11 +71,13 @@ extern "C" int launch_{name}(unsigned int grid, unsigned int block, std::size_t 
 """
 
 
+LOSSES = ("exponential", "logistic", "softmax")
+
 NUMBERS = (
     *(f"sizeof({name})" for name in layout.RECORDS),
     *(f"offsetof({name}, {field})" for name, dtype in layout.RECORDS.items()
       for field in dtype.names or ()),
-    "PIECE", "MOST_PIECES", "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP",
+    "PIECE", "NO_SCORE", "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP",
     "FLOOR",
 )  # fmt: skip
 """Numbers on which the kernels and Python have to agree."""
@@ -147,12 +149,19 @@ class OnCpu:
         self.n_processors = 3
         self.most_threads = 1024
         self.most_shared = most_shared
+        votes = ("discrete", "real", "newton")
         self._shared_of_threads = {
             "advance": layout.SUMS.itemsize,
+            **{f"follow_{loss}": layout.SUMS.itemsize for loss in LOSSES},
+            "begin_softmax": layout.SUMS.itemsize,
             "weigh": layout.BEST_EDGE.itemsize,
+            **{f"weigh_{kind}": layout.BEST_EDGE.itemsize for kind in votes},
             "list_bins": layout.BEST.itemsize,
             "scan": layout.EXTREMES.itemsize,
+            "sum_pieces": layout.TRIPLE.itemsize,
+            **{f"scan_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             "finish": layout.BEST.itemsize,
+            "finish_splits": layout.BEST.itemsize,
         }
         self.launched: list[str] = []
         self.n_transfers = 0

@@ -25,7 +25,7 @@ from rounds import KINDS, Case, Way, check_facts, facts_of
 
 from gpustump import arrays
 from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
 from gpustump.engines.reference.engine import REFERENCE
 
 FIRST_WAY_ONLY = os.environ.get("GPUSTUMP_TESTED_WAYS") == "first"
@@ -174,7 +174,7 @@ def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
     codes_and_orders = device_memory._of_codes(n_samples, n_features) + 4 * n_samples * (
         n_orders - 1
     )
-    return device_memory._without_codes(n_samples, n_features) + codes_and_orders
+    return device_memory._without_codes(n_samples, n_features, Search()) + codes_and_orders
 
 
 def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
@@ -186,8 +186,8 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     shape = (len(X) if rows is None else len(rows), X.shape[1])
     one = cuda_budget(*shape, 1)
 
-    def way(name: str, device: OnCpu, X: np.ndarray = X, **how: Any) -> Way:
-        return name, table.prepare(X, rows, device, **how)
+    def way(name: str, device: OnCpu, X: np.ndarray = X, **how: int) -> Way:
+        return name, table.prepare(X, rows, device, Resources(**how))
 
     yield "two threads", as_routed(CudaEngine(OnCpu()), X, rows)
     yield way("one thread", OnCpu(threads=1))
@@ -195,10 +195,10 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     yield way("eight threads", OnCpu(threads=8))
     yield way("little shared memory", OnCpu(most_shared=64 * 1024))
     yield way("least shared memory", OnCpu(most_shared=48 * 1024))
-    yield way("one order at a time", OnCpu(), budget=one)
+    yield way("one order at a time", OnCpu(), max_memory=one)
     yield way("host table", OnCpu(), host)
     yield way("host table, one thread there", OnCpu(), host, n_jobs=1)
-    yield way("host table, one order at a time", OnCpu(), host, budget=one)
+    yield way("host table, one order at a time", OnCpu(), host, max_memory=one)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "MOST_BINS", 3)
         yield way("three bins", OnCpu())
@@ -206,10 +206,10 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         yield way("one bin", OnCpu(threads=3))
         patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
         patch.setattr(sorting, "MOST_BINS", 255)
-        least = device_memory.least_bytes(*shape)
-        yield way("streamed", OnCpu(), host, budget=least)
+        least = device_memory.least_bytes(*shape, Search())
+        yield way("streamed", OnCpu(), host, max_memory=least)
         patch.setattr(device_memory, "_MOST_BUFFER", 1024)
-        yield way("streamed in blocks", OnCpu(), host, budget=least)
+        yield way("streamed in blocks", OnCpu(), host, max_memory=least)
 
 
 def no_numba() -> str | None:
@@ -231,5 +231,5 @@ ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, learners=("stump",)),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, ("stump",), tuple(KINDS)),
 )

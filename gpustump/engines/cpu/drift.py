@@ -4,12 +4,7 @@ Under real, Newton and shared votes the weights of all samples change in every r
 samples with the same label nearly alike: by the factors of the regions that they lie in. So where
 in a bin half of its positive weight lies hardly changes. When a bin is looked into, it is noted how
 far the share of its positive weight left of a cut was ahead of that of its negative weight, and the
-other way round. From one round to the next each share changes by at most
-
-    (sqrt(r) - 1) / (sqrt(r) + 1) = tanh(ln(r) / 4)
-
-where r is the largest factor of that label over the smallest: a share s becomes s a / (s a + t b)
-with t = 1 - s and a / b between 1/r and r, which moves s most where s / t is sqrt(b/a).
+other way round. `engines.movement` says by how much a step moves each share at most.
 
 Most cuts part few samples from many, and most bins hold hardly any of the few. If those of a label
 all gain weight beside the others, D of the bin's new sum P, a share s moves by (1 - s) D / P at
@@ -36,9 +31,7 @@ from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import Bytes, Floats, group, kernel
 from gpustump.engines.cpu.slices import Slices
-
-_ROUNDINGS = 2.0**-40
-"""How far roundings of the weights move a share in a round, at most: each is 2**-52 of a weight."""
+from gpustump.engines.movement import ROUNDINGS, factors_of_first, spread
 
 _UNITS = 1024
 """The largest weights are below 2**62 units and rounded by 2**-53 of that for each output."""
@@ -129,41 +122,29 @@ class Drift:
         """
         if self._movement is not None:  # nobody has looked at the integers since the last step
             self._noted[:] = np.inf
-        factors = np.asarray(step.factors)[:, :, ::-1]  # (n_regions, n_outputs, 2)
+        factors = np.asarray(step.factors)
         taken = factors if counts is None else factors[counts > 0]
-        of_newton = self._search.votes == "newton"
-        most = _spread(self._of_probabilities(taken) if of_newton else taken)
+        most = self._spread(taken)
         if counts is None:
             no = np.zeros(most.shape, dtype=np.uint8)
             self._movement = Movement(most, most, no)
             return
         bulk = int(np.argmax(counts))
         own = factors[[bulk]]
-        of_bulk = _spread(self._of_probabilities(own)) if of_newton else np.zeros_like(most)
+        of_newton = self._search.votes == "newton"
+        of_bulk = self._spread(own) if of_newton else np.zeros_like(most)
         rest = np.delete(factors, bulk, axis=0)[np.delete(counts, bulk) > 0]
         one_way = (rest >= own).all(axis=0) | (rest <= own).all(axis=0)
-        self._movement = Movement(most, of_bulk, one_way.ravel().astype(np.uint8))
+        self._movement = Movement(most, of_bulk, _positive_first(one_way).astype(np.uint8))
 
-    def _of_probabilities(self, factors: np.ndarray) -> np.ndarray:
-        """By what the first integers change at least and at most, as two more regions each."""
-        if self._search.n_outputs == 1:
-            # u / (1 + u) changes by a factor between 1 and that of u.
-            return np.concatenate([factors, np.ones_like(factors[:1])])
-        # A probability is multiplied by its factor, and divided by a mean of all of them; the sum
-        # of the others lies between the extremes.
-        least, most = factors.min(axis=1, keepdims=True), factors.max(axis=1, keepdims=True)
-        own = np.concatenate([factors / least, factors / most])
-        others = np.concatenate(np.broadcast_arrays(most / least + 0 * factors, least / most))
-        own[..., 0] = others[..., 0]  # of the sample's class: all other probabilities together
-        return own
+    def _spread(self, factors: np.ndarray) -> np.ndarray:
+        """How far shares move under factors (n, n_outputs, 2), in the order of `Movement`."""
+        return _positive_first(spread(factors_of_first(factors, self._search)))
 
 
-def _spread(factors: np.ndarray) -> np.ndarray:
-    """How far shares move under factors (n, n_outputs, 2), for each output and label."""
-    least, most = factors.min(axis=0), factors.max(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(least > 0.0, np.log(most) - np.log(least), np.inf)
-    return np.tanh(ratio / 4).ravel() + _ROUNDINGS
+def _positive_first(by_label: np.ndarray) -> np.ndarray:
+    """Numbers for the labels -1 and +1 of each output, (2 * n_outputs,), in the other order."""
+    return by_label.reshape(-1, 2)[:, ::-1].ravel()
 
 
 @kernel(
@@ -187,7 +168,7 @@ def _move(  # type: ignore[no-untyped-def]
                     gain = abs(float(sums[plane, s] - expected[plane, s]))
                     gain += expected_off[plane, s] + n_units[s]
                     share = gain / total if total > gain else 1.0
-                    by = min(by, of_bulk + share + _ROUNDINGS)
+                    by = min(by, of_bulk + share + ROUNDINGS)
                 noted[2 * output, s] += by
                 noted[2 * output + 1, s] += by
 

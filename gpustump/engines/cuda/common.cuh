@@ -31,6 +31,7 @@ extern __shared__ __align__(16) unsigned char shared[];
        i += int64(gridDim.x) * blockDim.x)
 
 [[maybe_unused]] constexpr int64 TOP = 1ll << 62;  // above all sums: integer_weights.TOP
+[[maybe_unused]] constexpr double FLOOR = 0x1p-900;  // integer_weights.FLOOR
 [[maybe_unused]] constexpr int MISSING = 255;  // the code of a missing value
 [[maybe_unused]] constexpr int SLOTS = 512;  // of a feature's histogram: 256 codes, two labels
 constexpr int LANE_BITS = 5;
@@ -54,12 +55,12 @@ __device__ inline void add_to(int64* sum, int64 by) {
   atomicAdd(reinterpret_cast<uint64*>(sum), uint64(by));
 }
 
-// Sums over all samples, in the units of the current integers.
+// Sums over all samples and outputs, in the units of the current integers.
 struct Sums {
-  int64 signed_weight;  // the integer weights, each with the sign of its label
-  int64 weight;
+  int64 signed_weight;  // the first integers, each with the sign of its label
+  int64 weight;         // the second ones: the same without the sign, but for Newton votes
   int64 misclassified;  // the first round's weight of the samples that the score gets wrong
-  int64 smallest;       // the smallest integer weight
+  int64 smallest;       // the smallest second integer
   __device__ void append(const Sums& other) {
     signed_weight += other.signed_weight;
     weight += other.weight;
@@ -69,6 +70,44 @@ struct Sums {
 };
 
 [[maybe_unused]] constexpr Sums NO_SUMS = {0, 0, 0, TOP};
+
+// Add a block's sums to those of all blocks.
+__device__ inline void add_to(Sums* all, const Sums& own) {
+  add_to(&all->signed_weight, own.signed_weight);
+  add_to(&all->weight, own.weight);
+  add_to(&all->misclassified, own.misclassified);
+  atomicMin(&all->smallest, own.smallest);
+}
+
+// Codes of the cut's group of features, for `n_samples` samples from `first_sample` on.
+struct CutCodes {
+  const uint8* codes;  // the tiles
+  int64 width_bits;    // the group has 2**width_bits features
+  int64 feature;       // the cut's, counted within the group
+  int64 first_sample, n_samples;
+};
+
+// How a hypothesis parts the samples into regions.
+struct Parting {
+  const uint8* regions;  // given for each sample if cut_bin is -1; null otherwise
+  int64 cut_bin;         // the bin that holds the cut, or that ends with it; 256: all are left
+  int64 is_inside;       // whether the cut lies inside the bin: its marked samples are on the left
+  int64 round;           // the number that marks them
+  const uint32* marks;
+};
+
+[[maybe_unused]] constexpr int FIRST_REGION = 0, SECOND_REGION = 1, MISSING_REGION = 2;
+
+__device__ inline int region_of(const CutCodes& part, const Parting& parting, int64 sample) {
+  if (parting.cut_bin < 0) return parting.regions[sample];
+  if (parting.cut_bin > MISSING) return FIRST_REGION;
+  int64 here = sample - part.first_sample;
+  int code = part.codes[code_at(here, int(part.width_bits), part.feature)];
+  if (code == MISSING) return MISSING_REGION;
+  bool is_marked = !parting.is_inside || parting.marks[sample] == uint32(parting.round);
+  bool is_left = code < parting.cut_bin || (code == parting.cut_bin && is_marked);
+  return is_left ? FIRST_REGION : SECOND_REGION;
+}
 
 // Combine all threads' values in the threads' order, through `found` (blockDim.x of them). Its
 // first element is the result, and so is the first thread's own value.

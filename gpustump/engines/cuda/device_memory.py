@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 from gpustump.arrays.devices import DeviceError
 from gpustump.data.readable import readable_bytes
+from gpustump.engines.contract import Search
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.layout import groups_of, n_bytes, padded, table_bytes
-
-_SAMPLE_BYTES = 72
-"""Per sample: weights, scores, changes, marks, first weights, and what those are made from."""
 
 _SORTING_BYTES = 64
 """Per sample: a column, its keys, their order, and what the array library needs to sort them."""
@@ -26,13 +24,8 @@ _ORDER_BYTES = 4
 _SLOTS = 256
 """A feature's bins, and a slot for missing values."""
 
-_SLOT_BYTES = layout.BIN.itemsize + layout.PROFILE.itemsize + layout.LISTED.itemsize
-
-_FEATURE_BYTES = table_bytes(0) + _SLOTS * _SLOT_BYTES
-"""Per feature: its histogram, and what is known of its bins."""
-
-_PIECE_BYTES = layout.PIECE_OF_BIN.itemsize + layout.EXTREMES.itemsize
-"""Per piece of a bin that is scanned."""
+_MANY_PIECES = _SLOTS * layout.MOST_PIECES
+"""The most pieces of a feature's bins in the search for classic stumps."""
 
 _FIXED_BYTES = 2**20
 
@@ -62,14 +55,16 @@ class DeviceBudget:
     staged_bytes: int
 
 
-def least_bytes(n_samples: int, n_features: int) -> int:
+def least_bytes(n_samples: int, n_features: int, search: Search) -> int:
     """The least memory beside the table with which training is possible."""
     codes = _of_codes(n_samples, n_features)
     streamed = 2 * max(_LEAST_BUFFER, padded(n_samples))  # a buffer, and a column to be written
-    return _without_codes(n_samples, n_features) + min(codes, streamed)
+    return _without_codes(n_samples, n_features, search) + min(codes, streamed)
 
 
-def device_budget(n_samples: int, n_features: int, n_available: int, device: str) -> DeviceBudget:
+def device_budget(
+    n_samples: int, n_features: int, search: Search, n_available: int, device: str
+) -> DeviceBudget:
     """What to keep in so many bytes of a device's memory.
 
     Raises
@@ -77,7 +72,7 @@ def device_budget(n_samples: int, n_features: int, n_available: int, device: str
     DeviceError
         If they are too few; the message says how many are needed.
     """
-    least = least_bytes(n_samples, n_features)
+    least = least_bytes(n_samples, n_features, search)
     if n_available < least:
         raise DeviceError(
             f"{device} has too little memory: training on {n_samples} samples of {n_features} "
@@ -86,7 +81,7 @@ def device_budget(n_samples: int, n_features: int, n_available: int, device: str
         )
     of_order = _ORDER_BYTES * n_samples
     codes = _of_codes(n_samples, n_features)
-    free = n_available - _without_codes(n_samples, n_features)
+    free = n_available - _without_codes(n_samples, n_features, search)
     if codes <= free:
         return _shared_out(free - codes, n_features, of_order, None)
     buffer = min(free // 2, _MOST_BUFFER)  # codes take as much again while they are written
@@ -99,11 +94,43 @@ def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -
     return DeviceBudget(min(n_features, 1 + (free - staged) // of_order), buffer, staged)
 
 
-def _without_codes(n_samples: int, n_features: int) -> int:
-    of_sample = _SAMPLE_BYTES + _SORTING_BYTES + _ORDER_BYTES
-    n_pieces = min(_SLOTS * layout.MOST_PIECES, _SLOTS + n_samples // layout.PIECE)
-    of_feature = _FEATURE_BYTES + _PIECE_BYTES * n_pieces
+def _without_codes(n_samples: int, n_features: int, search: Search) -> int:
+    of_sample = _run_bytes(search) + _SORTING_BYTES + _ORDER_BYTES
+    of_feature = _histogram_bytes(search) + _SLOTS * _slot_bytes(search)
+    n_pieces = _SLOTS + n_samples // layout.PIECE
+    if search.has_signs:
+        n_pieces = min(_MANY_PIECES, n_pieces)
+    of_feature += _piece_bytes(search) * n_pieces
     return n_samples * of_sample + n_features * of_feature + _FIXED_BYTES
+
+
+def _run_bytes(search: Search) -> int:
+    """Per sample: weights, odds or probabilities, scores and integers of each output.
+
+    Marks, first weights, and what all of them are made from come on top.
+    """
+    return 48 + 16 * search.n_outputs + 8 * search.n_layers
+
+
+def _histogram_bytes(search: Search) -> int:
+    """Per feature."""
+    return table_bytes(0) * search.n_layers
+
+
+def _slot_bytes(search: Search) -> int:
+    """Per bin: where it lies, its bound, and what the search knows of it."""
+    fixed = layout.BIN.itemsize + layout.LISTED.itemsize + 8
+    if search.has_signs:
+        return fixed + layout.PROFILE.itemsize
+    return fixed + search.n_outputs * (layout.TRIPLE.itemsize + layout.AHEAD.itemsize)
+
+
+def _piece_bytes(search: Search) -> int:
+    """Per piece of a bin that is looked into."""
+    if search.has_signs:
+        return layout.PIECE_OF_BIN.itemsize + layout.EXTREMES.itemsize
+    of_output = layout.TRIPLE.itemsize + layout.AHEAD.itemsize
+    return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + search.n_outputs * of_output
 
 
 def _of_codes(n_samples: int, n_features: int) -> int:

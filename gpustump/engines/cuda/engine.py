@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import PreparedTable, Resources, Task, refusal_of_votes
+from gpustump.engines.contract import PreparedTable, Resources, Task
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
 
@@ -35,23 +35,20 @@ class CudaEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """How many bytes of the device's memory it needs at least."""
-        return device_memory.least_bytes(task.n_samples, task.n_features)
+        return device_memory.least_bytes(task.n_samples, task.n_features, task.search)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort and code every feature. A table on the host stays there."""
         from gpustump.engines.cuda import table
 
         X = task.X if self.device.takes(task.X) else arrays.to_host(task.X)
-        budget, n_jobs = resources.max_memory, resources.n_jobs
-        return table.prepare(X, rows, self.device, budget=budget, n_jobs=n_jobs)
+        return table.prepare(X, rows, self.device, resources, task.search)
 
 
 def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
     if task.search.learner != "stump":
         return f"the CUDA kernels know stumps only, not {task.search.learner}s"
-    if refusal := refusal_of_votes(task.search, "the CUDA kernels"):
-        return refusal
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
     return None

@@ -27,8 +27,11 @@ _SAMPLES_OF_BLOCK = 1024
 """A block gets at least so many, because its table has to be cleared and added up. A guess, not
 measured yet: `python -m bench profile --shapes` measures it on a small table."""
 
-PIECE, MOST_PIECES = 2048, 32
-"""Samples of a bin that a block scans at a time, and the most pieces that a bin is cut into."""
+PIECE = 2048
+"""Samples of a bin that a block looks into at a time, at least."""
+
+MOST_PIECES = 32
+"""That a bin is cut into in the search for classic stumps, which puts them together one by one."""
 
 
 def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
@@ -36,36 +39,59 @@ def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
     return np.dtype([(field, np.int64) if isinstance(field, str) else field for field in fields])
 
 
-# Of `search.cu`; `Sums` is in `common.cuh`.
+# Of `common.cuh`.
+SUMS = _record("signed_weight", "weight", "misclassified", "smallest")
+CUT_CODES = _record("codes", "width_bits", "feature", "first_sample", "n_samples")
+PARTING = _record("regions", "cut_bin", "is_inside", "round", "marks")
+
+# Of `search.cuh`.
 BIN = _record("offset", "n_inside", "feature", "has_cuts")
 FEATURE = _record("first", "n_bins", "n_present")
-PROFILE = _record(
-    "positive", "negative", "rise", "fall", "positive_then", "negative_then", "bound", "left"
-)
-EDGE = _record("agreement", "position", "polarity", "present", "missing")
-BEST = _record("agreement", "feature", "position", "polarity")
-BEST_EDGE = _record("agreement", "position", "polarity")
+EDGE = _record("score", "position", "polarity", "present", "missing")
+BEST = _record("score", "feature", "position", "detail")
+BEST_EDGE = _record("score", "position", "polarity")
 COUNTS = _record("n_pieces", "n_listed", "n_wanted")
 LISTED = _record("bin", "first_piece")
 PIECE_OF_BIN = _record(("bin", np.int32), ("number", np.int32))
-EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
-SUMS = _record("signed_weight", "weight", "misclassified", "smallest")
 RESULT = _record(
     ("best", BEST), "missing", "n_wanted", ("sums", SUMS), ("samples", np.int64, 2),
     ("values", np.uint8, 16),
 )  # fmt: skip
 SOURCE_TABLE = _record("values", "row_stride", "column_stride", "item_size", "rows")
 PREPARED_TABLE = _record("features", "bins", "orders", "source", "n_features", "n_bins")
-ROUND = _record("profiles", "edges", "wanted", "result")
+ROUND = _record("bounds", "edges", "wanted", "result", "counts", "sums", "most_pieces")
+
+# Of `search.cu`.
+PROFILE = _record(
+    "positive", "negative", "rise", "fall", "positive_then", "negative_then", "left"
+)
+EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
+
+# Of `splits.cu`.
+TRIPLE = _record("positive", "negative", "second")
+AHEAD = _record(("positive", np.float64), ("negative", np.float64))
+SPLITS = _record(
+    "terms", "histograms", "left", "noted", "movement", "piece_sums", "piece_ahead", "piece_best",
+    "regions", "n_padded", "n_outputs", "has_second", "most_pieces", ("l2", np.float64),
+)  # fmt: skip
 
 # Of `sweep.cu`.
 SAMPLES = _record(
-    "signed_weights", "scores", "first_weights", "equal_weight", "marks", "change", "sums"
+    "signed_weights", "scores", "first_weights", "equal_weight", "change", "sums"
 )
-CUT_CODES = _record("codes", "width_bits", "feature", "first_sample", "n_samples")
-PREDICTION = _record("signs", "cut_bin", "is_inside", "round", "left", "missing")
-EFFECT = _record(("vote", np.float64), ("grown", np.float64), ("kept", np.float64), "anew")
+EFFECT = _record(
+    "left", "right", "missing", ("vote", np.float64), ("grown", np.float64), ("kept", np.float64),
+    "anew",
+)  # fmt: skip
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
+LAYERS = _record("change", "histograms", "n_padded", "n_features")
+
+# Of `losses.cu`.
+LOSS_SAMPLES = _record(
+    "numbers", "scores", "first_weights", "equal_weight", "terms", "sums", "n_samples", "n_padded",
+    "n_outputs",
+)  # fmt: skip
+MOTION = _record("votes", "factors")
 
 # Of `prediction.cu`.
 STEP_TABLES = _record(
@@ -74,12 +100,13 @@ STEP_TABLES = _record(
 ROWS = _record("values", "row_stride", "column_stride", "n_rows")
 
 RECORDS = {
-    "Bin": BIN, "Feature": FEATURE, "Profile": PROFILE, "Edge": EDGE, "Best": BEST,
-    "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED, "Piece": PIECE_OF_BIN,
-    "Extremes": EXTREMES, "Sums": SUMS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
-    "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Samples": SAMPLES, "CutCodes": CUT_CODES,
-    "Prediction": PREDICTION, "Effect": EFFECT, "Group": GROUP, "StepTables<int>": STEP_TABLES,
-    "Rows": ROWS,
+    "Sums": SUMS, "CutCodes": CUT_CODES, "Parting": PARTING, "Bin": BIN, "Feature": FEATURE,
+    "Edge": EDGE, "Best": BEST, "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED,
+    "Piece": PIECE_OF_BIN, "Result": RESULT, "SourceTable": SOURCE_TABLE,
+    "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Profile": PROFILE, "Extremes": EXTREMES,
+    "Triple": TRIPLE, "Ahead": AHEAD, "Splits": SPLITS, "Samples": SAMPLES, "Effect": EFFECT,
+    "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES, "Motion": MOTION,
+    "StepTables<int>": STEP_TABLES, "Rows": ROWS,
 }  # fmt: skip
 """The kernels' structures by name. Their files say what the fields mean. An address is an integer
 of eight bytes."""

@@ -1,35 +1,33 @@
-"""The search for the best cut, as `search.cu` does it, and the result that the host reads.
+"""What the searches for the best cut have in common: `search.cuh`, and what the host does of it.
 
-A search is queued behind the sweep, and the copy of its result behind the search. The host takes
-part only where a sorted order is needed that is not on the device.
+A search is queued behind the pass over the samples, and the copy of its result behind the search.
+The host takes part only where a sorted order is needed that is not on the device.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
-from gpustump.engines.cuda.sweep import Change, Sweep
 from gpustump.engines.cuda.table import CudaTable
 
-_RUNNING_BYTES = 2 * 256 * 8
-"""Bytes of shared memory for the running sums of `weigh`."""
-
-_MOST_HALVINGS = 63
-"""After more halvings nothing is left of an integer, and a shift by 64 bits is not defined."""
+NO_SCORE = -(2**63)
+"""The score of a round without any cut."""
 
 
 class Best(NamedTuple):
-    """The `Best` of `search.cu`: a cut; its agreement is -1 if there is none."""
+    """The `Best` of `search.cuh`: a cut; its score is `NO_SCORE` if there is none."""
 
-    agreement: int
+    score: int
     feature: int
     position: int
-    polarity: int
+    detail: int
 
 
 class Sums(NamedTuple):
@@ -42,9 +40,10 @@ class Sums(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The `Result` of `search.cu`: what a round sends to the host.
+    """The `Result` of `search.cuh`, and what follows it: what a round sends to the host.
 
-    `samples` (2,) and `values` (16,) of uint8 belong to a cut inside a bin.
+    `samples` (2,) and `values` (16,) of uint8 belong to a cut inside a bin. `rest` is what follows,
+    int64.
     """
 
     best: Best
@@ -53,52 +52,53 @@ class Found(NamedTuple):
     sums: Sums
     samples: np.ndarray
     values: np.ndarray
+    rest: np.ndarray
 
     @classmethod
     def read(cls, words: np.ndarray) -> Found:
-        """From the record's words, (1, words) of int64."""
-        best, missing, n_wanted, sums, samples, values = layout.read(words, layout.RESULT)[0].item()
-        return cls(Best(*best), missing, n_wanted, Sums(*sums), samples, values)
+        """From the words of the record and of what follows it, (n_words,) of int64."""
+        n_words = layout.RESULT.itemsize // 8
+        record = layout.read(words[:n_words].reshape(1, -1), layout.RESULT)[0]
+        best, missing, n_wanted, sums, samples, values = record.item()
+        rest = words[n_words:]
+        return cls(Best(*best), missing, n_wanted, Sums(*sums), samples, values, rest)
 
 
-class Search:
+class Search(ABC):
     """What is known of a run's bins on the device, and the last round's result.
 
     Parameters
     ----------
     table : CudaTable
+    sums : array (1, 4) of int64
+        The record `layout.SUMS`, which the sweep adds to.
+    most_pieces : int
+        That a bin is cut into; 0 for any number.
+    n_more : int
+        How many words follow the result's record.
     """
 
-    def __init__(self, table: CudaTable) -> None:
+    def __init__(
+        self, table: CudaTable, sums: Array, *, most_pieces: int = 0, n_more: int = 0
+    ) -> None:
         device, n_slots = table.device, len(table.bins)
-        n_pieces = _n_pieces(table.bins.records)
         self._table, self._device = table, device
-        self._profiles = layout.zeros(device, n_slots, layout.PROFILE)
+        self._n_pieces = n_pieces_of(table.bins.records, most_pieces)
+        self._bounds = device.xp.zeros(n_slots, dtype=np.int64)
         self._edges = layout.zeros(device, table.n_features, layout.EDGE)
         self._counts = layout.zeros(device, 1, layout.COUNTS)
         self._listed = layout.zeros(device, n_slots, layout.LISTED)
-        self._pieces = layout.zeros(device, n_pieces, layout.PIECE_OF_BIN)
-        self._extremes = layout.zeros(device, n_pieces, layout.EXTREMES)
+        self._pieces = layout.zeros(device, self._n_pieces, layout.PIECE_OF_BIN)
         self._wanted = device.xp.zeros(table.n_features, dtype=np.uint32)
-        self._result = layout.zeros(device, 1, layout.RESULT)
+        n_words = layout.RESULT.itemsize // 8
+        self._result = device.xp.zeros(n_words + n_more, dtype=np.int64)
+        self._more = self._result[n_words:]
         self._source = layout.on_device(device, table.source.record())
-        self._prepared, self._round = self._records()
+        self._prepared, self._round = self._records(sums, most_pieces)
         self._pending: Callable[[], np.ndarray] | None = None
         self._found: Found
 
-    def queue(self, sweep: Sweep, change: Change) -> None:
-        """Queue a search behind a sweep that made this change."""
-        discrete = change.discrete
-        is_known = change.halvings >= 0 and discrete.grown >= discrete.kept
-        halvings = min(change.halvings, _MOST_HALVINGS) if is_known else -1
-        self._device.launch(
-            "weigh", self._table.n_features, THREADS, sweep.histograms, self._prepared, self._round,
-            halvings, self._counts, sweep.sums,
-            shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
-        )  # fmt: skip
-        self._queue_looking(sweep)
-
-    def found(self, sweep: Sweep) -> Found:
+    def found(self) -> Found:
         """The last round's result. Waits for it, and provides the sorted orders that it needs."""
         if self._pending is not None:
             with self._device.active():
@@ -108,33 +108,28 @@ class Search:
                     self._table.orders.provide(wanted.tolist())
                     self._device.clear(self._wanted)
                     self._device.clear(self._counts)  # of a search that was interrupted
-                    self._queue_looking(sweep)
+                    self._queue_looking()
                     found = Found.read(self._pending())
             self._note_values(found)
             self._found, self._pending = found, None
         return self._found
 
-    def _queue_looking(self, sweep: Sweep) -> None:
-        """Queue a scan of the bins that may hold a better cut, and the copy of the result."""
+    def _queue_looking(self) -> None:
+        """Queue a look into the bins that may hold a better cut, and the copy of the result."""
         device, table = self._device, self._table
-        full = device.most_threads
-        n_blocks = blocks_for(len(self._pieces) * THREADS, device)  # a block for each piece
         device.launch(
             "list_bins", blocks_for(len(table.bins), device), THREADS, self._prepared, self._round,
-            self._counts, self._listed, self._pieces, shared=layout.BEST.itemsize * THREADS,
+            self._listed, self._pieces, shared=layout.BEST.itemsize * THREADS,
         )  # fmt: skip
-        device.launch(
-            "scan", n_blocks, THREADS, self._pieces, self._counts, self._prepared, sweep.signed,
-            self._extremes, shared=layout.EXTREMES.itemsize * THREADS,
-        )  # fmt: skip
-        device.launch(
-            "finish", 1, full, self._listed, self._counts, self._extremes, self._prepared,
-            self._round, shared=layout.BEST.itemsize * full,
-        )  # fmt: skip
+        self._queue_scan(blocks_for(self._n_pieces * THREADS, device))  # a block for each piece
         self._pending = device.sent(self._result)
 
-    def _records(self) -> tuple[np.ndarray, np.ndarray]:
-        """The `PreparedTable` and the `Round` of `search.cu`; their arrays stay where they are."""
+    @abstractmethod
+    def _queue_scan(self, n_blocks: int) -> None:
+        """Queue the kernels that look into the listed bins, and finish with the best cut."""
+
+    def _records(self, sums: Array, most_pieces: int) -> tuple[np.ndarray, np.ndarray]:
+        """The `PreparedTable` and the `Round` of `search.cuh`; their arrays stay where they are."""
         table, address = self._table, self._device.address
         prepared = layout.record(
             layout.PREPARED_TABLE,
@@ -147,17 +142,20 @@ class Search:
         )
         of_round = layout.record(
             layout.ROUND,
-            profiles=address(self._profiles),
+            bounds=address(self._bounds),
             edges=address(self._edges),
             wanted=address(self._wanted),
             result=address(self._result),
+            counts=address(self._counts),
+            sums=address(sums),
+            most_pieces=most_pieces,
         )
         return prepared, of_round
 
     def _note_values(self, found: Found) -> None:
         """Tell the table the values on both sides of a cut inside a bin."""
         best, source = found.best, self._table.source
-        if best.agreement < 0 or found.samples[0] < 0:
+        if best.score == NO_SCORE or found.samples[0] < 0:
             return
         if source.on_device is None:
             values = source.host_values(best.feature, found.samples)
@@ -168,8 +166,10 @@ class Search:
         self._table.note_values(best.feature, best.position, values)
 
 
-def _n_pieces(bins: np.ndarray) -> int:
-    """How many pieces all bins are cut into if all of them are scanned; at least one."""
+def n_pieces_of(bins: np.ndarray, most_pieces: int) -> int:
+    """How many pieces all bins are cut into if all of them are looked into; at least one."""
     n_inside = bins["n_inside"][bins["has_cuts"] > 0]
-    size = np.maximum(layout.PIECE, -(-n_inside // layout.MOST_PIECES))
+    size = np.full(len(n_inside), layout.PIECE)
+    if most_pieces:
+        size = np.maximum(size, -(-n_inside // most_pieces))
     return max(1, int(np.sum(-(-(n_inside - 1) // size))))

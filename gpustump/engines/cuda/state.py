@@ -1,8 +1,8 @@
-"""A run of boosting on the device: the samples' weights and scores, and the best cut.
+"""A run of boosting of classic stumps on the device: weights and scores, and the best cut.
 
 This is `engines.contract.State` on a device: it has the same integers as the reference in every
 round. These integers, and the two values beside the cut, come to the host in one copy a round,
-unless a sorted order has to be made. `advance` queues everything that follows from a step, the
+unless a sorted order has to be made. `split_state` is for other votes. `advance` queues everything that follows from a step, the
 search for the next cut included, and returns at once; the methods that need a result wait for it.
 """
 
@@ -13,13 +13,14 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut, RegionSums, Step, Totals, constant_cut, sign_of
-from gpustump.engines.cuda.search import Found, Search
+from gpustump.engines.cuda.search import NO_SCORE, Found
+from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.sweep import FIRST, Change, Sweep
 from gpustump.engines.cuda.table import CudaTable
-from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, predicted_signs
+from gpustump.learners.hypothesis import N_REGIONS, Partition, by_region, regions
 
 
-class CudaState:
+class StumpState:
     """The state of one run.
 
     Parameters
@@ -33,10 +34,13 @@ class CudaState:
 
     def __init__(self, table: CudaTable, labels: Array, sample_weight: Array) -> None:
         self._table, self._device = table, table.device
+
+        def made() -> tuple[Sweep, StumpSearch]:
+            sweep = Sweep(table, labels, sample_weight)
+            return sweep, StumpSearch(table, sweep)
+
         with self._device.active():
-            self._sweep, self._search = table.orders.making_room(
-                lambda: (Sweep(table, labels, sample_weight), Search(table))
-            )
+            self._sweep, self._search = table.orders.making_room(made)
             self._queue(FIRST)
             self._first_weight = self._found().sums.weight
 
@@ -67,10 +71,10 @@ class CudaState:
         found = self._found()
         best, total = found.best, found.sums.signed_weight
         constant = constant_cut(total)
-        if best.agreement < 0:
+        if best.score == NO_SCORE:
             return constant
         missing = sign_of(found.missing or total)
-        cut = Cut(best.feature, best.position, best.polarity, missing, best.agreement)
+        cut = Cut(best.feature, best.position, best.detail, missing, best.score)
         return max(cut, constant)
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
@@ -92,16 +96,16 @@ class CudaState:
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""
         with self._device.active():
-            predicted = None
+            given = None
             if step.cut is None:
-                hypothesis = step.discrete_hypothesis
-                values = self._table.values(hypothesis.feature)
-                predicted = self._device.array(predicted_signs(hypothesis, values)).astype(np.int8)
-            self._queue(Change(step.cut, predicted, step.discrete, step.halvings))
+                values = self._table.values(step.hypothesis.feature)
+                given = self._device.array(regions(step.hypothesis, values)).astype(np.uint8)
+            self._queue(Change(step.cut, given, step.discrete, step.halvings))
 
     def _queue(self, change: Change) -> None:
         self._sweep.queue(change)
-        self._search.queue(self._sweep, change)
+        self._search.queue(change)
+        self._given = change.regions  # the kernels read them until they are done
 
     def _found(self) -> Found:
-        return self._search.found(self._sweep)
+        return self._search.found()

@@ -1,68 +1,45 @@
 // A round's pass over the samples: scores, weights, and the changes of all histograms.
 //
-// As on the CPU, a stump multiplies the weights of the samples that it gets wrong, and only the
-// change of each integer weight is added to the histograms, which is exact. `advance` computes the
-// changes; `add` adds them.
+// `advance` takes classic stumps; `losses.cu` has its counterparts for other votes. A classic stump
+// multiplies the weights of the samples that it gets wrong, and only the change of each integer
+// weight is added to the histograms, which is exact. `advance` computes the changes; `add` adds
+// them.
 
 #include "common.cuh"
-
-constexpr double FLOOR = 0x1p-900;  // integer_weights.FLOOR
 
 // Where a cut lies inside a bin: mark the bin's samples on the left with the round's number.
 KERNEL mark(const int* order, int64 begin, int64 end, int64 round, uint32* marks) {
   FOR_GRID(k, begin, end) marks[sample_of(order[k])] = uint32(round);
 }
 
-// The vectors of a run, one element for each sample, and their sums.
+// The vectors of a run of classic stumps, one element for each sample, and their sums.
 struct Samples {
   double* signed_weights;  // weights, each with the sign of its label
   double* scores;
   const int64* first_weights;  // the first round's integers; null if all are `equal_weight`
   int64 equal_weight;
-  const uint32* marks;
   int64* change;  // what is added to the histograms, times 2, plus 1 for a positive label
   Sums* sums;     // `advance` adds the sums over its samples to it
 };
 
-// Codes of the cut's group of features, for `n_samples` samples from `first_sample` on.
-struct CutCodes {
-  const uint8* codes;  // the tiles
-  int64 width_bits;    // the group has 2**width_bits features
-  int64 feature;       // the cut's, counted within the group
-  int64 first_sample, n_samples;
-};
-
-// What a stump predicts.
-struct Prediction {
-  const int8* signs;  // given for each sample if cut_bin is -1; null otherwise
-  int64 cut_bin;      // the bin that holds the cut, or that ends with it; 256: all samples are left
-  int64 is_inside;    // whether the cut lies inside the bin: its marked samples are on the left
-  int64 round;        // the number that marks them
-  int64 left, missing;  // the signs of the left side and of missing values
-};
-
 // What is done to the samples.
 struct Effect {
+  int64 left, right, missing;  // the signs of the regions
   double vote;
   double grown, kept;  // what the weights of wrong and of right samples are multiplied by
   int64 anew;          // whether the histograms get the whole new integers instead of the changes
 };
 
 // Compute the next weight, score and change of some samples.
-KERNEL advance(const CutCodes part, const Prediction stump, const Effect effect,
+KERNEL advance(const CutCodes part, const Parting parting, const Effect effect,
                const Samples samples) {
   Sums mine = NO_SUMS;
 #pragma unroll 1  // unrolled, the loop needs more registers than there are
   FOR_GRID(i, part.first_sample, part.first_sample + part.n_samples) {
-    bool predicted = stump.left > 0;
-    if (stump.cut_bin < 0) {
-      predicted = stump.signs[i] > 0;
-    } else if (stump.cut_bin <= MISSING) {
-      int code = part.codes[code_at(i - part.first_sample, int(part.width_bits), part.feature)];
-      bool is_marked = !stump.is_inside || samples.marks[i] == uint32(stump.round);
-      bool is_left = code < stump.cut_bin || (code == stump.cut_bin && is_marked);
-      predicted = code == MISSING ? stump.missing > 0 : is_left == (stump.left > 0);
-    }
+    int region = region_of(part, parting, i);
+    int64 sign = region == FIRST_REGION ? effect.left
+                 : region == SECOND_REGION ? effect.right : effect.missing;
+    bool predicted = sign > 0;
     double before = samples.signed_weights[i], weight = fabs(before);
     bool positive = before > 0.0, wrong = predicted != positive;
     double after = weight * (wrong ? effect.grown : effect.kept);
@@ -77,17 +54,19 @@ KERNEL advance(const CutCodes part, const Prediction stump, const Effect effect,
     mine.append({positive ? units : -units, units, is_misclassified ? first_weight : 0, units});
   }
   combine(mine, reinterpret_cast<Sums*>(shared));
-  if (threadIdx.x == 0) {
-    add_to(&samples.sums->signed_weight, mine.signed_weight);
-    add_to(&samples.sums->weight, mine.weight);
-    add_to(&samples.sums->misclassified, mine.misclassified);
-    atomicMin(&samples.sums->smallest, mine.smallest);
-  }
+  if (threadIdx.x == 0) add_to(samples.sums, mine);
 }
 
 // A group of features: where its codes begin, and which blocks work on it.
 struct Group {
   int64 first_feature, n_features, width_bits, first_byte, first_block;
+};
+
+// What is added up: a layer for each output, or two with Newton votes, each with its histograms.
+struct Layers {
+  const int64* change;  // (n_layers, n_padded) for all samples, then zeros up to a whole tile
+  int64* histograms;    // (n_layers, n_features, 2, 256): by label and code
+  int64 n_padded, n_features;
 };
 
 // Add the changes of `n` samples from `first` on to the histograms.
@@ -105,19 +84,22 @@ struct Group {
 // COLUMN_BITS  the table has 2**COLUMN_BITS columns, at least as many as the widest group has
 //              features: one for each lane if shared memory allows
 // codes        tiles from the sample `first` on
-// groups       (n_groups + 1); the last one's first_block is the number of blocks
-// change       for all samples, then zeros up to a whole tile
-// histograms   (n_features, 2, 256): by label and code
+// groups       (n_groups + 1); the last one's first_block is the number of blocks for a layer
+// layers       what is added up, each by as many blocks
 template <int COLUMN_BITS>
-__device__ void add(const uint8* codes, const Group* groups, int64 n_groups, const int64* change,
-                    int64 first, int64 n, int64* histograms) {
+__device__ void add(const uint8* codes, const Group* groups, int64 n_groups, const Layers layers,
+                    int64 first, int64 n) {
+  int64 n_blocks_each = groups[n_groups].first_block, layer = blockIdx.x / n_blocks_each;
+  int64 block_here = blockIdx.x - layer * n_blocks_each;
+  const int64* change = layers.change + layer * layers.n_padded;
+  int64* histograms = layers.histograms + layer * layers.n_features * SLOTS;
   constexpr int N_WORDS = SLOTS << COLUMN_BITS;
   uint32* low = reinterpret_cast<uint32*>(shared);
   uint32* high = low + N_WORDS;
   int64 g = 0;  // find the last group that begins at this block or before
   for (int64 end = n_groups; end - g > 1;) {
     int64 middle = (g + end) / 2;
-    if (groups[middle].first_block <= blockIdx.x) g = middle;
+    if (groups[middle].first_block <= block_here) g = middle;
     else end = middle;
   }
   Group group = groups[g];
@@ -127,7 +109,7 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
   // This block's tiles: an equal share of the group's.
   int width_bits = int(group.width_bits), copy_bits = LANE_BITS - width_bits;
   int64 n_tiles = n / RUN >> copy_bits, n_blocks = groups[g + 1].first_block - group.first_block;
-  int64 block = blockIdx.x - group.first_block;
+  int64 block = block_here - group.first_block;
   int64 begin = n_tiles * block / n_blocks, end = n_tiles * (block + 1) / n_blocks;
   const uint4* tiles = reinterpret_cast<const uint4*>(codes + group.first_byte);
   FOR_BLOCK(i, begin * LANES, end * LANES) {
@@ -167,11 +149,11 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
   }
 }
 
-#define ADD(columns, COLUMN_BITS)                                                              \
-  KERNEL_OF_FULL_BLOCKS add_##columns(const uint8* codes, const Group* groups,                 \
-                                      int64 n_groups, const int64* change, int64 first,        \
-                                      int64 n, int64* histograms) {                            \
-    add<COLUMN_BITS>(codes, groups, n_groups, change, first, n, histograms);                   \
+#define ADD(columns, COLUMN_BITS)                                                            \
+  KERNEL_OF_FULL_BLOCKS add_##columns(const uint8* codes, const Group* groups,               \
+                                      int64 n_groups, const Layers layers, int64 first,      \
+                                      int64 n) {                                             \
+    add<COLUMN_BITS>(codes, groups, n_groups, layers, first, n);                             \
   }
 
 ADD(32, 5)

@@ -10,7 +10,6 @@ import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
-from gpustump.engines.contract import Search
+from gpustump.engines.contract import Resources, Search, State
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes, write_feature
 from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
@@ -37,9 +36,6 @@ from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.sorting import MARK, Cuts, cuts_of, sorted_feature
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.learners.thresholds import midpoint
-
-if TYPE_CHECKING:
-    from gpustump.engines.cuda.state import CudaState
 
 
 @dataclass(frozen=True)
@@ -160,20 +156,22 @@ class CudaTable:
         """One feature's values (n_samples,) in the dtype in which they are compared."""
         return self.source.values(feature)
 
-    def start(self, labels: Array, sample_weight: Array, search: Search) -> CudaState:
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
         """Begin a run; see `engines.contract.PreparedTable`.
 
         Raises
         ------
         ValueError
-            If it looks for more than classic stumps; the route does not choose this engine then.
+            If it looks for intervals; the route does not choose this engine then.
         """
-        from gpustump.engines.cuda.state import CudaState  # which imports this file
+        from gpustump.engines.cuda.split_state import SplitState  # which import this file
+        from gpustump.engines.cuda.state import StumpState
 
-        if search.learner != "stump" or not search.has_signs:
-            raise ValueError(f"the CUDA kernels know classic stumps only; got {search}.")
-
-        return CudaState(self, labels, sample_weight)
+        if search.learner != "stump":
+            raise ValueError(f"the CUDA kernels know stumps only; got {search}.")
+        if search.has_signs:
+            return StumpState(self, labels, sample_weight)
+        return SplitState(self, labels, sample_weight, search)
 
     def group_of(self, feature: int) -> tuple[Group, int]:
         """The group that holds a feature, and the feature's place in it."""
@@ -211,9 +209,8 @@ def prepare(
     X: Array,
     rows: Array | None,
     device: CudaDevice,
-    *,
-    budget: int | None = None,
-    n_jobs: int | None = None,
+    resources: Resources = Resources(),  # noqa: B008, it is immutable
+    search: Search = Search(),  # noqa: B008
 ) -> CudaTable:
     """Sort and code a table.
 
@@ -224,10 +221,11 @@ def prepare(
     rows : array (n_rows,) of int, or None
         Take only these rows.
     device : CudaDevice
-    budget : int, optional
-        Bytes of the device's memory that may be used; nine tenths of the free memory by default.
-    n_jobs : int, optional
-        Threads that gather the columns of a host table.
+    resources : Resources, optional
+        `max_memory` bytes of the device's memory may be used, nine tenths of the free memory by
+        default; `n_jobs` threads gather the columns of a host table.
+    search : Search, optional
+        Of the runs that there has to be memory for.
 
     Raises
     ------
@@ -235,11 +233,11 @@ def prepare(
         If its memory is too small.
     """
     with device.active():
-        source, free = SourceTable.of(X, rows, device, n_jobs), device.free_bytes()
-    n_available = min(budget or free, free - free // 10)
+        source, free = SourceTable.of(X, rows, device, resources.n_jobs), device.free_bytes()
+    n_available = min(resources.max_memory or free, free - free // 10)
     while True:
         memory_use = device_memory.device_budget(
-            source.n_samples, source.n_features, n_available, device.name
+            source.n_samples, source.n_features, search, n_available, device.name
         )
         try:
             with device.active():

@@ -1,0 +1,62 @@
+"""What a round adds up, and the histograms that it is added to: `add` of `sweep.cu`.
+
+A layer is one integer of each sample and the histograms of all features for it. There is one layer
+for each output, or two with Newton votes, whose second integers differ from the first ones' sizes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cuda.layout import LAYERS, column_bits, padded, record, table_bytes
+from gpustump.engines.cuda.table import CudaTable
+
+
+class Histograms:
+    """The layers of one run.
+
+    Parameters
+    ----------
+    table : CudaTable
+    n_layers : int
+
+    Attributes
+    ----------
+    terms : array (n_layers, n_padded) of int64
+        What is to be added for each sample, times 2, plus 1 if its label is positive.
+    sums : array (n_layers, n_features, 2, 256) of int64
+        The sums for each code, over negative and over positive samples.
+    """
+
+    def __init__(self, table: CudaTable, n_layers: int = 1) -> None:
+        xp, n_padded = table.device.xp, padded(table.n_samples)
+        self._table, self._n_layers = table, n_layers
+        self.terms = xp.zeros((n_layers, n_padded), dtype=np.int64)
+        self.sums = xp.zeros((n_layers, table.n_features, 2, 256), dtype=np.int64)
+        self._layers = record(
+            LAYERS,
+            change=table.device.address(self.terms),
+            histograms=table.device.address(self.sums),
+            n_padded=n_padded,
+            n_features=table.n_features,
+        )
+
+    @property
+    def n_padded(self) -> int:
+        """Samples, rounded up to whole tiles."""
+        return int(self.terms.shape[1])
+
+    def queue_adding(self) -> None:
+        """Queue the kernels that add all terms to the sums."""
+        device = self._table.device
+        bits = column_bits(device)
+        for part in self._table.codes.parts():
+            device.launch(
+                f"add_{1 << bits}", part.grid * self._n_layers, device.most_threads, part.codes,
+                part.groups, part.n_groups, self._layers, part.first, part.n,
+                shared=table_bytes(bits),
+            )  # fmt: skip
+
+    def clear(self) -> None:
+        """Queue that all sums become 0."""
+        self._table.device.clear(self.sums)

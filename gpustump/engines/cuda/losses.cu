@@ -1,0 +1,179 @@
+// A round's pass over the samples for real, Newton and shared votes: what a step does to weights,
+// odds or probabilities and to scores, and the integers that follow from them.
+//
+// The numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
+// operation on the same operands. A step changes the integers of nearly all samples, so `add` gets
+// the whole integers in every round, not their changes.
+
+#include "common.cuh"
+
+constexpr double CEILING = 1.0 / FLOOR;         // of the odds
+constexpr double LEAST_PRODUCT = 0x1p-1000;     // of a probability and a factor
+
+// The vectors of a run.
+struct LossSamples {
+  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities; the sign is the label's
+  double* scores;   // (n_outputs, n_samples)
+  const int64* first_weights;  // sample weights in units of the integers; null if all are equal
+  int64 equal_weight;
+  int64* terms;  // (n_layers, n_padded) for `add`: integers times 2, plus 1 for a positive label
+  Sums* sums;    // the sums over all samples and outputs are added to it
+  int64 n_samples, n_padded, n_outputs;
+};
+
+// A step: what each region adds to the scores, and multiplies the numbers by.
+struct Motion {
+  const double* votes;    // (3, n_outputs)
+  const double* factors;  // (3, n_outputs, 2), for samples with the label -1, and with +1
+};
+
+__device__ inline int64 weight_of(const LossSamples& samples, int64 i) {
+  return samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
+}
+
+__device__ inline double factor_of(const Motion& motion, int64 n_outputs, int region, int64 k,
+                                   bool positive) {
+  return motion.factors[(region * n_outputs + k) * 2 + positive];
+}
+
+// Add the votes of a sample's region to its scores. Returns its weight if they misclassify it: one
+// output's score above 0 means a positive label; of several the first largest one tells the class.
+__device__ inline int64 vote(const LossSamples& samples, const Motion& motion, int region,
+                             int64 i) {
+  double best = 0.0;
+  bool is_right = false;
+  for (int64 k = 0; k < samples.n_outputs; k++) {
+    int64 at = k * samples.n_samples + i;
+    double score = samples.scores[at] + motion.votes[region * samples.n_outputs + k];
+    samples.scores[at] = score;
+    bool positive = samples.numbers[at] > 0.0;
+    if (samples.n_outputs == 1) {
+      is_right = (score > 0.0) == positive;
+    } else if (k == 0 || score > best) {
+      best = score;
+      is_right = positive;
+    }
+  }
+  return is_right ? 0 : weight_of(samples, i);
+}
+
+// Write a sample's integers of an output for `add`. Returns their sums.
+__device__ inline Sums write_one(const LossSamples& samples, int64 k, int64 i, int64 first,
+                                 bool positive) {
+  samples.terms[k * samples.n_padded + i] = first * 2 + positive;
+  return {positive ? first : -first, first, 0, first};
+}
+
+__device__ inline Sums write_both(const LossSamples& samples, int64 k, int64 i, int64 first,
+                                  int64 second, bool positive) {
+  samples.terms[2 * k * samples.n_padded + i] = first * 2 + positive;
+  samples.terms[(2 * k + 1) * samples.n_padded + i] = second * 2 + positive;
+  return {positive ? first : -first, second, 0, second};
+}
+
+struct Exponential {
+  static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
+                              int64 i) {
+    Sums own = NO_SUMS;
+    for (int64 k = 0; k < samples.n_outputs; k++) {
+      double* number = &samples.numbers[k * samples.n_samples + i];
+      bool positive = *number > 0.0;
+      double after =
+          fabs(*number) * factor_of(motion, samples.n_outputs, region, k, positive);
+      after = after > FLOOR ? after : FLOOR;
+      *number = positive ? after : -after;
+      own.append(write_one(samples, k, i, units_of(after), positive));
+    }
+    return own;
+  }
+};
+
+struct Logistic {
+  static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
+                              int64 i) {
+    double* number = &samples.numbers[i];
+    bool positive = *number > 0.0;
+    double odds = fabs(*number) * factor_of(motion, 1, region, 0, positive);
+    odds = odds < CEILING ? odds : CEILING;
+    odds = odds > FLOOR ? odds : FLOOR;
+    *number = positive ? odds : -odds;
+    double below = odds + 1.0;
+    double slope = double(weight_of(samples, i)) * (odds / below);
+    double curve = slope * (1.0 / below);
+    return write_both(samples, 0, i, units_of(slope), units_of(curve), positive);
+  }
+};
+
+struct Softmax {
+  static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
+                              int64 i) {
+    double total = 0.0;  // adding to 0 changes no product
+    for (int64 k = 0; k < samples.n_outputs; k++) {
+      double* number = &samples.numbers[k * samples.n_samples + i];
+      double grown = fabs(*number) * factor_of(motion, samples.n_outputs, region, k, true);
+      grown = grown > LEAST_PRODUCT ? grown : LEAST_PRODUCT;
+      *number = *number > 0.0 ? grown : -grown;
+      total += grown;
+    }
+    for (int64 k = 0; k < samples.n_outputs; k++) {
+      double* number = &samples.numbers[k * samples.n_samples + i];
+      double own = fabs(*number) / total;
+      own = own > FLOOR ? own : FLOOR;
+      *number = *number > 0.0 ? own : -own;
+    }
+    return integers(samples, i);
+  }
+
+  // The integers of the probabilities as they are, one unit at least.
+  static __device__ Sums integers(const LossSamples& samples, int64 i) {
+    Sums all = NO_SUMS;
+    double weight = double(weight_of(samples, i));
+    for (int64 k = 0; k < samples.n_outputs; k++) {
+      double number = samples.numbers[k * samples.n_samples + i], own = fabs(number);
+      bool positive = number > 0.0;
+      double rest = 1.0 - own;
+      double slope = ceil(weight * (positive ? rest : own)), curve = ceil((weight * own) * rest);
+      int64 first = int64(slope > 1.0 ? slope : 1.0), second = int64(curve > 1.0 ? curve : 1.0);
+      all.append(write_both(samples, k, i, first, second, positive));
+    }
+    return all;
+  }
+};
+
+template <class Loss>
+__device__ void follow(const CutCodes& part, const Parting& parting, const Motion& motion,
+                       const LossSamples& samples) {
+  Sums mine = NO_SUMS;
+#pragma unroll 1
+  FOR_GRID(i, part.first_sample, part.first_sample + part.n_samples) {
+    int region = region_of(part, parting, i);
+    Sums own = Loss::move(samples, motion, region, i);
+    own.misclassified = vote(samples, motion, region, i);
+    mine.append(own);
+  }
+  combine(mine, reinterpret_cast<Sums*>(shared));
+  if (threadIdx.x == 0) add_to(samples.sums, mine);
+}
+
+#define FOLLOW(loss, Loss)                                                                      \
+  KERNEL follow_##loss(const CutCodes part, const Parting parting, const Motion motion,        \
+                       const LossSamples samples) {                                            \
+    follow<Loss>(part, parting, motion, samples);                                              \
+  }
+
+FOLLOW(exponential, Exponential)
+FOLLOW(logistic, Logistic)
+FOLLOW(softmax, Softmax)
+
+// The integers of a softmax before the first step: dividing equal probabilities by their sum could
+// change their last bit.
+KERNEL begin_softmax(const LossSamples samples) {
+  Sums mine = NO_SUMS;
+  FOR_GRID(i, 0, samples.n_samples) {
+    Sums own = Softmax::integers(samples, i);
+    own.misclassified = samples.numbers[i] > 0.0 ? 0 : weight_of(samples, i);
+    mine.append(own);
+  }
+  combine(mine, reinterpret_cast<Sums*>(shared));
+  if (threadIdx.x == 0) add_to(samples.sums, mine);
+}

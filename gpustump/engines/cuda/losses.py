@@ -1,0 +1,166 @@
+"""A round's pass over the samples for real, Newton and shared votes, as `losses.cu` does it.
+
+All state is kept output by output, (n_outputs, n_samples). No label is kept: the sign of a number
+tells it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut, Search, Step
+from gpustump.engines.cuda.device import THREADS, blocks_for
+from gpustump.engines.cuda.histograms import Histograms
+from gpustump.engines.cuda.layout import LOSS_SAMPLES, MOTION, SUMS, record
+from gpustump.engines.cuda.parting import Partings
+from gpustump.engines.cuda.sweep import FirstWeights, no_sums
+from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.movement import movement_of
+from gpustump.learners.hypothesis import N_REGIONS
+
+
+class LossSweep:
+    """The samples of one run on the device.
+
+    Parameters
+    ----------
+    table : CudaTable
+    labels : array (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    search : Search
+
+    Attributes
+    ----------
+    histograms : Histograms
+    sums : array (1, 4) of int64
+        The record `layout.SUMS` of the current integers; the search reads and resets it.
+    movement : array (n_outputs,) of float64
+        How far the last step may have moved the shares of a bin's sums; see `engines.movement`.
+    first_weight : int
+        The sum of the first round's integers.
+    """
+
+    def __init__(
+        self, table: CudaTable, labels: Array, sample_weight: Array, search: Search
+    ) -> None:
+        device, n_outputs = table.device, search.n_outputs
+        xp = device.xp
+        self._device, self._search, self._n_samples = device, search, table.n_samples
+        is_exponential = search.votes != "newton"
+        units = FirstWeights(device.array(sample_weight), n_outputs if is_exponential else 1)
+        labels = device.array(labels)
+        if n_outputs == 1:
+            signs = labels.reshape(1, -1)
+        else:
+            classes = xp.arange(n_outputs, dtype=np.int64).reshape(-1, 1)
+            signs = xp.where(labels.reshape(1, -1) == classes, 1.0, -1.0)
+        if is_exponential:
+            self._numbers = signs * units.as_floats
+        else:
+            self._numbers = signs * (1.0 if n_outputs == 1 else 1.0 / n_outputs)
+        del signs
+        self._units = units.forget_floats()
+        self.first_weight = self._units.total
+        self._scores = xp.zeros((n_outputs, table.n_samples), dtype=np.float64)
+        self._partings = Partings(table)
+        self.histograms = Histograms(table, search.n_layers)
+        self.sums = no_sums(device)
+        self._staged = device.pinned(8 * _n_numbers(n_outputs)).view(np.float64)
+        self._on_device = xp.zeros(_n_numbers(n_outputs), dtype=np.float64)
+        self.movement = self._on_device[-n_outputs:]
+        self._samples, self._motion = self._record(), self._motion_record()
+
+    @property
+    def weights(self) -> Array:
+        """See `engines.contract.State.weights`."""
+        xp, numbers = self._device.xp, self._device.xp.abs(self._numbers)
+        if self._search.votes == "newton":
+            units = self._units.equal if self._units.differing is None else self._units.differing
+            # An integer that came from a float is that float again.
+            units = xp.asarray(units, dtype=np.float64)
+            if self._search.n_outputs == 1:
+                below = numbers + 1.0
+                numbers = (units * (numbers / below)) * (1.0 / below)
+            else:
+                numbers = (units * numbers) * (1.0 - numbers)
+        return numbers[0] if self._search.n_outputs == 1 else xp.ascontiguousarray(numbers.T)
+
+    def begin(self) -> None:
+        """Queue the first round's integers, and their sums."""
+        votes = np.zeros((N_REGIONS, self._search.n_outputs))
+        factors = np.ones((N_REGIONS, self._search.n_outputs, 2))
+        self._send(votes, factors, np.zeros(self._search.n_outputs))
+        if self._search.votes == "newton" and self._search.n_outputs > 1:
+            self._device.launch(
+                "begin_softmax", blocks_for(self._n_samples, self._device), THREADS,
+                self._samples, shared=SUMS.itemsize * THREADS,
+            )  # fmt: skip
+            self._queue_adding()
+        else:  # a factor of 1 changes nothing
+            self._follow(None, None)
+
+    def queue(self, step: Step, regions: Array | None) -> None:
+        """Queue everything that a step does to the samples and the histograms.
+
+        The last step must be done: its votes and factors leave the host from the same memory.
+        """
+        factors = np.asarray(step.factors, dtype=np.float64)
+        self._send(np.asarray(step.votes), factors, movement_of(factors, self._search))
+        self._follow(step.cut, regions)
+
+    def _follow(self, cut: Cut | None, regions: Array | None) -> None:
+        device = self._device
+        parting = self._partings.of(cut, regions)
+        for codes, n_samples in self._partings.codes_of(cut):
+            device.launch(
+                f"follow_{_loss_of(self._search)}", blocks_for(n_samples, device), THREADS, codes,
+                parting, self._motion, self._samples, shared=SUMS.itemsize * THREADS,
+            )  # fmt: skip
+        self._queue_adding()
+
+    def _queue_adding(self) -> None:
+        self.histograms.clear()
+        self.histograms.queue_adding()
+
+    def _send(self, votes: np.ndarray, factors: np.ndarray, movement: np.ndarray) -> None:
+        """Queue the copy of a step's numbers to the device."""
+        self._staged[:] = np.concatenate([votes.ravel(), factors.ravel(), movement])
+        self._device.upload(self._staged, self._on_device)
+
+    def _record(self) -> np.ndarray:
+        """The `LossSamples` of `losses.cu`; its arrays stay where they are for the whole run."""
+        address, units = self._device.address, self._units
+        return record(
+            LOSS_SAMPLES,
+            numbers=address(self._numbers),
+            scores=address(self._scores),
+            first_weights=0 if units.differing is None else address(units.differing),
+            equal_weight=units.equal,
+            terms=address(self.histograms.terms),
+            sums=address(self.sums),
+            n_samples=self._n_samples,
+            n_padded=self.histograms.n_padded,
+            n_outputs=self._search.n_outputs,
+        )
+
+    def _motion_record(self) -> Any:
+        """The `Motion` of `losses.cu`: where votes and factors lie."""
+        votes = self._device.address(self._on_device)
+        n_bytes = 8 * N_REGIONS * self._search.n_outputs
+        return record(MOTION, votes=votes, factors=votes + n_bytes)
+
+
+def _loss_of(search: Search) -> str:
+    if search.votes != "newton":
+        return "exponential"
+    return "logistic" if search.n_outputs == 1 else "softmax"
+
+
+def _n_numbers(n_outputs: int) -> int:
+    """Of a step: votes and two factors for each region and output, a movement for each output."""
+    return (3 * N_REGIONS + 1) * n_outputs

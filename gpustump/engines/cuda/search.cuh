@@ -1,0 +1,156 @@
+// What the searches for the best cut have in common: see `search.cu` and `splits.cu`.
+//
+// A search weighs all bins, lists those that may hold a better cut than the best edge, looks into
+// them, and finishes with the best cut. Scores and bounds are compared as integers: agreements as
+// they are, other scores by keys that sort as they do.
+
+#ifndef GPUSTUMP_SEARCH
+#define GPUSTUMP_SEARCH
+
+// Below every score.
+[[maybe_unused]] constexpr int64 NO_SCORE = -9223372036854775807ll - 1;
+
+// A bin, or the slot for missing values that follows a feature's bins. Rounds do not change it.
+struct Bin {
+  int64 offset;  // sorted position of its first sample
+  int64 n_inside;
+  int64 feature;
+  int64 has_cuts;  // whether it holds two values or more
+};
+
+struct Feature {
+  int64 first;  // its first bin
+  int64 n_bins;
+  int64 n_present;
+};
+
+// A feature's best cut at an edge, and, for classic stumps, its sums of signed weights.
+struct Edge {
+  int64 score, position, polarity;
+  int64 present, missing;  // the sums over its present and its missing values
+};
+
+// A cut. The larger score wins; of equal ones the lower feature, then the lower position.
+struct Best {
+  int64 score, feature, position;
+  int64 detail;  // of classic stumps the polarity; of others the piece it was found in, or -1
+  __device__ void append(const Best& other) {
+    bool wins = other.score > score;
+    if (other.score == score)
+      wins = other.feature < feature || (other.feature == feature && other.position < position);
+    if (wins) *this = other;
+  }
+};
+
+struct BestEdge {
+  int64 score, position, polarity;
+  __device__ void append(const BestEdge& other) {
+    bool ties = other.score == score && other.position < position;
+    if (other.score > score || ties) *this = other;
+  }
+};
+
+// How much there is to look into: pieces of bins, bins, and features whose sorted order the host
+// has to provide first.
+struct Counts {
+  int64 n_pieces, n_listed, n_wanted;
+};
+
+// A piece of a bin: the part that a block looks into at a time.
+struct Piece {
+  int bin, number;
+};
+
+// A bin that is looked into.
+struct Listed {
+  int64 bin, first_piece;
+};
+
+// All that the host reads of a round; with votes other than classic stumps', sums over the regions
+// of the best cut follow.
+struct Result {
+  Best best;
+  int64 missing;     // the signed weight of the samples whose value of that feature is missing
+  int64 n_wanted;    // how many features' sorted orders the host has to provide
+  Sums sums;         // of `advance`
+  int64 samples[2];  // the two on either side of the cut if it lies inside a bin; else -1
+  unsigned char values[16];  // their values, as the table holds them, if it is on the device
+};
+
+// The caller's table, from which the values on both sides of a cut are read.
+struct SourceTable {
+  const unsigned char* values;  // null if it is not on the device
+  int64 row_stride, column_stride, item_size;  // in bytes
+  const int64* rows;                           // the rows that take part; null for all
+};
+
+// A table prepared for the rounds. Nothing of it changes in a round but `orders`.
+struct PreparedTable {
+  const Feature* features;
+  const Bin* bins;
+  const uint64* orders;  // the address of each feature's sorted order; 0 if it is not on the device
+  const SourceTable* source;
+  int64 n_features;
+  int64 n_bins;  // of all features, slots for missing values included
+};
+
+// The bins and edges as the current round finds them.
+struct Round {
+  int64* bounds;   // (n_bins) no cut inside has a larger score; NO_SCORE if there is no cut
+  Edge* edges;     // (n_features)
+  uint32* wanted;  // (n_features) whether the host has to provide the sorted order
+  Result* result;
+  Counts* counts;
+  Sums* sums;         // of `advance`; copied into the result, and reset
+  int64 most_pieces;  // that a bin is cut into
+};
+
+// Samples of a piece: enough for a full block. A bin has at most `most_pieces`, unless it is 0.
+constexpr int64 PIECE = 2048;
+
+__device__ inline int64 piece_of(int64 n_inside, int64 most_pieces) {
+  int64 fair = most_pieces ? (n_inside + most_pieces - 1) / most_pieces : 0;
+  return fair > PIECE ? fair : PIECE;
+}
+
+__device__ inline int64 absolute(int64 x) { return x < 0 ? -x : x; }
+__device__ inline int64 larger(int64 x, int64 y) { return x > y ? x : y; }
+__device__ inline int64 smaller(int64 x, int64 y) { return x < y ? x : y; }
+
+// What a round begins with. For one thread of the grid.
+__device__ inline void begin_search(const Round& round) {
+  Result* result = round.result;
+  result->sums = *round.sums;
+  *round.sums = NO_SUMS;
+  *round.counts = {0, 0, 0};
+  result->best = {NO_SCORE, 0, 0, 1};
+  result->samples[0] = result->samples[1] = -1;
+}
+
+__device__ inline Best best_of(const Edge* edges, int64 j) {
+  return {edges[j].score, j, edges[j].position, edges[j].polarity};
+}
+
+__device__ inline void copy_value(const SourceTable& source, int64 sample, int64 feature,
+                                  unsigned char* to) {
+  int64 row = source.rows ? source.rows[sample] : sample;
+  const unsigned char* from =
+      source.values + row * source.row_stride + feature * source.column_stride;
+  for (int64 k = 0; k < source.item_size; k++) to[k] = from[k];
+}
+
+// Write the samples on both sides of a cut inside a bin, and their values; at an edge, where the
+// host knows the values at the bins' ends, write that there are none.
+__device__ inline void write_neighbours(const PreparedTable& table, const Best& best, bool is_edge,
+                                        Result* result) {
+  for (int k = 0; k < 2; k++) {
+    result->samples[k] = -1;
+    if (is_edge) continue;
+    const int* order = reinterpret_cast<const int*>(table.orders[best.feature]);
+    result->samples[k] = sample_of(order[best.position + k]);
+    if (table.source->values)
+      copy_value(*table.source, result->samples[k], best.feature, result->values + 8 * k);
+  }
+}
+
+#endif

@@ -1,0 +1,92 @@
+"""The search for the best split with real, Newton or shared votes, as `splits.cu` does it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.contract import RegionSums
+from gpustump.engines.contract import Search as Wanted
+from gpustump.engines.cuda import layout
+from gpustump.engines.cuda.device import THREADS
+from gpustump.engines.cuda.losses import LossSweep
+from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.table import CudaTable
+from gpustump.learners.hypothesis import N_REGIONS
+
+_WEIGHING_BYTES = 256 * (2 * layout.TRIPLE.itemsize + 2 * 8)
+"""Bytes of shared memory of `weigh_...`: running sums, twice, a score and a bound for each bin."""
+
+_SCORING_BYTES = layout.PIECE * 8
+"""Bytes of shared memory of `scan_...`: a score for each sample of a piece."""
+
+
+class SplitSearch(Search):
+    """The search of a run.
+
+    Parameters
+    ----------
+    table : CudaTable
+    sweep : LossSweep
+    wanted : engines.contract.Search
+    """
+
+    def __init__(self, table: CudaTable, sweep: LossSweep, wanted: Wanted) -> None:
+        n_outputs = wanted.n_outputs
+        super().__init__(table, sweep.sums, n_more=N_REGIONS * n_outputs * 2)
+        device, n_slots, xp = table.device, len(table.bins), table.device.xp
+        self._votes, self._n_outputs = wanted.votes, n_outputs
+        self._sweep = sweep
+        self._left = layout.zeros(device, n_outputs * n_slots, layout.TRIPLE)
+        self._noted = xp.full((2, n_outputs, n_slots), np.inf)
+        self._sums = layout.zeros(device, n_outputs * self._n_pieces, layout.TRIPLE)
+        self._ahead = xp.zeros((2, n_outputs, self._n_pieces), dtype=np.float64)
+        self._best = layout.zeros(device, self._n_pieces, layout.BEST)
+        self._splits = layout.record(
+            layout.SPLITS,
+            terms=device.address(sweep.histograms.terms),
+            histograms=device.address(sweep.histograms.sums),
+            left=device.address(self._left),
+            noted=device.address(self._noted),
+            movement=device.address(sweep.movement),
+            piece_sums=device.address(self._sums),
+            piece_ahead=device.address(self._ahead),
+            piece_best=device.address(self._best),
+            regions=device.address(self._more),
+            n_padded=sweep.histograms.n_padded,
+            n_outputs=n_outputs,
+            has_second=wanted.votes == "newton",
+            most_pieces=self._n_pieces,
+            l2=wanted.l2,
+        )
+
+    def queue(self) -> None:
+        """Queue a search behind a sweep."""
+        self._device.launch(
+            f"weigh_{self._votes}", self._table.n_features, THREADS, self._prepared, self._round,
+            self._splits, shared=_WEIGHING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
+        )  # fmt: skip
+        self._queue_looking()
+
+    def region_sums(self) -> RegionSums:
+        """The sums over the regions of the last round's best cut.
+
+        If there is no cut, all samples that have the first feature are in the first region.
+        """
+        by_region = self.found().rest.reshape(N_REGIONS, self._n_outputs, 2).tolist()
+        return [[(first, second) for first, second in own] for own in by_region]
+
+    def _queue_scan(self, n_blocks: int) -> None:
+        device, full = self._device, self._device.most_threads
+        triple = layout.TRIPLE.itemsize
+        given = (self._prepared, self._round, self._splits)
+        device.launch(
+            "sum_pieces", n_blocks, THREADS, self._pieces, *given, shared=triple * THREADS
+        )
+        device.launch(
+            f"scan_{self._votes}", n_blocks, THREADS, self._pieces, *given,
+            shared=_SCORING_BYTES + 2 * triple * THREADS,
+        )  # fmt: skip
+        device.launch(
+            "finish_splits", 1, full, self._pieces, self._listed, *given,
+            shared=layout.BEST.itemsize * full,
+        )

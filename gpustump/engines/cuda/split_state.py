@@ -1,0 +1,127 @@
+"""A run of boosting on the device with real, Newton or shared votes.
+
+This is `engines.contract.State`, like `state` for classic stumps: `advance` queues everything that
+follows from a step, the search for the next cut included. One copy a round brings the best cut to
+the host, with the sums over its regions, from which the votes are decided.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
+from gpustump.engines.cuda.losses import LossSweep
+from gpustump.engines.cuda.search import NO_SCORE, Found
+from gpustump.engines.cuda.split_search import SplitSearch
+from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.worth_of_split import exact_score_of
+from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
+
+
+class SplitState:
+    """The state of one run.
+
+    Parameters
+    ----------
+    table : CudaTable
+    labels : array (n_samples,)
+        -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
+    sample_weight : array (n_samples,) of float64
+        Positive.
+    search : Search
+    """
+
+    def __init__(
+        self, table: CudaTable, labels: Array, sample_weight: Array, search: Search
+    ) -> None:
+        self._table, self._device, self._wanted = table, table.device, search
+
+        def made() -> tuple[LossSweep, SplitSearch]:
+            sweep = LossSweep(table, labels, sample_weight, search)
+            return sweep, SplitSearch(table, sweep, search)
+
+        with self._device.active():
+            self._sweep, self._search = table.orders.making_room(made)
+            self._sweep.begin()
+            self._search.queue()
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+        sums = self._found().sums
+        return Totals(
+            signed=sums.signed_weight,
+            weight=sums.weight,
+            misclassified=sums.misclassified,
+            first_weight=self._sweep.first_weight,
+            n_samples=self._table.n_samples,
+        )
+
+    @property
+    def weights(self) -> Array:
+        """See `engines.contract.State.weights`."""
+        with self._device.active():
+            return self._sweep.weights
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        return self._found().sums.smallest
+
+    def best_cut(self) -> Cut:
+        """The largest cut, in the order of `Cut`."""
+        best, sums = self._found().best, self._search.region_sums()
+        together = [
+            (sum(first for first, _ in own), sum(second for _, second in own))
+            for own in zip(*sums, strict=True)
+        ]
+        nothing = [(0, 0)] * len(together)
+        at_once = exact_score_of([together, nothing, nothing], self._wanted)
+        constant = Cut(0, None, 0, 0, at_once)
+        if best.score == NO_SCORE:
+            return constant
+        score = exact_score_of(sums, self._wanted)
+        return max(Cut(best.feature, best.position, 0, 0, score), constant)
+
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region and output the sums of both integers of its samples."""
+        cut = self.best_cut()
+        if cut.position is not None and split_at(self._table, cut) == hypothesis:
+            return self._search.region_sums()
+        with self._device.active():
+            return self._sums_over(self._regions(hypothesis))
+
+    def advance(self, step: Step) -> None:
+        """Queue everything that a step changes, and the search for the next cut."""
+        self._found()  # the last step must be done
+        with self._device.active():
+            given = self._regions(step.hypothesis) if step.cut is None else None
+            self._sweep.queue(step, given)
+            self._search.queue()
+            self._given = given  # the kernels read it until the search is done
+
+    def _regions(self, hypothesis: Partition) -> Array:
+        values = self._table.values(hypothesis.feature)
+        return self._device.array(regions(hypothesis, values)).astype(np.uint8)
+
+    def _sums_over(self, region: Array) -> RegionSums:
+        terms = self._sweep.histograms.terms[:, : self._table.n_samples]
+        xp, n_outputs = self._device.xp, self._wanted.n_outputs
+        sizes, is_positive = terms >> 1, (terms & 1) == 1
+        first, second = sizes, sizes
+        if self._wanted.votes == "newton":
+            first, second, is_positive = sizes[::2], sizes[1::2], is_positive[::2]
+        signed = xp.where(is_positive, first, -first)
+        sums = [
+            xp.sum(xp.where(region == number, part[k], 0))
+            for number in range(N_REGIONS)
+            for k in range(n_outputs)
+            for part in (signed, second)
+        ]
+        found = arrays.integers(xp.stack(sums))
+        pairs = list(zip(found[::2], found[1::2], strict=True))
+        return [pairs[n * n_outputs : (n + 1) * n_outputs] for n in range(N_REGIONS)]
+
+    def _found(self) -> Found:
+        return self._search.found()

@@ -1,0 +1,490 @@
+// From histograms to the best split for real, Newton and shared votes.
+//
+// The search is that of `search.cu`; what differs is what a cut is worth. The scores are those of
+// `engines/worth.py`, operation by operation. They are convex in the sums left of a cut, so inside
+// a bin the corners of the region that the sums can lie in bound them; `cpu/unit_scores.py`
+// explains the region and its corners, and `cpu/drift.py` what is noted of a bin once it has been
+// looked into. Bounds computed in floating point are widened by far more than their error.
+//
+// `weigh_...` brings sums, edges and bounds up to date, `list_bins` of `search.cu` lists the bins
+// that may hold a better cut, `sum_pieces` and `scan_...` look into them, and `finish_splits` takes
+// the best cut and adds up its regions.
+
+#include "common.cuh"
+#include "search.cuh"
+
+constexpr double OUTWARDS = 0x1p-40;  // by what share a bound is widened
+constexpr double FORGOTTEN = 1e300;   // instead of what is noted of a bin
+
+// Sums over some samples, for one output: of the first integers by label, and of the second ones
+// where they differ from the first ones' sizes.
+struct Triple {
+  int64 positive, negative, second;
+  __device__ void append(const Triple& other) {
+    positive += other.positive;
+    negative += other.negative;
+    second += other.second;
+  }
+  __device__ int64 first() const { return positive - negative; }
+};
+
+constexpr Triple NOTHING = {0, 0, 0};
+
+__device__ inline Triple less(const Triple& whole, const Triple& part) {
+  return {whole.positive - part.positive, whole.negative - part.negative,
+          whole.second - part.second};
+}
+
+// What a run keeps from round to round, and what it sums up.
+struct Splits {
+  const int64* terms;       // (n_layers, n_padded): `LossSamples.terms`
+  const int64* histograms;  // (n_layers, n_features, 2, 256)
+  Triple* left;   // (n_outputs, n_bins) sums before each bin; before the slot for missing values:
+                  // over all that are present
+  double* noted;  // (2, n_outputs, n_bins) by how much one share may be ahead of the other
+  const double* movement;  // (n_outputs) how far the step may have moved shares
+  Triple* piece_sums;      // (n_outputs, most_pieces)
+  double* piece_ahead;     // (2, n_outputs, most_pieces)
+  Best* piece_best;        // (most_pieces)
+  int64* regions;          // (3, n_outputs, 2) of the best cut: first and second integers
+  int64 n_padded, n_outputs, has_second, most_pieces;
+  double l2;
+};
+
+__device__ inline Triple term_of(const Splits& splits, int64 k, int64 sample) {
+  int64 layer = splits.has_second ? 2 * k : k;
+  int64 doubled = splits.terms[layer * splits.n_padded + sample], first = doubled >> 1;
+  int64 second = splits.has_second ? splits.terms[(layer + 1) * splits.n_padded + sample] >> 1 : 0;
+  bool positive = doubled & 1;
+  return {positive ? first : 0, positive ? 0 : first, second};
+}
+
+__device__ inline Triple sums_at(const Splits& splits, int64 n_features, int64 k, int64 j,
+                                 int64 code) {
+  int64 layer = splits.has_second ? 2 * k : k;
+  const int64* own = splits.histograms + (layer * n_features + j) * SLOTS;
+  const int64* next = own + n_features * SLOTS;
+  int64 second = splits.has_second ? next[code] + next[256 + code] : 0;
+  return {own[256 + code], own[code], second};
+}
+
+// Integers that compare as the scores do. 0.0 and -0.0 are equal.
+__device__ inline int64 score_key(int64 score) { return score; }
+__device__ inline int64 score_key(double score) {
+  int64 bits = __double_as_longlong(score);
+  return bits >= 0 ? bits : NO_SCORE - bits;
+}
+
+__device__ inline int64 bound_key(int64 bound) { return bound; }
+__device__ inline int64 bound_key(double bound) {
+  return score_key(bound + fabs(bound) * OUTWARDS);
+}
+
+// By how much the share of a bin's positive sum left of a cut may exceed that of its negative sum,
+// and the other way round.
+struct Ahead {
+  double positive, negative;
+  __device__ void append(const Ahead& other) {
+    if (other.positive > positive) positive = other.positive;
+    if (other.negative > negative) negative = other.negative;
+  }
+};
+
+// A bin: the sums before it and up to its end, and how far shares may be ahead inside.
+struct Inside {
+  Triple low, high;
+  Ahead ahead;
+};
+
+// At least a share, up to 1, of a whole number; at most the number.
+__device__ inline int64 rounded_up(double share, int64 whole) {
+  return smaller(whole, int64(share * double(whole) * (1.0 + OUTWARDS)) + 1);
+}
+
+// How far above its value at the left edge the sum of signed first integers may be, and below.
+struct Reach {
+  int64 up, down;
+};
+
+__device__ inline Reach reach_of(const Inside& inside) {
+  Triple own = less(inside.high, inside.low);
+  int64 p = own.positive, n = own.negative;
+  return {larger(rounded_up(inside.ahead.positive, p),
+                 p - n + rounded_up(inside.ahead.positive, n)),
+          larger(rounded_up(inside.ahead.negative, n),
+                 n - p + rounded_up(inside.ahead.negative, p))};
+}
+
+// Discrete votes that several outputs share.
+struct SharedVotes {
+  using Score = int64;
+  static __device__ Score worth(const Triple& left, const Triple& right, const Triple& missing,
+                                double) {
+    return absolute(left.first() - right.first()) + absolute(missing.first());
+  }
+  static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
+                               double) {
+    Reach reach = reach_of(inside);
+    int64 left = inside.low.first(), all = present.first();
+    return larger(2 * (left + reach.up) - all, all - 2 * (left - reach.down)) +
+           absolute(missing.first());
+  }
+};
+
+struct RealVotes {
+  using Score = double;
+  static __device__ double root(int64 positive, int64 negative) {
+    return sqrt(double(positive) * double(negative));
+  }
+  static __device__ Score worth(const Triple& left, const Triple& right, const Triple& missing,
+                                double) {
+    double roots = root(left.positive, left.negative) + root(right.positive, right.negative);
+    return -(roots + root(missing.positive, missing.negative));
+  }
+  static __device__ double at(const Triple& present, int64 positive, int64 negative) {
+    return root(positive, negative) +
+           root(present.positive - positive, present.negative - negative);
+  }
+  static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
+                               double) {
+    int64 p0 = inside.low.positive, p9 = inside.high.positive;
+    int64 n0 = inside.low.negative, n9 = inside.high.negative;
+    double by_p = inside.ahead.positive, by_n = inside.ahead.negative;
+    double least = fmin(at(present, p0, n0), at(present, p9, n9));
+    least = fmin(least, at(present, p0 + rounded_up(by_p, p9 - p0), n0));
+    least = fmin(least, at(present, p9, n9 - rounded_up(by_p, n9 - n0)));
+    least = fmin(least, at(present, p0, n0 + rounded_up(by_n, n9 - n0)));
+    least = fmin(least, at(present, p9 - rounded_up(by_n, p9 - p0), n9));
+    return -(least + root(missing.positive, missing.negative));
+  }
+};
+
+struct NewtonVotes {
+  using Score = double;
+  static __device__ double gain(int64 first, int64 second, double l2) {
+    double x = double(first), below = double(second) + l2;
+    return (x * x) / (below > 1.0 ? below : 1.0);  // the second sum of an empty region is 0
+  }
+  static __device__ double of(const Triple& sums, double l2) {
+    return gain(sums.first(), sums.second, l2);
+  }
+  static __device__ Score worth(const Triple& left, const Triple& right, const Triple& missing,
+                                double l2) {
+    return (of(left, l2) + of(right, l2)) + of(missing, l2);
+  }
+  static __device__ double at(const Triple& present, int64 first, int64 second, double l2) {
+    return gain(first, second, l2) + gain(present.first() - first, present.second - second, l2);
+  }
+  static __device__ Score most(const Inside& inside, const Triple& present, const Triple& missing,
+                               double l2) {
+    Reach reach = reach_of(inside);
+    int64 high = inside.low.first() + reach.up, low = inside.low.first() - reach.down;
+    // A cut inside leaves a sample on either side, whose second integer is above 0.
+    int64 few = inside.low.second + 1, many = inside.high.second - 1;
+    double most = fmax(at(present, high, few, l2), at(present, high, many, l2));
+    most = fmax(most, fmax(at(present, low, few, l2), at(present, low, many, l2)));
+    return most + of(missing, l2);
+  }
+};
+
+// Bring what is noted of a bin up to date. Returns how far shares may be ahead inside of it. What
+// was noted of a bin that has hardly any weight is forgotten: its weights may lie at their floor,
+// where they do not follow the factors.
+__device__ inline Ahead ahead_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
+                                 int64 n_inside, const Triple& own) {
+  double n_units = 4.0 * double(n_inside) + 1024.0 * double(splits.n_outputs + 4);
+  double by_units = n_units / double(own.positive) + n_units / double(own.negative);
+  double both[2];
+  for (int side = 0; side < 2; side++) {
+    double* noted = &splits.noted[(side * splits.n_outputs + k) * n_bins + bin];
+    double now = *noted + splits.movement[k];
+    if (!(by_units < 1.0)) now = FORGOTTEN;
+    *noted = now;
+    both[side] = fmin(1.0, now + by_units);
+  }
+  return {both[0], both[1]};
+}
+
+// Bring the bins of all features up to date: sums, each feature's best edge, and bounds.
+template <class Votes>
+__device__ void weigh_splits(const PreparedTable& table, const Round& round,
+                             const Splits& splits) {
+  using Score = typename Votes::Score;
+  Triple(*running)[256] = reinterpret_cast<Triple(*)[256]>(shared);
+  Score* score = reinterpret_cast<Score*>(running + 2);
+  Score* bound = score + 256;
+  BestEdge* found = reinterpret_cast<BestEdge*>(bound + 256);
+  if (blockIdx.x == 0 && threadIdx.x == 0) begin_search(round);
+  for (int64 j = blockIdx.x; j < table.n_features; j += gridDim.x) {
+    Feature feature = table.features[j];
+    int64 n_bins = feature.n_bins;
+    for (int64 k = 0; k < splits.n_outputs; k++) {
+      FOR_BLOCK(b, 0, n_bins) running[0][b] = sums_at(splits, table.n_features, k, j, b);
+      __syncthreads();
+      int from = 0;
+      for (int64 step = 1; step < n_bins; step *= 2, from = 1 - from) {
+        FOR_BLOCK(b, 0, n_bins) {
+          Triple sum = running[from][b];
+          if (b >= step) sum.append(running[from][b - step]);
+          running[1 - from][b] = sum;
+        }
+        __syncthreads();
+      }
+      const Triple* until = running[from];  // up to and with a bin
+      const Triple present = n_bins > 0 ? until[n_bins - 1] : NOTHING;
+      const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
+      Triple* left = splits.left + k * table.n_bins + feature.first;
+      FOR_BLOCK(b, 0, n_bins) {
+        const Triple low = b > 0 ? until[b - 1] : NOTHING, high = until[b];
+        left[b] = low;
+        Score part = Votes::worth(high, less(present, high), missing, splits.l2);
+        score[b] = k == 0 ? part : score[b] + part;
+        const Bin bin = table.bins[feature.first + b];
+        if (!bin.has_cuts) continue;
+        Ahead ahead = ahead_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
+                               less(high, low));
+        Score most = Votes::most({low, high, ahead}, present, missing, splits.l2);
+        bound[b] = k == 0 ? most : bound[b] + most;
+      }
+      if (threadIdx.x == 0) left[n_bins] = present;
+      __syncthreads();
+    }
+    BestEdge mine = {NO_SCORE, 0, 0};
+    FOR_BLOCK(b, 0, n_bins) {
+      const Bin bin = table.bins[feature.first + b];
+      round.bounds[feature.first + b] = bin.has_cuts ? bound_key(bound[b]) : NO_SCORE;
+      if (b + 1 < n_bins)
+        mine.append({score_key(score[b]), bin.offset + bin.n_inside - 1, 0});
+    }
+    // A threshold above all values parts what is present from what is missing. It makes a split
+    // only where that is better than a constant.
+    bool is_apart = n_bins > 0 && table.bins[feature.first + n_bins].n_inside > 0;
+    if (is_apart && threadIdx.x == 0) {
+      Score apart = 0, together = 0;
+      for (int64 k = 0; k < splits.n_outputs; k++) {
+        const Triple present = splits.left[k * table.n_bins + feature.first + n_bins];
+        const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
+        Triple all = present;
+        all.append(missing);
+        Score two = Votes::worth(present, NOTHING, missing, splits.l2);
+        Score one = Votes::worth(all, NOTHING, NOTHING, splits.l2);
+        apart = k == 0 ? two : apart + two;
+        together = k == 0 ? one : together + one;
+      }
+      if (apart > together) mine.append({score_key(apart), feature.n_present - 1, 0});
+    }
+    combine(mine, found);
+    if (threadIdx.x == 0) {
+      round.wanted[j] = 0;
+      round.edges[j] = {mine.score, mine.position, -1, 0, 0};
+    }
+    __syncthreads();
+  }
+}
+
+// Add up each piece of the bins that are listed. A block takes a piece.
+KERNEL sum_pieces(const Piece* pieces, const PreparedTable table, const Round round,
+                  const Splits splits) {
+  for (int64 p = blockIdx.x; p < round.counts->n_pieces; p += gridDim.x) {
+    Bin bin = table.bins[pieces[p].bin];
+    const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
+    int64 begin = bin.offset + pieces[p].number * PIECE;
+    int64 end = smaller(begin + PIECE, bin.offset + bin.n_inside);
+    for (int64 k = 0; k < splits.n_outputs; k++) {
+      Triple mine = NOTHING;
+      FOR_BLOCK(at, begin, end) mine.append(term_of(splits, k, sample_of(order[at])));
+      combine(mine, reinterpret_cast<Triple*>(shared));
+      if (threadIdx.x == 0) splits.piece_sums[k * splits.most_pieces + p] = mine;
+      __syncthreads();
+    }
+  }
+}
+
+// For each thread the sum of all earlier threads' values. `room` takes two values for each thread.
+__device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
+  uint32 t = threadIdx.x, n = blockDim.x;
+  room[t] = mine;
+  __syncthreads();
+  int from = 0;
+  for (uint32 step = 1; step < n; step *= 2, from = 1 - from) {
+    Triple sum = room[from * n + t];
+    if (t >= step) sum.append(room[from * n + t - step]);
+    room[(1 - from) * n + t] = sum;
+    __syncthreads();
+  }
+  Triple earlier = t > 0 ? room[from * n + t - 1] : NOTHING;
+  __syncthreads();
+  return earlier;
+}
+
+// Score every cut inside each piece, and note how far shares are ahead there. A block takes a
+// piece, and each of its threads a stretch of it; outputs follow one after the other.
+template <class Votes>
+__device__ void scan_splits(const Piece* pieces, const PreparedTable& table, const Round& round,
+                            const Splits& splits) {
+  using Score = typename Votes::Score;
+  Score* score = reinterpret_cast<Score*>(shared);
+  Triple* room = reinterpret_cast<Triple*>(score + PIECE);
+  for (int64 p = blockIdx.x; p < round.counts->n_pieces; p += gridDim.x) {
+    const Piece piece = pieces[p];
+    const Bin bin = table.bins[piece.bin];
+    const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
+    const Feature feature = table.features[bin.feature];
+    int64 begin = bin.offset + piece.number * PIECE;
+    int64 count = smaller(PIECE, bin.offset + bin.n_inside - 1 - begin);
+    int64 stretch = (count + blockDim.x - 1) / blockDim.x;
+    int64 from = smaller(threadIdx.x * stretch, count), to = smaller(from + stretch, count);
+    for (int64 k = 0; k < splits.n_outputs; k++) {
+      const Triple* left = splits.left + k * table.n_bins;
+      const Triple present = left[feature.first + feature.n_bins];
+      const Triple missing = sums_at(splits, table.n_features, k, bin.feature, MISSING);
+      const Triple low = left[piece.bin], whole = less(left[piece.bin + 1], low);
+      Triple inside = NOTHING;  // sums of the bin before this piece, then before this stretch
+      const Triple* sums = splits.piece_sums + k * splits.most_pieces + p - piece.number;
+      FOR_BLOCK(q, 0, piece.number) inside.append(sums[q]);
+      combine(inside, room);
+      inside = room[0];
+      __syncthreads();
+      Triple mine = NOTHING;
+      for (int64 at = from; at < to; at++)
+        mine.append(term_of(splits, k, sample_of(order[begin + at])));
+      inside.append(sum_of_earlier(mine, room));
+      Ahead ahead = {0.0, 0.0};
+      for (int64 at = from; at < to; at++) {
+        int marked = order[begin + at];
+        inside.append(term_of(splits, k, sample_of(marked)));
+        if (marked < 0) continue;  // the next sample has the same value
+        Triple until = low;
+        until.append(inside);
+        Score part = Votes::worth(until, less(present, until), missing, splits.l2);
+        score[at] = k == 0 ? part : score[at] + part;
+        double by = double(inside.positive) / double(whole.positive) -
+                    double(inside.negative) / double(whole.negative);
+        ahead.append({by, -by});
+      }
+      combine(ahead, reinterpret_cast<Ahead*>(room));
+      if (threadIdx.x == 0) {
+        splits.piece_ahead[k * splits.most_pieces + p] = ahead.positive;
+        splits.piece_ahead[(splits.n_outputs + k) * splits.most_pieces + p] = ahead.negative;
+      }
+      __syncthreads();
+    }
+    Best mine = {NO_SCORE, 0, 0, -1};
+    for (int64 at = from; at < to; at++)
+      if (order[begin + at] >= 0)
+        mine.append({score_key(score[at]), bin.feature, begin + at, p});
+    combine(mine, reinterpret_cast<Best*>(room));
+    if (threadIdx.x == 0) splits.piece_best[p] = mine;
+    __syncthreads();
+  }
+}
+
+// Write the sums over a cut's regions, for each output those of the first and second integers.
+__device__ inline void write_region(const Splits& splits, int region, int64 k,
+                                    const Triple& sums) {
+  int64* to = splits.regions + (region * splits.n_outputs + k) * 2;
+  to[0] = sums.first();
+  to[1] = splits.has_second ? sums.second : sums.positive + sums.negative;
+}
+
+// Note how far shares are ahead in the bins that have been looked into, and rule the bins out.
+__device__ inline void note_bins(const Listed* listed, const PreparedTable& table,
+                                 const Round& round, const Splits& splits) {
+  FOR_BLOCK(i, 0, round.counts->n_listed) {
+    int64 b = listed[i].bin;
+    const Bin bin = table.bins[b];
+    int64 n = (bin.n_inside - 1 + PIECE - 1) / PIECE;
+    double n_units = 4.0 * double(bin.n_inside) + 1024.0 * double(splits.n_outputs + 4);
+    for (int64 k = 0; k < splits.n_outputs; k++) {
+      const Triple* left = splits.left + k * table.n_bins + b;
+      const Triple own = less(left[1], left[0]);
+      double by_units = n_units / double(own.positive) + n_units / double(own.negative);
+      for (int side = 0; side < 2; side++) {
+        int64 plane = side * splits.n_outputs + k;
+        const double* ahead = splits.piece_ahead + plane * splits.most_pieces;
+        double most = 0.0;
+        for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
+          most = fmax(most, ahead[p]);
+        splits.noted[plane * table.n_bins + b] = most + by_units;
+      }
+    }
+    round.bounds[b] = NO_SCORE;  // its best cut is compared right here
+  }
+}
+
+// The bin of a feature that holds a sorted position.
+__device__ inline int64 bin_at(const PreparedTable& table, int64 j, int64 position) {
+  int64 low = table.features[j].first, high = low + table.features[j].n_bins;
+  while (high - low > 1) {
+    int64 middle = (low + high) / 2;
+    if (table.bins[middle].offset <= position) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+// Take the best cut of all, add up its regions, and keep what was found of the bins. One block.
+KERNEL_OF_FULL_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
+                                    const PreparedTable table, const Round round,
+                                    const Splits splits) {
+  Result* result = round.result;
+  Triple* room = reinterpret_cast<Triple*>(shared);
+  const Best before = result->best;
+  Best mine = before;
+  FOR_BLOCK(j, 0, table.n_features) mine.append(best_of(round.edges, j));
+  FOR_BLOCK(p, 0, round.counts->n_pieces) mine.append(splits.piece_best[p]);
+  note_bins(listed, table, round, splits);
+  combine(mine, reinterpret_cast<Best*>(shared));
+  const Best best = *reinterpret_cast<Best*>(shared);
+  __syncthreads();  // all have read what the first thread is about to write
+  if (threadIdx.x == 0) {
+    result->n_wanted = round.counts->n_wanted;
+    *round.counts = {0, 0, 0};
+    result->best = best;
+  }
+  bool is_none = best.score == NO_SCORE;
+  bool is_new = best.feature != before.feature || best.position != before.position ||
+                best.score != before.score;
+  if (!is_none && !is_new) return;
+
+  int64 j = best.feature, last = table.features[j].first + table.features[j].n_bins;
+  int64 b = is_none ? last : bin_at(table, j, best.position);
+  bool is_edge = is_none || best.position + 1 == table.bins[b].offset + table.bins[b].n_inside;
+  if (is_edge && !is_none) b++;  // sums before the next bin are those up to the end of this one
+  for (int64 k = 0; k < splits.n_outputs; k++) {
+    Triple left = NOTHING;
+    if (!is_edge) {
+      const int* order = reinterpret_cast<const int*>(table.orders[j]);
+      int64 number = pieces[best.detail].number, begin = table.bins[b].offset + number * PIECE;
+      const Triple* sums = splits.piece_sums + k * splits.most_pieces + best.detail - number;
+      FOR_BLOCK(q, 0, number) left.append(sums[q]);
+      FOR_BLOCK(at, begin, best.position + 1)
+        left.append(term_of(splits, k, sample_of(order[at])));
+    }
+    combine(left, room);
+    if (threadIdx.x == 0) {
+      const Triple* before_bin = splits.left + k * table.n_bins;
+      const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
+      left.append(before_bin[b]);
+      Triple right = less(before_bin[last], left);
+      write_region(splits, FIRST_REGION, k, left);
+      write_region(splits, SECOND_REGION, k, right);
+      write_region(splits, MISSING_REGION, k, missing);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0 && !is_none) write_neighbours(table, best, is_edge, result);
+}
+
+#define VOTES(votes, Votes)                                                                     \
+  KERNEL weigh_##votes(const PreparedTable table, const Round round, const Splits splits) {     \
+    weigh_splits<Votes>(table, round, splits);                                                  \
+  }                                                                                             \
+  KERNEL scan_##votes(const Piece* pieces, const PreparedTable table, const Round round,        \
+                      const Splits splits) {                                                    \
+    scan_splits<Votes>(pieces, table, round, splits);                                           \
+  }
+
+VOTES(discrete, SharedVotes)
+VOTES(real, RealVotes)
+VOTES(newton, NewtonVotes)

@@ -1,0 +1,54 @@
+"""The search for the best classic stump, as `search.cu` does it."""
+
+from __future__ import annotations
+
+from gpustump.engines.cuda import layout
+from gpustump.engines.cuda.device import THREADS
+from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.sweep import Change, Sweep
+from gpustump.engines.cuda.table import CudaTable
+
+_RUNNING_BYTES = 2 * 256 * 8
+"""Bytes of shared memory for the running sums of `weigh`."""
+
+_MOST_HALVINGS = 63
+"""After more halvings nothing is left of an integer, and a shift by 64 bits is not defined."""
+
+
+class StumpSearch(Search):
+    """The search of a run with discrete votes of one output.
+
+    Parameters
+    ----------
+    table : CudaTable
+    sweep : Sweep
+    """
+
+    def __init__(self, table: CudaTable, sweep: Sweep) -> None:
+        super().__init__(table, sweep.sums, most_pieces=layout.MOST_PIECES)
+        self._sweep = sweep
+        self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
+        self._extremes = layout.zeros(table.device, self._n_pieces, layout.EXTREMES)
+
+    def queue(self, change: Change) -> None:
+        """Queue a search behind a sweep that made this change."""
+        discrete = change.discrete
+        is_known = change.halvings >= 0 and discrete.grown >= discrete.kept
+        halvings = min(change.halvings, _MOST_HALVINGS) if is_known else -1
+        self._device.launch(
+            "weigh", self._table.n_features, THREADS, self._sweep.histograms.sums, self._prepared,
+            self._round, self._profiles, halvings,
+            shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
+        )  # fmt: skip
+        self._queue_looking()
+
+    def _queue_scan(self, n_blocks: int) -> None:
+        device, full = self._device, self._device.most_threads
+        device.launch(
+            "scan", n_blocks, THREADS, self._pieces, self._prepared, self._round,
+            self._sweep.signed, self._extremes, shared=layout.EXTREMES.itemsize * THREADS,
+        )  # fmt: skip
+        device.launch(
+            "finish", 1, full, self._listed, self._extremes, self._prepared, self._round,
+            self._profiles, shared=layout.BEST.itemsize * full,
+        )  # fmt: skip
