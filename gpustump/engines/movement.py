@@ -30,7 +30,8 @@ def movement_of(factors: np.ndarray, search: Search) -> np.ndarray:
         Of samples with the label -1, and with the label +1.
     search : Search
     """
-    return spread(factors_of_first(factors, search)).reshape(-1, 2).sum(axis=1)
+    of_labels = spread(factors_of_first(factors, search)).reshape(-1, 2)
+    return np.asarray(of_labels.sum(axis=1))
 
 
 def factors_of_first(factors: np.ndarray, search: Search) -> np.ndarray:

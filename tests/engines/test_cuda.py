@@ -131,7 +131,9 @@ def test_what_a_run_holds_is_what_is_planned():
     )
     n_bytes += sum(order.nbytes for order in made.orders._held.values())
     planned = (
-        device_memory._without_codes(*X.shape, Search()) + device_memory._of_codes(*X.shape) + 4 * 20_000 * 6
+        device_memory._without_codes(*X.shape, Search())
+        + device_memory._of_codes(*X.shape)
+        + 4 * 20_000 * 6
     )
     assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 

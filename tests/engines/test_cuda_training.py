@@ -20,14 +20,21 @@ from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.boosting.rounds import Boosting
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
-from gpustump.engines.contract import PreparedTable, Resources, Search, Task, discrete_step, hypothesis_at
+from gpustump.engines.contract import (
+    PreparedTable,
+    Resources,
+    Search,
+    Task,
+    discrete_step,
+    hypothesis_at,
+)
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.orders import Orders
-from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.state import StumpState
+from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.reference.engine import REFERENCE
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))

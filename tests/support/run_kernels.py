@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from cuda_on_cpu import OnCpu
-from rounds import check_level, signs
+from rounds import KINDS, Case, check_facts, facts_of, signs
 
 from gpustump.engines.cuda import device, prediction, sorting
 from gpustump.engines.cuda import table as columns
@@ -24,11 +24,11 @@ def main() -> None:
     on_cpu.n_processors = device._BLOCKS_A_PROCESSOR = 1
     X = random.normal(size=(3000, 5)).astype(np.float32)
     X[random.random(X.shape) < 0.1] = np.nan
-    ways = [("", columns.prepare(X, None, on_cpu))]
-    check_level(X, signs(np.nan_to_num(X[:, 0]), random), None, ways, n_rounds=4)
-    sorting.MOST_BINS = 1
-    ways = [("one bin", columns.prepare(X, None, on_cpu))]
-    check_level(X, signs(np.nan_to_num(X[:, 1]), random), None, ways, n_rounds=3)
+    table = columns.prepare(X, None, on_cpu)
+    check_every_kind(X, signs(np.nan_to_num(X[:, 0]), random), table, n_rounds=4)
+    sorting.MOST_BINS = 1  # of several pieces
+    table = columns.prepare(X, None, on_cpu)
+    check_every_kind(X, signs(np.nan_to_num(X[:, 1]), random), table, n_rounds=2)
     thresholds, votes = np.asarray([0.0, np.inf]), np.asarray([[-1.0, 9.0], [2.0, 8.0]])
     for n_outputs in (1, 2):
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
@@ -38,6 +38,14 @@ def main() -> None:
     unused = {"add_16", "add_8", *device.KERNELS["prediction"]} - used
     kernels = {name for names in device.KERNELS.values() for name in names}
     assert set(on_cpu.launched) == kernels - unused
+
+
+def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, n_rounds: int) -> None:
+    """A run with each kind of votes is level with the reference."""
+    for kind in KINDS:
+        case = Case.of(X, y, n_rounds=n_rounds).voting(kind)
+        search = case.votes_of_run().search("stump")
+        check_facts(facts_of(case, "stump"), (kind, table), (case.y, case.weights, search))
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ class Drift:
         of_newton = self._search.votes == "newton"
         of_bulk = self._spread(own) if of_newton else np.zeros_like(most)
         rest = np.delete(factors, bulk, axis=0)[np.delete(counts, bulk) > 0]
-        one_way = (rest >= own).all(axis=0) | (rest <= own).all(axis=0)
+        one_way = np.asarray((rest >= own).all(axis=0) | (rest <= own).all(axis=0))
         self._movement = Movement(most, of_bulk, _positive_first(one_way).astype(np.uint8))
 
     def _spread(self, factors: np.ndarray) -> np.ndarray:

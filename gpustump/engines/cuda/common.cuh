@@ -19,6 +19,11 @@ using uint64 = unsigned long long;
 // A block has 256 threads, or as many as a device allows.
 #define KERNEL extern "C" __global__ void __launch_bounds__(256)
 #define KERNEL_OF_FULL_BLOCKS extern "C" __global__ void __launch_bounds__(1024)
+#define KERNEL_OF_HALF_BLOCKS extern "C" __global__ void __launch_bounds__(512, 1)
+
+// With bounds for so few blocks on a processor, the compiler takes up to 128 registers if it needs
+// them, and spills none.
+#define KERNEL_OF_MANY_REGISTERS extern "C" __global__ void __launch_bounds__(256, 2)
 
 // A block's shared memory; its size is an argument of the launch.
 extern __shared__ __align__(16) unsigned char shared[];

@@ -62,9 +62,7 @@ PREPARED_TABLE = _record("features", "bins", "orders", "source", "n_features", "
 ROUND = _record("bounds", "edges", "wanted", "result", "counts", "sums", "most_pieces")
 
 # Of `search.cu`.
-PROFILE = _record(
-    "positive", "negative", "rise", "fall", "positive_then", "negative_then", "left"
-)
+PROFILE = _record("positive", "negative", "rise", "fall", "positive_then", "negative_then", "left")
 EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
 
 # Of `splits.cu`.
@@ -76,9 +74,7 @@ SPLITS = _record(
 )  # fmt: skip
 
 # Of `sweep.cu`.
-SAMPLES = _record(
-    "signed_weights", "scores", "first_weights", "equal_weight", "change", "sums"
-)
+SAMPLES = _record("signed_weights", "scores", "first_weights", "equal_weight", "change", "sums")
 EFFECT = _record(
     "left", "right", "missing", ("vote", np.float64), ("grown", np.float64), ("kept", np.float64),
     "anew",

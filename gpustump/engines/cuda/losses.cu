@@ -155,10 +155,10 @@ __device__ void follow(const CutCodes& part, const Parting& parting, const Motio
   if (threadIdx.x == 0) add_to(samples.sums, mine);
 }
 
-#define FOLLOW(loss, Loss)                                                                      \
-  KERNEL follow_##loss(const CutCodes part, const Parting parting, const Motion motion,        \
-                       const LossSamples samples) {                                            \
-    follow<Loss>(part, parting, motion, samples);                                              \
+#define FOLLOW(loss, Loss)                                                                    \
+  KERNEL_OF_MANY_REGISTERS follow_##loss(const CutCodes part, const Parting parting,          \
+                                         const Motion motion, const LossSamples samples) {    \
+    follow<Loss>(part, parting, motion, samples);                                             \
   }
 
 FOLLOW(exponential, Exponential)

@@ -97,9 +97,8 @@ __device__ void predict(const Rows& rows, const StepTables<Key>& tables, double*
   }
 }
 
-// With bounds for so many blocks, the compiler takes 64 registers if it needs them, and spills
-// none.
-#define KERNEL_OF_MANY_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
+// As `KERNEL_OF_MANY_REGISTERS`, with 64 of them.
+#define KERNEL_OF_64_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
 
 // Models of one output have kernels of their own: more sums would take registers from them, and so
 // let fewer threads run at once.
@@ -107,7 +106,7 @@ __device__ void predict(const Rows& rows, const StepTables<Key>& tables, double*
   KERNEL predict_##dtype(const Rows rows, const StepTables<Key> tables, double* scores) {         \
     predict<Value, Key, 1>(rows, tables, scores);                                                 \
   }                                                                                               \
-  KERNEL_OF_MANY_REGISTERS predict_outputs_##dtype(                                               \
+  KERNEL_OF_64_REGISTERS predict_outputs_##dtype(                                               \
       const Rows rows, const StepTables<Key> tables, double* scores) {                            \
     predict<Value, Key, 8>(rows, tables, scores);                                                 \
   }

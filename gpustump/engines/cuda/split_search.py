@@ -19,6 +19,9 @@ _WEIGHING_BYTES = 256 * (2 * layout.TRIPLE.itemsize + 2 * 8)
 _SCORING_BYTES = layout.PIECE * 8
 """Bytes of shared memory of `scan_...`: a score for each sample of a piece."""
 
+_FINISHING_THREADS = 512
+"""Of the one block of `finish_splits`: as many as its registers allow."""
+
 
 class SplitSearch(Search):
     """The search of a run.
@@ -76,7 +79,7 @@ class SplitSearch(Search):
         return [[(first, second) for first, second in own] for own in by_region]
 
     def _queue_scan(self, n_blocks: int) -> None:
-        device, full = self._device, self._device.most_threads
+        device, threads = self._device, min(_FINISHING_THREADS, self._device.most_threads)
         triple = layout.TRIPLE.itemsize
         given = (self._prepared, self._round, self._splits)
         device.launch(
@@ -87,6 +90,11 @@ class SplitSearch(Search):
             shared=_SCORING_BYTES + 2 * triple * THREADS,
         )  # fmt: skip
         device.launch(
-            "finish_splits", 1, full, self._pieces, self._listed, *given,
-            shared=layout.BEST.itemsize * full,
+            "finish_splits",
+            1,
+            threads,
+            self._pieces,
+            self._listed,
+            *given,
+            shared=layout.BEST.itemsize * threads,
         )

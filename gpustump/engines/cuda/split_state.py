@@ -13,7 +13,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cuda.losses import LossSweep
-from gpustump.engines.cuda.search import NO_SCORE, Found
+from gpustump.engines.cuda.search import NO_SCORE, Best, Found
 from gpustump.engines.cuda.split_search import SplitSearch
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.worth_of_split import exact_score_of
@@ -42,6 +42,7 @@ class SplitState:
             sweep = LossSweep(table, labels, sample_weight, search)
             return sweep, SplitSearch(table, sweep, search)
 
+        self._best: Cut | None = None
         with self._device.active():
             self._sweep, self._search = table.orders.making_room(made)
             self._sweep.begin()
@@ -71,18 +72,9 @@ class SplitState:
 
     def best_cut(self) -> Cut:
         """The largest cut, in the order of `Cut`."""
-        best, sums = self._found().best, self._search.region_sums()
-        together = [
-            (sum(first for first, _ in own), sum(second for _, second in own))
-            for own in zip(*sums, strict=True)
-        ]
-        nothing = [(0, 0)] * len(together)
-        at_once = exact_score_of([together, nothing, nothing], self._wanted)
-        constant = Cut(0, None, 0, 0, at_once)
-        if best.score == NO_SCORE:
-            return constant
-        score = exact_score_of(sums, self._wanted)
-        return max(Cut(best.feature, best.position, 0, 0, score), constant)
+        if self._best is None:
+            self._best = self._larger(self._found().best, self._search.region_sums())
+        return self._best
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
@@ -95,11 +87,26 @@ class SplitState:
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""
         self._found()  # the last step must be done
+        self._best = None
         with self._device.active():
             given = self._regions(step.hypothesis) if step.cut is None else None
             self._sweep.queue(step, given)
             self._search.queue()
             self._given = given  # the kernels read it until the search is done
+
+    def _larger(self, best: Best, sums: RegionSums) -> Cut:
+        """The best split, or the constant if that is better."""
+        together = [
+            (sum(first for first, _ in own), sum(second for _, second in own))
+            for own in zip(*sums, strict=True)
+        ]
+        nothing = [(0, 0)] * len(together)
+        at_once = exact_score_of([together, nothing, nothing], self._wanted)
+        constant = Cut(0, None, 0, 0, at_once)
+        if best.score == NO_SCORE:
+            return constant
+        score = exact_score_of(sums, self._wanted)
+        return max(Cut(best.feature, best.position, 0, 0, score), constant)
 
     def _regions(self, hypothesis: Partition) -> Array:
         values = self._table.values(hypothesis.feature)

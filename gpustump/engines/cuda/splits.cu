@@ -424,7 +424,7 @@ __device__ inline int64 bin_at(const PreparedTable& table, int64 j, int64 positi
 }
 
 // Take the best cut of all, add up its regions, and keep what was found of the bins. One block.
-KERNEL_OF_FULL_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
+KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
                                     const PreparedTable table, const Round round,
                                     const Splits splits) {
   Result* result = round.result;
@@ -476,13 +476,14 @@ KERNEL_OF_FULL_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
   if (threadIdx.x == 0 && !is_none) write_neighbours(table, best, is_edge, result);
 }
 
-#define VOTES(votes, Votes)                                                                     \
-  KERNEL weigh_##votes(const PreparedTable table, const Round round, const Splits splits) {     \
-    weigh_splits<Votes>(table, round, splits);                                                  \
-  }                                                                                             \
-  KERNEL scan_##votes(const Piece* pieces, const PreparedTable table, const Round round,        \
-                      const Splits splits) {                                                    \
-    scan_splits<Votes>(pieces, table, round, splits);                                           \
+#define VOTES(votes, Votes)                                                                   \
+  KERNEL_OF_MANY_REGISTERS weigh_##votes(const PreparedTable table, const Round round,        \
+                                         const Splits splits) {                               \
+    weigh_splits<Votes>(table, round, splits);                                                \
+  }                                                                                           \
+  KERNEL_OF_MANY_REGISTERS scan_##votes(const Piece* pieces, const PreparedTable table,       \
+                                        const Round round, const Splits splits) {             \
+    scan_splits<Votes>(pieces, table, round, splits);                                         \
   }
 
 VOTES(discrete, SharedVotes)

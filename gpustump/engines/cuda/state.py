@@ -1,9 +1,10 @@
 """A run of boosting of classic stumps on the device: weights and scores, and the best cut.
 
 This is `engines.contract.State` on a device: it has the same integers as the reference in every
-round. These integers, and the two values beside the cut, come to the host in one copy a round,
-unless a sorted order has to be made. `split_state` is for other votes. `advance` queues everything that follows from a step, the
-search for the next cut included, and returns at once; the methods that need a result wait for it.
+round. `split_state` is for other votes. The integers, and the two values beside the cut, come to
+the host in one copy a round, unless a sorted order has to be made. `advance` queues everything that
+follows from a step, the search for the next cut included, and returns at once; the methods that
+need a result wait for it.
 """
 
 from __future__ import annotations
