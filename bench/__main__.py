@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Run one benchmark: its JSON file, its tables, its figure."""
+    """Run one benchmark: its JSON file, written anew after each step, its tables, its figure."""
     plans = planned(options)
     started = datetime.datetime.now(datetime.UTC)
     target = _target(options, started)
@@ -62,17 +62,23 @@ def measure(options: argparse.Namespace) -> int:
     memory = []
     if options.benchmark == "limit":
         memory = probes(options.samples, options.threads, options.copy_bytes)
-    sections = play(plans, patience=options.patience, limit=options.limit, probes=memory)
-    report = records.Report(
-        benchmark=options.benchmark,
-        command=options.command,
-        started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-        seconds=time.perf_counter() - clock,
-        machine=machine,
-        sections=sections,
-        speeds=tuple(probe.speed() for probe in memory),
+
+    def write(sections: tuple[records.Section, ...]) -> None:
+        found = records.Report(
+            benchmark=options.benchmark,
+            command=options.command,
+            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            seconds=time.perf_counter() - clock,
+            machine=machine,
+            sections=sections,
+            speeds=tuple(probe.speed() for probe in memory),
+        )
+        records.write(found, target)
+
+    sections = play(
+        plans, patience=options.patience, limit=options.limit, probes=memory, found=write
     )
-    records.write(report, target)
+    write(sections)
     print(page(records.read(target)))
     print(f"\nwritten: {target}, {draw(target)}", file=sys.stderr)
     problems = [disagreement(sections), *_missed(options.need, sections)]

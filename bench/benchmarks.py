@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench import panel as panel_cases
-from bench.contenders import BACKENDS, PEERS, VOTES, Contender, chosen
+from bench.contenders import BACKENDS, PEERS, VOTE_KINDS, VOTES, Contender, chosen, voting
 from bench.data import GENERATED, NAMES, DataSet, load, require, synthetic
 from bench.machine import usable_cores
 from bench.play import Plan
@@ -28,9 +28,10 @@ def backends(options: argparse.Namespace) -> list[Plan]:
     """the same training job on every array library that works here.
 
     The data are in the library, and on its device, before the clock starts. All must train the
-    same model: the digests are compared, and the command fails if they differ.
+    same model for each kind of votes: the digests are compared, and the command fails if they
+    differ.
     """
-    return _plans_over_data(options, BACKENDS, whole=False)
+    return _plans_over_data(options, _with_votes(options), whole=False)
 
 
 def peers(options: argparse.Namespace) -> list[Plan]:
@@ -44,7 +45,7 @@ def peers(options: argparse.Namespace) -> list[Plan]:
     every threshold. They predict host arrays, too: gpustump on the CPU wherever it trained, XGBoost
     cuda on the GPU.
     """
-    return _plans_over_data(options, PEERS, whole=True)
+    return _plans_over_data(options, chosen(PEERS, options.only), whole=True)
 
 
 def panel(options: argparse.Namespace) -> list[Plan]:
@@ -53,7 +54,8 @@ def panel(options: argparse.Namespace) -> list[Plan]:
     A round and a whole fit: of 100 rounds, in which votes are strong at first, and of 1000, in
     which they have become weak. The cases: `large` and `large-late`, 1 000 000 x 50; `small` and
     `small-late`, 200 000 x 30; `tiny`, breast cancer with 200 rounds; `classes`, ten classes. All
-    of them take 15 to 20 minutes on two cores.
+    of them take 15 to 20 minutes on two cores. On a GPU: `cuda-large`, 10 000 000 x 100; `cuda` and
+    `cuda-late`, 2 000 000 x 100.
     """
     plans = panel_cases.plans(options)
     if not plans:
@@ -108,7 +110,7 @@ def limit(options: argparse.Namespace) -> list[Plan]:
     codes even the first.
     """
     options.data = ["synthetic"]
-    (plan,) = _plans_over_data(options, BACKENDS, whole=False)
+    (plan,) = _plans_over_data(options, _with_votes(options), whole=False)
     return [plan._replace(name="limit")]
 
 
@@ -153,6 +155,9 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
         about = f"rounds of the two fits of a turn (default: {rounds[0]} {rounds[1]})"
         add("--rounds", type=whole(1), nargs=2, default=rounds, metavar=metavar, help=about)
         add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
+    if name in ("backends", "limit"):
+        about = "what regions vote (default: discrete)"
+        add("--votes", nargs="+", choices=VOTE_KINDS, default=["discrete"], help=about)
     about = "default: every core"
     add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
     patience, longest = (10, 120) if name == "panel" else (60, 600)
@@ -173,8 +178,9 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
 def _add_cases(parser: argparse.ArgumentParser) -> None:
     """Which of the panel's cases are measured, and how thoroughly."""
     add = parser.add_argument
-    cases = panel_cases.CASES
-    add("--cases", nargs="+", choices=list(cases), default=list(cases), help="default: all")
+    cases, usual = panel_cases.CASES, panel_cases.ON_THE_CPU
+    about = f"default: {' '.join(usual)}"
+    add("--cases", nargs="+", choices=list(cases), default=usual, metavar="CASE", help=about)
     sets = panel_cases.DATA
     add("--data", nargs="+", choices=sets, default=sets, help="of these cases (default: all)")
     about = "divide the numbers of samples by this, down to 500, for a trial (default: %(default)s)"
@@ -238,6 +244,9 @@ def planned(options: argparse.Namespace) -> list[Plan]:
         short, long = options.rounds = tuple(options.rounds)
         if short >= long:
             raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
+    if needed := getattr(options, "votes", None) and options.need:
+        who = chosen(BACKENDS, needed)
+        options.need = [voting(each, kind).name for kind in options.votes for each in who]
     most, cores = max([options.threads, *getattr(options, "thread_counts", [])]), usable_cores()
     if most > cores:
         raise UsageError(f"{most} threads; there are {cores} cores to run them")
@@ -247,7 +256,7 @@ def planned(options: argparse.Namespace) -> list[Plan]:
 def _plans_over_data(
     options: argparse.Namespace, contenders: Sequence[Contender], *, whole: bool
 ) -> list[Plan]:
-    """A plan for each data set that was asked for, of all contenders that were."""
+    """A plan for each data set that was asked for."""
     for name in options.data:  # before anything is measured
         require(name, options.features)
     return [
@@ -255,13 +264,19 @@ def _plans_over_data(
             name,
             tuple(
                 Entry(contender, data, options.rounds, options.threads, whole)
-                for contender in chosen(contenders, options.only)
+                for contender in contenders
             ),
             options.turns,
         )
         for name in options.data
         for data in [functools.partial(load, name, options.samples, options.features)]
     ]
+
+
+def _with_votes(options: argparse.Namespace) -> list[Contender]:
+    """The backends that were asked for, with each kind of votes that was."""
+    who = chosen(BACKENDS, options.only)
+    return [voting(contender, kind) for kind in options.votes for contender in who]
 
 
 @functools.cache  # so that equal points share their data

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -186,17 +186,15 @@ _KERNELS = tuple(f"gpustump.engines.cpu.{stage}" for stage in ("state", "direct"
 def _gpustump(
     name: str,
     *needs: str,
-    estimator: str = "AdaBoostClassifier",
     device: str = "cpu",
     reference: bool = False,
-    parameters: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Contender:
     return Contender(
         name,
         ("gpustump", *needs),
-        estimator,
-        {"device": device, **(parameters or {})},
+        "AdaBoostClassifier",
+        {"device": device},
         large=_KERNELS if device == "cpu" else (),
         variables={"GPUSTUMP_KERNELS": "reference"} if reference else {},
         **options,
@@ -243,12 +241,31 @@ BACKENDS = (
 """gpustump's kernels for CPUs and for CUDA, and its reference on each array library. The data are
 on the library's device before the clock starts."""
 
-VOTES = (
-    _gpustump("gpustump"),
-    _gpustump("gpustump real", parameters={"votes": "real"}),
-    _gpustump("gpustump LogitBoost", estimator="LogitBoostClassifier"),
+_BY_VOTES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "discrete": ("", "AdaBoostClassifier", {}),
+    "real": (" real", "AdaBoostClassifier", {"votes": "real"}),
+    "newton": (" LogitBoost", "LogitBoostClassifier", {}),
+}
+"""What is added to the name, the estimator, and what that is given."""
+
+VOTE_KINDS = tuple(_BY_VOTES)
+
+
+def voting(contender: Contender, kind: str) -> Contender:
+    """One of gpustump's contenders, of discrete votes, with a kind of votes."""
+    suffix, estimator, parameters = _BY_VOTES[kind]
+    given = {**contender.parameters, **parameters}
+    return replace(contender, name=contender.name + suffix, estimator=estimator, parameters=given)
+
+
+VOTES = tuple(voting(_gpustump("gpustump"), kind) for kind in VOTE_KINDS)
+"""gpustump on the CPU with each kind of votes: discrete, real and Newton votes."""
+
+VOTES_ON_CUDA = tuple(
+    voting(_gpustump("gpustump cuda", "cupy", device="cuda:0", cuda="gpustump"), kind)
+    for kind in VOTE_KINDS
 )
-"""gpustump with each kind of votes: discrete, real and Newton votes."""
+"""The same on a GPU, from arrays on the host."""
 
 HESSBOOST = Contender(
     "hessboost",
@@ -261,7 +278,7 @@ HESSBOOST = Contender(
 
 PEERS = (
     *VOTES,
-    _gpustump("gpustump cuda", "cupy", device="cuda:0", cuda="gpustump"),
+    *VOTES_ON_CUDA,
     Contender("scikit-learn AdaBoost", ("sklearn.ensemble",), "AdaBoostClassifier"),
     _xgboost("XGBoost hist", "hist"),
     _xgboost("XGBoost exact", "exact"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
@@ -66,12 +67,20 @@ class Stored(NamedTuple):
 def store(data: DataSet, folder: Path) -> Stored:
     """Write a data set into a new folder."""
     folder.mkdir()
-    for part in _ARRAYS:
-        np.save(folder / f"{part}.npy", getattr(data, part))
     n_samples, n_features = data.X.shape
-    content = hashlib.sha256(np.ascontiguousarray(data.X).data)
-    content.update(np.ascontiguousarray(data.y).data)
-    return Stored(folder, data.name, (n_samples, n_features), data.distinct, content.hexdigest())
+    with ThreadPoolExecutor(1) as pool:
+        sha256 = pool.submit(_sha256, data.X, data.y)  # while the files are written
+        for part in _ARRAYS:
+            np.save(folder / f"{part}.npy", getattr(data, part))
+    return Stored(folder, data.name, (n_samples, n_features), data.distinct, sha256.result())
+
+
+def _sha256(*parts: np.ndarray) -> str:
+    """Of the bytes of all of them."""
+    content = hashlib.sha256()
+    for part in parts:
+        content.update(np.ascontiguousarray(part).data)
+    return content.hexdigest()
 
 
 def load(name: str, n_samples: int = 200_000, n_features: int = 30) -> DataSet:

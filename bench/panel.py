@@ -4,7 +4,8 @@ They are fixed, so that runs on different days compare. Peers that are never the
 out where they would take most of the time: scikit-learn's AdaBoost and XGBoost's exact method
 everywhere, CatBoost on the large table. Late rounds are beside hessboost alone: on these tables,
 its first hundred rounds take the least time, and what a round costs the peers does not depend on
-how many came before.
+how many came before. Cases on a GPU are beside XGBoost alone, which trains there from the same host
+arrays; they take part if they are named.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import functools
 from typing import NamedTuple
 
-from bench.contenders import PEERS, VOTES, chosen
+from bench.contenders import PEERS, VOTES, VOTES_ON_CUDA, chosen
 from bench.data import FAMILIES, load
 from bench.play import Plan
 from bench.worker import Entry
@@ -34,6 +35,8 @@ class Case(NamedTuple):
 _LARGE, _SMALL = (1_000_000, 50), (200_000, 30)
 _OURS = tuple(contender.name for contender in VOTES)
 _FAST = (*_OURS, "XGBoost hist", "LightGBM", "hessboost")
+_LARGEST, _ON_A_GPU = (10_000_000, 100), (2_000_000, 100)
+_CUDA = (*(contender.name for contender in VOTES_ON_CUDA), "XGBoost cuda")
 
 CASES = {
     "large": Case(FAMILIES, _LARGE, (10, 100), 3, _FAST),
@@ -42,8 +45,14 @@ CASES = {
     "small-late": Case(FAMILIES, _SMALL, (100, 1000), 3, (*_OURS, "hessboost")),
     "tiny": Case(("breast_cancer",), _SMALL, (20, 200), 15, (*_FAST, "CatBoost")),
     "classes": Case(("ten_classes",), _SMALL, (10, 100), 3, _FAST[2:]),
+    "cuda-large": Case(("synthetic",), _LARGEST, (10, 100), 3, _CUDA),
+    "cuda": Case(("noise",), _ON_A_GPU, (10, 100), 3, _CUDA),
+    "cuda-late": Case(("noise",), _ON_A_GPU, (100, 1000), 1, _CUDA),
 }
 """Of `classes`, a round of LogitBoost is one stump for all ten; of the others, ten trees."""
+
+ON_THE_CPU = [name for name in CASES if not name.startswith("cuda")]
+"""Those that take part if nothing is said."""
 
 _FEWEST = 500
 """Samples, of tables that were shrunk: enough that all ten classes have some."""

@@ -1,12 +1,14 @@
 """Measures what a benchmark has planned: stores the data, starts the workers, has them take turns.
 
 Turns go A B C, A B C, ..., so a slow spell of the machine meets all contenders, and ratios can be
-formed within a turn. Before the first turn everyone warms up.
+formed within a turn. Before the first turn everyone warms up. What was found is handed on after
+every step, so that nothing is lost if the time ends in the middle.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -30,12 +32,17 @@ class Plan(NamedTuple):
     turns: int = 5
 
 
+Taken = Sequence[tuple[Sequence[Turn], str | None]]
+"""For each player its turns, and the reason if it withdrew."""
+
+
 def play(
     plans: Sequence[Plan],
     *,
     patience: float = math.inf,
     limit: float = 600.0,
     probes: Sequence[Probe] = (),
+    found: Callable[[tuple[Section, ...]], None] = lambda sections: None,
 ) -> tuple[Section, ...]:
     """Measure every plan.
 
@@ -48,16 +55,17 @@ def play(
         Seconds that one fit or prediction may take; a contender that takes longer withdraws.
     probes : sequence of Probe
         Measured before every round of turns.
+    found : callable
+        Gets what there is so far, after every step, once somebody has taken a turn.
     """
 
     def measure_probes() -> None:
         for probe in probes:
             probe.measure()
 
-    sections = []
+    sections: tuple[Section, ...] = ()
     for plan in plans:
-        if not sys.stderr.isatty():  # no bar is drawn, so a line tells how far it is
-            print(f"measuring {plan.name}, {len(plan.entries)} entries ...", file=sys.stderr)
+        _tell(f"measuring {plan.name}, {len(plan.entries)} entries ...")
         with contextlib.ExitStack() as ending:
             folder = ending.enter_context(
                 TemporaryDirectory(prefix="gpustump-bench-", ignore_cleanup_errors=True)
@@ -67,12 +75,27 @@ def play(
                 ending.callback(worker.close)
             steps = (plan.turns + 1) * len(workers)
             bar = ending.enter_context(tqdm(total=steps, desc=plan.name, leave=False, disable=None))
+            so_far = functools.partial(_section, plan, workers)
+
+            def hand_on(taken: Taken, before: tuple[Section, ...] = sections) -> None:
+                if any(turns for turns, _ in taken):
+                    found((*before, so_far(taken)))  # noqa: B023
+
             taken = take_turns(
-                workers, plan.turns, patience=patience, before_turn=measure_probes, bar=bar
+                workers,
+                plan.turns,
+                patience=patience,
+                before_turn=measure_probes,
+                after_step=hand_on,
+                bar=bar,
             )
-            runs = tuple(worker.run(*each) for worker, each in zip(workers, taken, strict=True))
-        sections.append(Section(plan.name, runs))
-    return tuple(sections)
+        sections = (*sections, so_far(taken))
+    return sections
+
+
+def _section(plan: Plan, workers: Sequence[Worker], taken: Taken) -> Section:
+    runs = (worker.run(*each) for worker, each in zip(workers, taken, strict=True))
+    return Section(plan.name, tuple(runs))
 
 
 def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
@@ -80,7 +103,9 @@ def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
     stored: dict[Callable[[], DataSet], Stored] = {}
     for entry in plan.entries:
         if entry.data not in stored:
-            stored[entry.data] = store(entry.data(), folder / str(len(stored)))
+            target, make = folder / str(len(stored)), entry.data
+            seconds, stored[make] = timed(lambda: store(make(), target))  # noqa: B023
+            _tell(f"  the data are ready, {seconds:.1f} s")
     return [Worker(entry, stored[entry.data], limit) for entry in plan.entries]
 
 
@@ -95,6 +120,9 @@ class Player(Protocol):
     def turn(self) -> Turn:
         """One turn."""
 
+    def judge(self) -> None:
+        """How good the model of the last turn is; asked once, after the first."""
+
 
 def take_turns(
     players: Sequence[Player],
@@ -102,33 +130,44 @@ def take_turns(
     *,
     patience: float = math.inf,
     before_turn: Callable[[], None] = lambda: None,
+    after_step: Callable[[Taken], None] = lambda taken: None,
     bar: Any = None,
-) -> list[tuple[list[Turn], str | None]]:
-    """Let all players warm up, then take turns; see `play`. The bar moves on after each of both.
-
-    Returns
-    -------
-    list
-        For each player its turns, and the reason if it withdrew.
-    """
+) -> Taken:
+    """Let all players warm up, then take turns; see `play`. The bar moves on after each of both."""
     bar = tqdm(disable=True) if bar is None else bar
     taken: list[list[Turn]] = [[] for _ in players]
     reasons: list[str | None] = [None for _ in players]
     slow: set[int] = set()
+
+    def step(number: int, index: int, player: Player) -> str:
+        if number == 0:
+            seconds, _ = timed(player.warm_up)
+            return f"ready, {seconds:.1f} s"
+        seconds, turn = timed(player.turn)
+        taken[index].append(turn)
+        if number == 1:
+            player.judge()
+            if seconds > patience:
+                slow.add(index)
+        return f"turn {number}, {seconds:.1f} s"
+
     for number in range(turns + 1):
         if number > 0:
             before_turn()
         for index, player in enumerate(players):
             bar.set_postfix_str(player.name)
-            try:
-                if number == 0:
-                    player.warm_up()
-                elif reasons[index] is None and index not in slow:
-                    seconds, turn = timed(player.turn)
-                    taken[index].append(turn)
-                    if number == 1 and seconds > patience:
-                        slow.add(index)
-            except WithdrawnError as withdrawal:
-                reasons[index] = str(withdrawal)
+            if reasons[index] is None and index not in slow:
+                try:
+                    done = step(number, index, player)
+                except WithdrawnError as withdrawal:
+                    reasons[index] = done = str(withdrawal)
+                _tell(f"  {player.name}: {done}")
+                after_step(list(zip(taken, reasons, strict=True)))
             bar.update()
     return list(zip(taken, reasons, strict=True))
+
+
+def _tell(words: str) -> None:
+    """How far it is, where no bar is drawn."""
+    if not sys.stderr.isatty():
+        print(words, file=sys.stderr)

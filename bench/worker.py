@@ -14,7 +14,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -36,6 +36,9 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 _SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of its memory
+
+NOT_YET = "its first turn was not over"
+"""Why a contender has no results, if the benchmark was ended before."""
 
 Result = TypeVar("Result")
 
@@ -94,13 +97,14 @@ class Worker:
         short, long = (self._ask("fit", rounds) for rounds in self._entry.rounds)
         return Turn(short, long, self._ask("predict") if self._entry.whole else None)
 
-    def run(self, turns: list[Turn], reason: str | None) -> Run:
-        """The record of what was measured, once the turns are over."""
-        if reason is None:
-            try:
-                self._found |= self._ask("judge")
-            except WithdrawnError as withdrawal:
-                reason = str(withdrawal)
+    def judge(self) -> None:
+        """Look at the model of the last long fit."""
+        self._found |= self._ask("judge")
+
+    def run(self, turns: Sequence[Turn], reason: str | None) -> Run:
+        """The record of what was measured so far."""
+        if reason is None and not (turns and "accuracy" in self._found):
+            reason = NOT_YET
         contender, data = self._entry.contender, self._data
         return Run(
             contender=contender.name,

@@ -28,6 +28,7 @@ from bench.machine import source_sha256
 from bench.records import Report, Section
 from bench.summary import disagreement, measured
 from bench.tables import page
+from bench.worker import NOT_YET
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
@@ -122,6 +123,52 @@ def test_the_panel_has_every_family_at_two_sizes_early_and_late():
         names = [entry.contender.name for entry in plan.entries]
         assert any(map(is_ours, names))
         assert not all(map(is_ours, names))
+
+
+def test_the_panel_has_cases_on_a_gpu_that_take_part_if_they_are_named():
+    named = ["--cases", "cuda-large", "cuda", "cuda-late", "--shrink", "10000"]
+    plans = planned(_parser().parse_args(["panel", *named]))
+    assert [plan.name for plan in plans] == [
+        "cuda-large synthetic",
+        "cuda noise",
+        "cuda-late noise",
+    ]
+    assert plans[0].entries[0].data.args == ("synthetic", 1000, 100)
+    who = ["gpustump cuda", "gpustump cuda real", "gpustump cuda LogitBoost", "XGBoost cuda"]
+    for plan in plans:
+        assert [entry.contender.name for entry in plan.entries] == who
+    usual = {plan.name for plan in planned(_parser().parse_args(["panel"]))}
+    assert not usual & {plan.name for plan in plans}
+
+
+@pytest.mark.slow
+def test_an_end_in_the_middle_leaves_what_was_found(tmp_path, monkeypatch, capsys):
+    target = tmp_path / "x.json"
+    written = records.write
+
+    def end_once_it_is_written(found: Report, path: Path) -> None:
+        written(found, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(records, "write", end_once_it_is_written)
+    arguments = [*SMALL, *TINY, "--only", "gpustump numpy", "gpustump numba", "-o", str(target)]
+    assert main(["backends", *arguments]) == 130
+    numba, numpy = records.read(target).sections[0].runs
+    found = {run.contender: (len(run.turns), run.reason) for run in (numba, numpy)}
+    assert found == {"gpustump numba": (1, None), "gpustump numpy": (0, NOT_YET)}
+    assert f"Not measured: gpustump numpy ({NOT_YET})." in page(records.read(target))
+
+
+@pytest.mark.slow
+def test_backends_are_compared_for_each_kind_of_votes(tmp_path):
+    target, ours = tmp_path / "x.json", ["gpustump numpy", "gpustump torch"]
+    arguments = [*SMALL, "--rounds", "1", "4", "--turns", "1", "--votes", "discrete", "real"]
+    arguments += ["newton", "--only", *ours, "--need", ours[0], "--threads", "1", "-o", str(target)]
+    assert main(["backends", *arguments]) == 0
+    runs = measured(records.read(target).sections[0])
+    names = [f"{name}{kind}" for kind in ("", " real", " LogitBoost") for name in ours]
+    assert [run.contender for run in runs] in (names, names[::2])  # without PyTorch
+    assert len({run.digest for run in runs}) == 3
 
 
 TRIAL = """\

@@ -34,6 +34,7 @@ class Sleeper:
     def __init__(self, name: str, heard: list[str], preparing: float = 0.0, a_round: float = 0.0):
         self.name, self.heard = name, heard
         self.preparing, self.a_round = preparing, a_round
+        self.judged = 0
 
     def warm_up(self) -> None:
         self.heard.append(f"warm {self.name}")
@@ -41,6 +42,9 @@ class Sleeper:
     def turn(self) -> Turn:
         self.heard.append(self.name)
         return Turn(*(timed(lambda r=r: self.fit(r))[0] for r in ROUNDS))
+
+    def judge(self) -> None:
+        self.judged += 1
 
     def fit(self, rounds: int) -> None:
         time.sleep(self.preparing + rounds * self.a_round)
@@ -78,6 +82,17 @@ def test_everyone_warms_up_first_and_then_takes_turns():
     players = [Sleeper(name, heard) for name in "ABC"]
     take_turns(players, 2, before_turn=lambda: heard.append("|"))
     assert " ".join(heard) == "warm A warm B warm C | A B C | A B C"
+    assert [player.judged for player in players] == [1, 1, 1]
+
+
+def test_what_there_is_so_far_is_handed_on_after_every_step():
+    seen = []
+    take_turns(
+        [Quitter("A", []), Sleeper("B", [])],
+        3,
+        after_step=lambda taken: seen.append([len(turns) for turns, _ in taken]),
+    )
+    assert seen == [[0, 0], [0, 0], [1, 0], [1, 1], [1, 1], [1, 2], [1, 3]]
 
 
 def test_a_slow_spell_of_the_machine_leaves_ratios_as_they_are():

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.contenders import BACKENDS, PEERS, Contender
+from bench.contenders import BACKENDS, PEERS, Contender, voting
 from bench.data import Stored, store, synthetic
 from bench.play import Plan, play, take_turns
 from bench.records import Run, Turn
 from bench.summary import per_round, preparation, spread
-from bench.worker import Entry, Worker
+from bench.worker import NOT_YET, Entry, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,10 +105,27 @@ def test_processes_and_files_are_gone_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     sleeper = fake("Sleeper", preparing=0, a_round=0, predicting=0)
     entry = Entry(sleeper, lambda: synthetic(200, 3), (1, 2), 1)
-    (section,) = play([Plan("one", (entry, entry), turns=1)])
+    found = []
+    (section,) = play([Plan("one", (entry, entry), turns=1)], found=found.append)
     assert [(run.reason, len(run.turns)) for run in section.runs] == [(None, 1), (None, 1)]
+    states = [[(run.reason, len(run.turns)) for run in before.runs] for (before,) in found]
+    assert states == [[(None, 1), (NOT_YET, 0)], [(None, 1), (None, 1)]]
     assert not multiprocessing.active_children()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_contenders_of_other_votes_have_other_names_and_differ_in_nothing_else():
+    for contender in (each for each in BACKENDS if each.name == "gpustump cuda kernels"):
+        real, newton = (voting(contender, kind) for kind in ("real", "newton"))
+        assert voting(contender, "discrete") == contender
+        assert real.name == "gpustump cuda kernels real"
+        assert real.parameters == {"device": "cuda", "votes": "real"}
+        assert (newton.name, newton.estimator) == (
+            "gpustump cuda kernels LogitBoost",
+            "LogitBoostClassifier",
+        )
+        assert newton.parameters == contender.parameters
+        assert newton.arrays == real.arrays == "cupy"
 
 
 def test_names_are_told_apart_and_parameters_are_known():
@@ -142,6 +159,9 @@ def test_who_does_not_answer_in_time_is_ended_before_others_are_timed(data):
         def turn(self) -> Turn:
             seen.append(multiprocessing.active_children())
             return Turn(1.0, 2.0)
+
+        def judge(self) -> None:
+            pass
 
     start = time.monotonic()
     (_, reason), _ = take_turns([sleeper, Onlooker()], 1)
