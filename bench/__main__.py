@@ -113,6 +113,12 @@ def measure_accuracy(options: argparse.Namespace) -> None:
     print(f"\nwritten: {target}", file=sys.stderr)
 
 
+def print_profile(options: argparse.Namespace) -> None:
+    """Run `profile`, and print each part as soon as it is there."""
+    for number, part in enumerate(profile.run(options)):
+        print(("\n" if number else "") + part, flush=True)
+
+
 def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
     """What to say of those who had to be measured and were not."""
     missed = []
@@ -148,9 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     accuracy.add_options(command)
     about = "default: bench-results/NAME-TIME.json"
     command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
-    profile.add_options(
-        add("profile", _about(profile), lambda options: print(profile.run(options)))
-    )
+    profile.add_options(add("profile", _about(profile), print_profile))
     shown = add(
         "show",
         "the tables of JSON files",

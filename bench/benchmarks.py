@@ -156,8 +156,7 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
         add("--rounds", type=whole(1), nargs=2, default=rounds, metavar=metavar, help=about)
         add("--turns", type=whole(1), default=5, metavar="N", help="default: 5")
     if name in ("backends", "limit"):
-        about = "what regions vote (default: discrete)"
-        add("--votes", nargs="+", choices=VOTE_KINDS, default=["discrete"], help=about)
+        add_votes(parser)
     about = "default: every core"
     add("--threads", type=whole(1), default=usable_cores(), metavar="N", help=about)
     patience, longest = (10, 120) if name == "panel" else (60, 600)
@@ -213,6 +212,12 @@ def add_shape(parser: argparse.ArgumentParser, samples: int, features: int) -> N
     for flag, least, size in (("--samples", 16, samples), ("--features", 3, features)):
         about = "of generated data (default: %(default)s)"
         parser.add_argument(flag, type=whole(least), default=size, metavar="N", help=about)
+
+
+def add_votes(parser: argparse.ArgumentParser) -> None:
+    """Which kinds of votes are made."""
+    about = "what regions vote (default: discrete)"
+    parser.add_argument("--votes", nargs="+", choices=VOTE_KINDS, default=["discrete"], help=about)
 
 
 def whole(least: int) -> Callable[[str], int]:

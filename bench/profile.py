@@ -1,25 +1,26 @@
 """`python -m bench profile`: what each CUDA kernel of a round takes, and the rest of the round.
 
 Rounds are timed twice: whole, by the clock, and launch by launch, by events on the device. Beside
-the time of a kernel stands the speed at which it moves the bytes that it must read and write. An
-event also counts the time that the device waits for a launch, so the time of an empty launch is
-printed, too: no launch can seem shorter. `--shapes` then times `add`, which should take most of a
-large round, with smaller tables and fewer threads.
+the time of a kernel that goes through all samples stands the speed at which it moves the bytes that
+it must read and write. An event also counts the time that the device waits for a launch, so the
+time of the smallest order is printed, too: no launch can seem shorter. `--shapes` then times `add`,
+which should take most of a large round, with smaller tables and fewer threads.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
-from bench.benchmarks import UsageError, add_shape, whole
+from bench.benchmarks import UsageError, add_shape, add_votes, whole
 from bench.data import synthetic
 from bench.machine import describe
 from bench.speed import gpu_probe
@@ -27,52 +28,84 @@ from bench.tables import markdown, number, ranged
 from bench.worker import timed
 from gpustump.arrays.devices import DeviceError, devices
 from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.boosting.votes import Votes
+from gpustump.engines.contract import Resources, Task
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.codes import ResidentCodes
-from gpustump.engines.cuda.device import THREADS, CudaDevice, device_named
+from gpustump.engines.cuda.device import CudaDevice, device_named
+from gpustump.engines.cuda.engine import CudaEngine
 from gpustump.engines.cuda.state import CudaState
 from gpustump.engines.cuda.table import CudaTable, prepare
 
 _SKIPPED = 3  # rounds that are made before the clock starts
 _REPEATS = 7  # of a launch that is timed alone
 
+_SETTINGS = {
+    "discrete": VoteSettings("discrete"),
+    "real": VoteSettings("real"),
+    "newton": VoteSettings("newton", learning_rate=0.2, l2_regularization=3.0),
+}
+"""As the estimators set them."""
+
+_INTEGERS = {"discrete": 1, "real": 1, "newton": 2}
+"""Of 8 bytes, that every sample has, and whose changes are added up."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
     add_shape(parser, 1_000_000, 100)
+    add_votes(parser)
     parser.add_argument("--rounds", type=whole(_SKIPPED + 1), default=50, metavar="N")
     parser.add_argument("--shapes", action="store_true", help="time `add` in other shapes, too")
 
 
-def run(options: argparse.Namespace) -> str:
-    """Measure, and describe it in words and tables."""
+def run(options: argparse.Namespace) -> Iterator[str]:
+    """Measure, and describe it in words and tables, part by part as it is found."""
     device = _device()
     data = synthetic(options.samples, options.features)
     y = np.where(data.y > 0, 1.0, -1.0)
-
-    def prepared(X: Any) -> CudaTable:
-        columns = prepare(X, None, device)
-        device.sent(device.xp.zeros(1))()  # waits for the device
-        return columns
-
     with device.active():
         X = device.array(data.X)
-        from_host, _ = timed(lambda: prepared(data.X))
-        on_device, columns = timed(lambda: prepared(X))
-    if not isinstance(columns.codes, ResidentCodes):
-        raise UsageError("the codes do not fit into the GPU's memory: choose fewer --samples")
-    rounds = _by_the_clock(columns, y, options.rounds)
-    parts = [
-        f"**{options.samples} x {options.features}**, prepared in {number(on_device)} s, from the "
-        f"host in {number(from_host)} s; a round takes {ranged(rounds, 1e6)} microseconds",
-        _kernels(device, columns, y, options.rounds, fmean(rounds)),
-    ]
+    for kind in options.votes:
+        yield from _with_votes(device, kind, (X, data.X), y, options.rounds)
     if options.shapes:
-        parts.append(_shapes(device, X, y))
+        yield _shapes(device, X, y)
+    yield _least(device, options.samples)
     machine = describe()
     gpus = ", ".join(machine.gpus) or "no GPU"
-    parts.append(f"{gpus}. gpustump {machine.gpustump} at {machine.commit or '?'}")
-    return "\n\n".join(parts)
+    yield f"{gpus}. gpustump {machine.gpustump} at {machine.commit or '?'}"
+
+
+def _with_votes(
+    device: CudaDevice, kind: str, tables: Sequence[Any], y: np.ndarray, n_rounds: int
+) -> Iterator[str]:
+    """A kind of votes, with the table on the device and on the host."""
+    votes = _SETTINGS[kind].votes(np.ones(len(y)))
+    engine, seconds = CudaEngine(device), []
+    for X in (tables[0], *tables):  # what is compiled at first does not count
+        task = Task(X, len(y), votes.search("stump"), n_rounds)
+        if refusal := engine.refusal(task):
+            yield f"**{kind} votes**: left out, since {refusal}"
+            return
+
+        def prepared(task: Task = task) -> Any:
+            columns = engine.prepare(task, None, Resources())
+            device.sent(device.xp.zeros(1))()  # waits for the device
+            return columns
+
+        with device.active():
+            took, columns = timed(prepared)
+        seconds.append(took)
+    if not isinstance(columns.codes, ResidentCodes):
+        raise UsageError("the codes do not fit into the GPU's memory: choose fewer --samples")
+    rounds = _by_the_clock(columns, y, votes, n_rounds)
+    _, on_device, from_host = map(number, seconds)
+    yield (
+        f"**{kind} votes, {columns.n_samples} x {columns.n_features}**, prepared in {on_device} s, "
+        f"from the host in {from_host} s; a round takes {ranged(rounds, 1e6)} microseconds"
+    )
+    yield _kernels(device, columns, y, kind, n_rounds, fmean(rounds))
 
 
 def now(device: CudaDevice) -> Any:
@@ -103,9 +136,9 @@ def _device() -> CudaDevice:
     return found
 
 
-def _by_the_clock(columns: CudaTable, y: np.ndarray, n_rounds: int) -> list[float]:
+def _by_the_clock(columns: CudaTable, y: np.ndarray, votes: Votes, n_rounds: int) -> list[float]:
     """Seconds of each round, as the caller of `boost` sees them."""
-    boosting = Boosting(columns, y, np.ones(len(y)), n_rounds=n_rounds)
+    boosting = Boosting(columns, y, np.ones(len(y)), votes=votes, n_rounds=n_rounds)
     seconds = []
     for _ in range(n_rounds):
         took, record = timed(lambda: next(boosting, None))
@@ -116,81 +149,81 @@ def _by_the_clock(columns: CudaTable, y: np.ndarray, n_rounds: int) -> list[floa
 
 
 @contextlib.contextmanager
-def _watched(
-    device: CudaDevice, columns: CudaTable
-) -> Iterator[tuple[dict[str, list[tuple[Any, Any]]], list[int]]]:
-    """Watch launches on the device.
-
-    Yields, for each kernel, the moments before and after each launch; and the samples in the bins
-    that each search looked into.
-    """
+def _watched(device: CudaDevice) -> Iterator[dict[str, list[tuple[Any, Any]]]]:
+    """Watch launches on the device: for each kernel, the moments before and after each launch."""
     launch = device.launch
     launches: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
-    n_scanned: list[int] = []
 
     def timed_launch(kernel: str, *rest: Any, **more: Any) -> None:
-        if kernel == "finish":
-            listed, counts = rest[2:4]
-            n_listed = int(layout.read(device.sent(counts)(), layout.COUNTS)["n_listed"][0])
-            bins = device.sent(listed)()[:n_listed, 0]
-            n_scanned.append(int(columns.bins.records["n_inside"][bins].sum()))
         start = now(device)
         launch(kernel, *rest, **more)
         launches[kernel].append((start, now(device)))
 
     device.launch = timed_launch  # type: ignore[method-assign]
     try:
-        yield launches, n_scanned
+        yield launches
     finally:
         del device.launch
 
 
 def _kernels(
-    device: CudaDevice, columns: CudaTable, y: np.ndarray, n_rounds: int, whole_round: float
+    device: CudaDevice,
+    columns: CudaTable,
+    y: np.ndarray,
+    kind: str,
+    n_rounds: int,
+    whole_round: float,
 ) -> str:
     """A table of the kernels, the slowest first, and what is left of a round."""
-    with _watched(device, columns) as (launches, n_scanned):
-        n_done = sum(1 for _ in Boosting(columns, y, np.ones(len(y)), n_rounds=n_rounds))
+    votes = _SETTINGS[kind].votes(np.ones(len(y)))
+    with _watched(device) as launches:
+        boosting = Boosting(columns, y, np.ones(len(y)), votes=votes, n_rounds=n_rounds)
+        n_done = sum(1 for _ in boosting)
     took = {
         name: [seconds_between(device, *moments) for moments in all_moments]
         for name, all_moments in launches.items()
     }
-    elements, samples = columns.n_samples * columns.n_features, columns.n_samples
-    share = fmean(n_scanned) / elements
-    moved = {  # bytes a launch: each array once
-        "advance": samples * (5 * 8 + 1),
-        "add": sum(group.n_features for group in columns.groups) * samples + samples * 8,
-        "scan": share * elements * (4 + 8),
-    }
     rows = []
     for name, seconds in sorted(took.items(), key=lambda item: -sum(item[1])):
-        n_bytes = moved.get("add" if name.startswith("add_") else name)
+        n_bytes = _bytes_moved(name, columns, _INTEGERS[kind])
         figures = (len(seconds) / n_done, median(seconds) * 1e6, sum(seconds) / n_done * 1e6)
         speed = n_bytes / median(seconds) / 1e9 if n_bytes else None
         rows.append([name, *map(number, figures), number(speed)])
     rest = whole_round - sum(sum(seconds) for seconds in took.values()) / n_done
     rows.append(["the rest", "-", "-", number(rest * 1e6), "-"])
-    marks = device.xp.zeros(1, dtype=np.uint32)
-    empty = _alone(device, "mark", 1, THREADS, marks, 0, 0, 0, marks)
-    note = (
-        f"{number(100 * share)}% of the elements were scanned one by one in a round. An empty "
-        f"launch takes {number(empty * 1e6)} us."
+    return markdown(["", "launches a round", "us a launch", "us a round", "GB/s"], rows)
+
+
+def _bytes_moved(kernel: str, columns: CudaTable, n_integers: int) -> int | None:
+    """What a launch must read and write, each array once; None for kernels that go elsewhere."""
+    samples = columns.n_samples
+    if kernel.startswith("advance"):  # score, label, and integers anew; the changes
+        return samples * (2 * 8 + 1 + 3 * 8 * n_integers)
+    if kernel.startswith("add"):
+        return samples * (columns.n_features + 8 * n_integers)
+    return None
+
+
+def _least(device: CudaDevice, n_samples: int) -> str:
+    """What the device takes for next to nothing, and how fast its memory is."""
+    one = device.xp.zeros(1, dtype=np.uint32)
+    words = (
+        f"The smallest order takes {number(_alone(device, lambda: device.clear(one)) * 1e6)} us."
     )
-    if probe := gpu_probe(samples):
+    if probe := gpu_probe(n_samples):
         probe.warm_up()
         probe.measure()
-        note += f" A copy moves {number(probe.copied / probe.copy_seconds[0] / 1e9)} GB/s."
-    titles = ["", "launches a round", "us a launch", "us a round", "GB/s"]
-    return f"{markdown(titles, rows)}\n\n{note}"
+        words += f" A copy moves {number(probe.copied / probe.copy_seconds[0] / 1e9)} GB/s."
+    return words
 
 
-def _alone(device: CudaDevice, kernel: str, *arguments: Any, shared: int = 0) -> float:
-    """Seconds of a launch, again and again, as events see it."""
+def _alone(device: CudaDevice, work: Callable[[], Any]) -> float:
+    """Seconds of some work on the device, again and again, as events see it."""
     took = []
     with device.active():
         for _ in range(_REPEATS):
             start = now(device)
-            device.launch(kernel, *arguments, shared=shared)
+            work()
             took.append(seconds_between(device, start, now(device)))
     return median(took)
 
@@ -216,11 +249,12 @@ def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
                 by_grid[grid] = layout.on_device(device, groups)
             for threads in (256, 512, device.most_threads):
                 for grid, groups in by_grid.items():
-                    seconds = _alone(
-                        device, f"add_{1 << bits}", grid, threads, part.codes, groups,
+                    launch = functools.partial(
+                        device.launch, f"add_{1 << bits}", grid, threads, part.codes, groups,
                         part.n_groups, sweep._change, 0, part.n, histograms,
                         shared=layout.table_bytes(bits),
                     )  # fmt: skip
+                    seconds = _alone(device, launch)
                     rows.append([*map(str, (1 << bits, threads, grid)), number(seconds * 1e6)])
         finally:
             device.most_shared = most

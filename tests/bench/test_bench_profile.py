@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 
 import cuda_on_cpu
@@ -20,15 +21,39 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     arguments = ["--samples", "2000", "--features", "6", "--rounds", "6", "--shapes"]
     assert main(["profile", *arguments]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("**2000 x 6**, prepared in ")
-    for kernel in ("advance", "add_32", "weigh", "list_bins", "scan", "finish", "the rest"):
-        assert f"| {kernel} " in said
-    assert "% of the elements were scanned one by one" in said
+    assert said.startswith("**discrete votes, 2000 x 6**, prepared in ")
+    speeds = dict(re.findall(r"^\| ([a-z]\w*) .* \| +(\S+) \|$", said, re.M))
+    assert {"advance", "add_32", "scan"} < {*speeds} <= {*device.launched, "the"}  # the rest
+    for kernel, speed in speeds.items():
+        assert (speed != "-") == kernel.startswith(("add", "advance"))
+    assert "The smallest order takes " in said
     for columns in (8, 16, 32):
         for blocks in (1, 2, 3):  # of 4096, 1024 and 256 samples, as far as there are processors
             assert f"| {columns:>7} |    1024 | {blocks:>6} |" in said
     assert "launch" not in vars(device)  # as it was
     assert device.most_shared == OnCpu().most_shared
+
+
+def test_votes_are_profiled_one_kind_after_the_other_or_left_out_with_the_reason(
+    monkeypatch, capsys
+):
+    device = OnCpu()
+    monkeypatch.setattr("bench.profile.device_named", lambda place: device)
+    refusal = lambda engine, task: "it is newton" if task.search.votes == "newton" else None  # noqa: E731
+    monkeypatch.setattr("gpustump.engines.cuda.engine.CudaEngine.refusal", refusal)
+    arguments = ["--samples", "500", "--features", "4", "--rounds", "4"]
+    assert main(["profile", *arguments, "--votes", "newton", "discrete"]) == 0
+    left_out, measured, *_ = capsys.readouterr().out.split("\n\n")
+    assert left_out == "**newton votes**: left out, since it is newton"
+    assert measured.startswith("**discrete votes, 500 x 4**, prepared in ")
+
+
+def test_a_launch_moves_each_array_once():
+    table = types.SimpleNamespace(n_samples=1000, n_features=7)
+    assert profile._bytes_moved("advance", table, 1) == 1000 * 41  # as signed weights are kept
+    assert profile._bytes_moved("add_32", table, 1) == 1000 * 15
+    assert profile._bytes_moved("add_pairs", table, 2) == 1000 * 23
+    assert profile._bytes_moved("scan", table, 1) is None
 
 
 class FakeEvent:
