@@ -69,12 +69,12 @@ def run(options: argparse.Namespace) -> Iterator[str]:
         X = device.array(data.X)
     for kind in options.votes:
         yield from _with_votes(device, kind, (X, data.X), y, options.rounds)
-    if options.shapes:
-        yield _shapes(device, X, y)
     yield _least(device, options.samples)
     machine = describe()
     gpus = ", ".join(machine.gpus) or "no GPU"
     yield f"{gpus}. gpustump {machine.gpustump} at {machine.commit or '?'}"
+    if options.shapes:
+        yield _shapes(device, X, y)
 
 
 def _with_votes(

@@ -19,7 +19,8 @@ from bench.benchmarks import planned
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "ci" / "gpu"
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-STEPS = re.search(r"^all_steps=\((.*)\)$", SCRIPT.read_text(), re.M)[1].split()
+SECONDS = re.search(r"^seconds_of=\(([^)]*)\)$", SCRIPT.read_text(), re.M)[1].split()
+STEPS = [step.partition(":")[0] for step in SECONDS]
 REHEARSAL = """\
 import json, os, sys
 if "-m" in sys.orig_argv:  # note the command instead of running it
@@ -56,13 +57,38 @@ def test_every_step_runs_commands_that_exist_with_options_that_they_take(options
                 assert planned(chosen)
                 written.add(chosen.output)
         elif module == "pytest":
-            assert f"--junitxml={folder}/tests.xml" in arguments
+            wanted = re.search(r"--junitxml=(\S+)", " ".join(arguments))[1]
+            assert Path(wanted) in (folder / "tests.xml", folder / "jax.xml")
             assert all((ROOT / word).exists() for word in arguments if word.startswith("tests/"))
         else:
             assert [module, *arguments] == ["gpustump", "devices"]
-    names = {"large", "digest", "small", "limit", "peers", "backends", "growth"}
-    assert written - {folder / "flights.json"} == {folder / f"{name}.json" for name in names}
+    names = {"digest", "small", "limit", "peers", "backends", "growth"}
+    needing_more = {folder / f"{name}.json" for name in ("flights", "panel", "late")}
+    assert written - needing_more == {folder / f"{name}.json" for name in names}
+    assert needing_more <= written or "--tiny" not in options
     assert ["bench", "report", str(folder)] in commands
+
+
+def test_a_step_without_enough_time_is_left_out_by_name(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(REHEARSAL)
+    noted = {"PYTHONPATH": str(tmp_path), "REHEARSAL": str(tmp_path / "noted")}
+    done = gpu("--tiny", "--seconds", 50, tmp_path / "x", "growth", "small", **noted)
+    assert done.returncode == 0
+    assert "== growth: left out, since less than half of its 240 s is left" in done.stdout
+    assert "== small: exit status 0" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_step_is_ended_when_the_time_is_up(tmp_path):
+    endless = "import sys, time\nif '-m' in sys.orig_argv: time.sleep(60)"
+    (tmp_path / "sitecustomize.py").write_text(endless)
+    variables = {"PYTHONPATH": str(tmp_path)}
+    done = gpu("--tiny", "--seconds", 13, tmp_path / "x", "devices", "small", **variables)
+    assert re.findall(r"^== (\w+): (exit status|left out)", done.stdout, re.M) == [
+        ("devices", "exit status"),
+        ("small", "left out"),
+    ]
+    assert done.returncode == 124
 
 
 @pytest.mark.slow
@@ -93,6 +119,7 @@ def test_a_failed_step_stops_no_other_and_wheels_are_used_without_network(tmp_pa
     [
         ([], "name the folder"),
         (["--fast", "x"], "--fast is no option"),
+        (["--seconds", "soon", "x"], "--seconds needs a whole number"),
         (["x", "dance"], "dance is no step; there are devices profile"),
     ],
 )
