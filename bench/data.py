@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -58,9 +58,11 @@ class Stored(NamedTuple):
     sha256: str
     """Of that table and its labels: whether two machines drew the same."""
 
-    def load(self) -> DataSet:
-        """The data set."""
-        X, y, X_test, y_test = (np.load(self.folder / f"{part}.npy") for part in _ARRAYS)
+    def load(self, *, shared: bool = False) -> DataSet:
+        """The data set, perhaps in memory that processes share until they write to it."""
+        mode: Literal["c"] | None = "c" if shared else None
+        files = (np.load(self.folder / f"{part}.npy", mmap_mode=mode) for part in _ARRAYS)
+        X, y, X_test, y_test = map(np.asarray, files)
         return DataSet(X, y, X_test, y_test, self.name, self.distinct)
 
 

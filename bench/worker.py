@@ -138,10 +138,12 @@ class Worker:
         """Start a process; returns the seconds it took to load the libraries."""
         context = multiprocessing.get_context("spawn")
         self._pipe, far_end = context.Pipe()
-        contender, _, _, threads, _ = self._entry
+        contender, _, _, threads, whole = self._entry
+        # A GPU reads the table once a fit; new memory for gigabytes takes many seconds.
+        shared = bool(contender.cuda) and not whole
         process = context.Process(
             target=serve,
-            args=(far_end, contender, self._data, self._log, threads, self._tried),
+            args=(far_end, contender, self._data, self._log, threads, self._tried, shared),
             daemon=True,
         )
         variables = {**dict.fromkeys(_THREAD_VARIABLES, str(threads)), **_SHARED_GPU}
@@ -187,12 +189,18 @@ class Worker:
 
 
 def serve(
-    pipe: Connection, contender: Contender, data: Stored, log: Path, threads: int, tried: bool
+    pipe: Connection,
+    contender: Contender,
+    data: Stored,
+    log: Path,
+    threads: int,
+    tried: bool,
+    shared: bool,
 ) -> None:
     """The far end: carry out orders until the pipe closes. Runs in the worker's process.
 
     `tried` tells that an earlier process has found no obstacle for this contender. Trying again
-    would start the GPU libraries before the first fit.
+    would start the GPU libraries before the first fit. `shared`: see `Stored.load`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the near end handles interrupts
     with log.open("w") as file:  # what the libraries print is asked for if the process dies
@@ -200,7 +208,7 @@ def serve(
             os.dup2(file.fileno(), descriptor)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    stage = _Stage(contender, data, threads)
+    stage = _Stage(contender, data, threads, shared)
     order, arguments = "load", (tried,)
     while True:
         try:
@@ -226,9 +234,10 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
 class _Stage:
     """The orders, and what they find in the worker's process: the data and the last model."""
 
-    def __init__(self, contender: Contender, data: Stored, threads: int) -> None:
+    def __init__(self, contender: Contender, data: Stored, threads: int, shared: bool) -> None:
         self._contender = contender
         self._data = data
+        self._shared = shared
         self._threads = threads
         self._model: Any = None
 
@@ -237,7 +246,7 @@ class _Stage:
         seconds, _ = timed(self._contender.load)
         if not tried and (reason := self._contender.obstacle()):
             raise WithdrawnError(reason)
-        host = self._data.load()
+        host = self._data.load(shared=self._shared)
         self._y_test = host.y_test
         self._X, self._y, self._X_test = map(self._contender.placed, host[:3])
         if self._contender.arrays != "numpy":  # else no device has been used yet

@@ -35,6 +35,16 @@ def test_the_generators_are_fixed(name, sha256, tmp_path):
     assert stored.sha256.startswith(sha256)  # if NumPy changes this, so do the results
 
 
+def test_memory_that_is_shared_holds_the_same_and_may_be_written_to(tmp_path):
+    stored = data.store(data.load("noise", 50, 4), tmp_path / "here")
+    own, shared = stored.load(), stored.load(shared=True)
+    for mine, theirs in zip(own[:4], shared[:4], strict=True):
+        assert type(theirs) is np.ndarray
+        assert np.array_equal(mine, theirs)
+    shared.X[:] = 0.0
+    assert np.array_equal(stored.load(shared=True).X, own.X)
+
+
 @pytest.mark.parametrize("name", data.GENERATED)
 def test_generated_data_may_be_as_small_as_16_samples_of_4_features(name):
     found = data.load(name, 16, 4)
