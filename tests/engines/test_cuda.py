@@ -77,7 +77,9 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     assert layout._LEAST_COLUMN_BITS == 3
 
 
-@pytest.mark.parametrize("kernel", ["advance", "add_32", "weigh", "list_bins", "scan", "finish"])
+@pytest.mark.parametrize(
+    "kernel", ["advance", "add_staged", "weigh", "list_bins", "scan", "finish"]
+)
 def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, kernel):
     random = np.random.default_rng(11)
     X = random.normal(size=(600, 4)).astype(np.float32)

@@ -110,7 +110,7 @@ def test_every_kernel_is_listed_with_its_file():
     for file, names in device.KERNELS.items():
         text = device.source(file)
         defined = re.findall(r"^KERNEL\w* (\w+)\(", text, re.M)
-        defined += [f"add_{n}" for n in re.findall(r"^ADD\((\d+),", text, re.M)]
+        defined += [f"add_{n}" for n in re.findall(r"^ADD\((\w+),", text, re.M)]
         defined += [f"follow_{loss}" for loss in re.findall(r"^FOLLOW\((\w+),", text, re.M)]
         for votes in re.findall(r"^VOTES\((\w+),", text, re.M):
             defined += [f"weigh_{votes}", f"scan_{votes}"]

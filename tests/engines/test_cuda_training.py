@@ -344,7 +344,7 @@ def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
         assert other.best_cut() == one.best_cut(), number
 
 
-@pytest.mark.parametrize("kernel", ["mark", "advance", "add_32", "weigh", "scan", "finish"])
+@pytest.mark.parametrize("kernel", ["mark", "advance", "add_staged", "weigh", "scan", "finish"])
 def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernel):
     X, y = problem()
     with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()) as device:

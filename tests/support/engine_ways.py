@@ -193,6 +193,7 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     yield way("one thread", OnCpu(threads=1))
     yield way("three threads", OnCpu(threads=3))
     yield way("eight threads", OnCpu(threads=8))
+    yield way("nothing staged", OnCpu(most_shared=160 * 1024))
     yield way("little shared memory", OnCpu(most_shared=64 * 1024))
     yield way("least shared memory", OnCpu(most_shared=48 * 1024))
     yield way("one order at a time", OnCpu(), max_memory=one)

@@ -35,7 +35,7 @@ def main() -> None:
         found = prediction.scores(X, np.full(n_outputs, 0.25), [step_table], on_cpu)
         assert (found == 0.25 + step_table.look_up(X[:, 2])).all()
     used = {"predict_float32", "predict_outputs_float32"}
-    unused = {"add_16", "add_8", *device.KERNELS["prediction"]} - used
+    unused = {"add_32", "add_16", "add_8", *device.KERNELS["prediction"]} - used
     kernels = {name for names in device.KERNELS.values() for name in names}
     assert set(on_cpu.launched) == kernels - unused
 

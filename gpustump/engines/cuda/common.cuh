@@ -1,8 +1,9 @@
 // What all kernels share: names of types, loops over a block or a grid, sums over a block.
 //
 // Every kernel gives the same result for any launch shape, one thread included: blocks stride over
-// the grid's work and threads over the block's, and nothing depends on how threads form warps. So
-// an ordinary C++ compiler can build the same files for the CPU, where they are tested.
+// the grid's work and threads over the block's. Only `add_staged` has its threads work in warps, and
+// a block of fewer threads than a warp's is one of these. So an ordinary C++ compiler can build the
+// same files for the CPU, where they are tested.
 //
 // A block adds up integers only, so the order does not matter. The only floating-point sum is
 // `score + vote`, one term at a time.
@@ -27,6 +28,53 @@ using uint64 = unsigned long long;
 
 // A block's shared memory; its size is an argument of the launch.
 extern __shared__ __align__(16) unsigned char shared[];
+
+// Atomic additions to shared memory, at an address in bytes. The compiler makes better code of these
+// than of `atomicAdd` on `shared`: there it computes the array's own address again for each one.
+#ifdef __CUDA_ARCH__
+__device__ __forceinline__ uint32 address_of_shared() {
+  uint32 address = uint32(__cvta_generic_to_shared(shared)), opaque;
+  asm volatile("mov.u32 %0, %1;" : "=r"(opaque) : "r"(address));
+  return opaque;
+}
+__device__ __forceinline__ uint32 fetch_and_add(uint32 at, uint32 by) {
+  uint32 before;
+  asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(before) : "r"(at), "r"(by));
+  return before;
+}
+__device__ __forceinline__ void add_only(uint32 at, uint32 by) {
+  asm volatile("red.shared.add.u32 [%0], %1;" :: "r"(at), "r"(by));
+}
+__device__ __forceinline__ void end_of_additions() { asm volatile("" ::: "memory"); }
+#else
+__device__ __forceinline__ uint32 address_of_shared() { return 0; }
+__device__ __forceinline__ uint32 fetch_and_add(uint32 at, uint32 by) {
+  return atomicAdd(reinterpret_cast<uint32*>(shared + at), by);
+}
+__device__ __forceinline__ void add_only(uint32 at, uint32 by) { fetch_and_add(at, by); }
+__device__ __forceinline__ void end_of_additions() {}
+#endif
+
+// Copies of 16 bytes to shared memory that go on while the thread works on. Each call of `next_copies`
+// begins a new batch; `wait_for_copies<N>` waits until all batches but the last N have arrived.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ void copy_16(uint32 to, const void* from) {
+  uint32 at = uint32(__cvta_generic_to_shared(shared)) + to;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at), "l"(from) : "memory");
+}
+__device__ __forceinline__ void next_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+#else
+__device__ __forceinline__ void copy_16(uint32 to, const void* from) {
+  *reinterpret_cast<uint4*>(shared + to) = *static_cast<const uint4*>(from);
+}
+__device__ __forceinline__ void next_copies() {}
+template <int N>
+__device__ __forceinline__ void wait_for_copies() {}
+#endif
 
 // Threads of this block, or of the whole grid, take turns.
 #define FOR_BLOCK(i, begin, end) \

@@ -28,7 +28,7 @@ FOLDER = Path(__file__).resolve().parent
 
 KERNELS = {
     "codes": ("code_feature",),
-    "sweep": ("mark", "advance", "add_32", "add_16", "add_8"),
+    "sweep": ("mark", "advance", "add_staged", "add_32", "add_16", "add_8"),
     "losses": ("follow_exponential", "follow_logistic", "follow_softmax", "begin_softmax"),
     "search": ("weigh", "list_bins", "scan", "finish"),
     "splits": (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.cuda.layout import LAYERS, column_bits, padded, record, table_bytes
+from gpustump.engines.cuda.layout import LAYERS, adding_kernel, padded, record
 from gpustump.engines.cuda.table import CudaTable
 
 
@@ -49,12 +49,11 @@ class Histograms:
     def queue_adding(self) -> None:
         """Queue the kernels that add all terms to the sums."""
         device = self._table.device
-        bits = column_bits(device)
+        kernel, n_bytes = adding_kernel(device)
         for part in self._table.codes.parts():
             device.launch(
-                f"add_{1 << bits}", part.grid * self._n_layers, device.most_threads, part.codes,
-                part.groups, part.n_groups, self._layers, part.first, part.n,
-                shared=table_bytes(bits),
+                kernel, part.grid * self._n_layers, device.most_threads, part.codes, part.groups,
+                part.n_groups, self._layers, part.first, part.n, shared=n_bytes,
             )  # fmt: skip
 
     def clear(self) -> None:

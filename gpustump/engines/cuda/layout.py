@@ -18,10 +18,16 @@ TILE_SAMPLES = 512
 LANE_BITS = 5
 """A group has 2**5 features at most."""
 
+LANES = 1 << LANE_BITS
+"""A warp has as many threads."""
+
 _LEAST_COLUMN_BITS = 3
 
 _COLUMN_BYTES = 4096
 """Bytes of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
+
+STAGED_BYTES = 4 * (512 + 128)
+"""Bytes of shared memory in which `add_staged` keeps the next tiles of a warp: codes, changes."""
 
 _SAMPLES_OF_BLOCK = 1024
 """A block gets at least so many, because its table has to be cleared and added up. A guess, not
@@ -178,6 +184,15 @@ def column_bits(device: CudaDevice) -> int:
 def table_bytes(column_bits: int) -> int:
     """The size of that table in bytes."""
     return _COLUMN_BYTES << column_bits
+
+
+def adding_kernel(device: CudaDevice) -> tuple[str, int]:
+    """The kernel that adds changes to histograms, and the bytes of shared memory that it takes."""
+    bits = column_bits(device)
+    staged = table_bytes(LANE_BITS) + device.most_threads // LANES * STAGED_BYTES
+    if staged <= device.most_shared:
+        return "add_staged", staged
+    return f"add_{1 << bits}", table_bytes(bits)
 
 
 def described(

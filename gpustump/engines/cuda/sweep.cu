@@ -57,11 +57,6 @@ KERNEL advance(const CutCodes part, const Parting parting, const Effect effect,
   if (threadIdx.x == 0) add_to(samples.sums, mine);
 }
 
-// A group of features: where its codes begin, and which blocks work on it.
-struct Group {
-  int64 first_feature, n_features, width_bits, first_byte, first_block;
-};
-
 // What is added up: a layer for each output, or two with Newton votes, each with its histograms.
 struct Layers {
   const int64* change;  // (n_layers, n_padded) for all samples, then zeros up to a whole tile
@@ -69,93 +64,192 @@ struct Layers {
   int64 n_padded, n_features;
 };
 
-// Add the changes of `n` samples from `first` on to the histograms.
-//
+// A group of features: where its codes begin, and which blocks work on it.
+struct Group {
+  int64 first_feature, n_features, width_bits, first_byte, first_block;
+};
+
 // A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one
 // feature and has a column of the table to itself. The column's number selects the bank of shared
 // memory, so two lanes of a warp never use the same bank, nor the same word, whatever the codes
 // are. All lanes of a wide group hold the same samples, so the whole warp skips a change of zero.
 //
-// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap (seen in
-// the machine code for compute capability 9.0). So a sum is two words of 32 bits: what `atomicAdd`
-// returns tells whether the lower word carried, and the carry is added to the upper word with the
-// upper half of the change. Changes are added times 2, without the label; the sums fit even so.
+// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap, which takes
+// three times as long as two additions of 32 bits (measured on an H100). So a sum is two words: what
+// the first addition returns tells whether the lower word carried, and the carry is added to the
+// upper word with the upper half of the change. Changes are added times 2, without the label; the
+// sums fit even so. The lower words of all columns stand side by side, then the upper ones.
+template <int COLUMN_BITS>
+struct Table {
+  static constexpr int COLUMNS = 1 << COLUMN_BITS, N_SUMS = SLOTS << COLUMN_BITS;
+  static constexpr int SLOT_SHIFT = COLUMN_BITS + 3;  // a slot has 2**this bytes
+  static constexpr uint32 UPPER = 4 * COLUMNS;        // bytes from a lower word to its upper one
+
+  // The word of the i-th sum's lower half.
+  static __device__ uint32 lower_at(int64 i) {
+    return uint32((i >> COLUMN_BITS) * 2 * COLUMNS + (i & (COLUMNS - 1)));
+  }
+
+  // Where the slot of a label and a code begins, in bytes: byte number `byte` of `word` is the code,
+  // the lowest bit of `lower` the label.
+  static __device__ __forceinline__ uint32 slot_at(uint32 word, int byte, uint32 lower) {
+    if (SLOT_SHIFT == 8)  // code and label are brought to their places by one permutation of bytes
+      return __byte_perm(word, lower, 0x0400 | byte << 4) & 0x1ff00u;
+    uint32 code = 8 * byte < SLOT_SHIFT ? word << (SLOT_SHIFT - 8 * byte)
+                                        : word >> (8 * byte - SLOT_SHIFT);
+    return (code & (255u << SLOT_SHIFT)) | (lower & 1u) << (SLOT_SHIFT + 8);
+  }
+
+  // Add the changes of N samples, whose codes begin at number `s` of eight. The second additions
+  // wait for the first ones, so it is faster to add several samples at once.
+  template <int N>
+  static __device__ __forceinline__ void add_some(const uint32 (&words)[2], const int64* by, int s,
+                                                  uint32 column) {
+    uint32 at[N], before[N];
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      at[k] = column + slot_at(words[(s + k) / 4], (s + k) % 4, uint32(by[k]));
+#pragma unroll
+    for (int k = 0; k < N; k++) before[k] = fetch_and_add(at[k], uint32(by[k]) & ~1u);
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      add_only(at[k] + UPPER, uint32(((uint64(by[k]) & ~1ull) + before[k]) >> 32));
+  }
+
+  // Add the changes of eight samples of one feature, half a run, but those of zero.
+  static __device__ __forceinline__ void add_half(uint32 codes, uint32 more_codes,
+                                                  const longlong2* changes, uint32 column) {
+    const uint32 words[2] = {codes, more_codes};
+    longlong2 pairs[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) pairs[k] = changes[k];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      const int64 by[2] = {pairs[k].x, pairs[k].y};
+      bool one = uint64(by[0]) > 1, other = uint64(by[1]) > 1;
+      if (one && other) add_some<2>(words, by, 2 * k, column);
+      else if (one) add_some<1>(words, by, 2 * k, column);
+      else if (other) add_some<1>(words, by + 1, 2 * k + 1, column);
+    }
+  }
+
+  // Tiles of any group, each thread a lane.
+  static __device__ void add_tiles(const uint4* tiles, const int64* change, int width_bits,
+                                   int64 begin, int64 end) {
+    int copy_bits = LANE_BITS - width_bits;
+    uint32 table = address_of_shared();
+    FOR_BLOCK(i, begin * LANES, end * LANES) {
+      int lane = i % LANES;
+      int64 run = (i / LANES << copy_bits) + (lane >> width_bits);
+      const longlong2* own = reinterpret_cast<const longlong2*>(change + run * RUN);
+      const uint4 codes = tiles[i];
+      longlong2 changes[8];  // all are loaded before the first is added
+#pragma unroll
+      for (int k = 0; k < 8; k++) changes[k] = own[k];
+      uint32 column = table + (lane & (COLUMNS - 1)) * 4;
+      add_half(codes.x, codes.y, changes, column);
+      add_half(codes.z, codes.w, changes + 4, column);
+    }
+    end_of_additions();
+  }
+};
+
+// Tiles of a group as wide as a tile, a warp for each. Codes and changes of the next tiles are on
+// their way to shared memory, behind the table, while a tile is added: otherwise the warps wait for
+// memory most of the time.
+struct Staged {
+  static constexpr int DEPTH = 4, WORDS = LANES + RUN / 2;  // of 16 bytes, for a tile
+  static constexpr uint32 BEGIN = SLOTS * LANES * 8;
+
+  static __device__ void add_tiles(const uint4* tiles, const int64* change, int64 begin,
+                                   int64 end) {
+    int warp_size = blockDim.x < 32 ? blockDim.x : 32, n_warps = blockDim.x / warp_size;
+    int warp = threadIdx.x / 32, first_lane = threadIdx.x % 32;
+    uint32 table = address_of_shared(), stage = BEGIN + warp * (DEPTH * WORDS * 16);
+    auto fetch = [&](int64 tile, int place) {
+      if (tile < end) {
+        const uint4* changes = reinterpret_cast<const uint4*>(change + tile * RUN);
+        for (int w = first_lane; w < WORDS; w += warp_size)
+          copy_16(stage + (place * WORDS + w) * 16,
+                  w < LANES ? tiles + tile * LANES + w : changes + w - LANES);
+      }
+      next_copies();
+    };
+    for (int ahead = 0; ahead < DEPTH - 1; ahead++) fetch(begin + warp + ahead * n_warps, ahead);
+    int place = 0;
+#pragma unroll 1
+    for (int64 tile = begin + warp; tile < end; tile += n_warps) {
+      wait_for_copies<DEPTH - 2>();
+      __syncwarp();
+      fetch(tile + (DEPTH - 1) * n_warps, place == 0 ? DEPTH - 1 : place - 1);
+      const uint4* words = reinterpret_cast<const uint4*>(shared + stage + place * WORDS * 16);
+      const longlong2* staged = reinterpret_cast<const longlong2*>(words + LANES);
+      for (int lane = first_lane; lane < LANES; lane += warp_size) {
+        const uint4 codes = words[lane];
+        Table<LANE_BITS>::add_half(codes.x, codes.y, staged, table + lane * 4);
+        Table<LANE_BITS>::add_half(codes.z, codes.w, staged + 4, table + lane * 4);
+      }
+      place = place == DEPTH - 1 ? 0 : place + 1;
+    }
+    wait_for_copies<0>();
+    end_of_additions();
+  }
+};
+
+// Add the changes of `n` samples from `first` on to the histograms.
 //
 // COLUMN_BITS  the table has 2**COLUMN_BITS columns, at least as many as the widest group has
 //              features: one for each lane if shared memory allows
+// IS_STAGED    shared memory has room for `Staged`, too
 // codes        tiles from the sample `first` on
 // groups       (n_groups + 1); the last one's first_block is the number of blocks for a layer
 // layers       what is added up, each by as many blocks
-template <int COLUMN_BITS>
-__device__ void add(const uint8* codes, const Group* groups, int64 n_groups, const Layers layers,
+template <int COLUMN_BITS, bool IS_STAGED>
+__device__ void add(const uint8* codes, const Group* groups, int64 n_groups, const Layers& layers,
                     int64 first, int64 n) {
+  using Own = Table<COLUMN_BITS>;
+  uint32* words = reinterpret_cast<uint32*>(shared);
   int64 n_blocks_each = groups[n_groups].first_block, layer = blockIdx.x / n_blocks_each;
-  int64 block_here = blockIdx.x - layer * n_blocks_each;
-  const int64* change = layers.change + layer * layers.n_padded;
+  int64 block = blockIdx.x - layer * n_blocks_each;
+  const int64* change = layers.change + layer * layers.n_padded + first;
   int64* histograms = layers.histograms + layer * layers.n_features * SLOTS;
-  constexpr int N_WORDS = SLOTS << COLUMN_BITS;
-  uint32* low = reinterpret_cast<uint32*>(shared);
-  uint32* high = low + N_WORDS;
   int64 g = 0;  // find the last group that begins at this block or before
   for (int64 end = n_groups; end - g > 1;) {
     int64 middle = (g + end) / 2;
-    if (groups[middle].first_block <= block_here) g = middle;
+    if (groups[middle].first_block <= block) g = middle;
     else end = middle;
   }
   Group group = groups[g];
-  FOR_BLOCK(i, 0, N_WORDS) low[i] = high[i] = 0;
+  FOR_BLOCK(i, 0, 2 * Own::N_SUMS) words[i] = 0;
   __syncthreads();
 
   // This block's tiles: an equal share of the group's.
   int width_bits = int(group.width_bits), copy_bits = LANE_BITS - width_bits;
   int64 n_tiles = n / RUN >> copy_bits, n_blocks = groups[g + 1].first_block - group.first_block;
-  int64 block = block_here - group.first_block;
+  block -= group.first_block;
   int64 begin = n_tiles * block / n_blocks, end = n_tiles * (block + 1) / n_blocks;
   const uint4* tiles = reinterpret_cast<const uint4*>(codes + group.first_byte);
-  FOR_BLOCK(i, begin * LANES, end * LANES) {
-    int lane = i % LANES;
-    int64 run = (i / LANES << copy_bits) + (lane >> width_bits);
-    uint32* column = low + (lane & ((1 << COLUMN_BITS) - 1));
-    const uint4 bytes = tiles[i];
-    const uint32 words[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
-    const longlong2* changes = reinterpret_cast<const longlong2*>(change + first + run * RUN);
-#pragma unroll
-    for (int word = 0; word < 4; word++) {
-      longlong2 one = changes[2 * word], two = changes[2 * word + 1];
-      const int64 by[4] = {one.x, one.y, two.x, two.y};
-#pragma unroll
-      for (int k = 0; k < 4; k++) {
-        uint32 lower = uint32(by[k]) & ~1u, upper = uint32(by[k] >> 32);
-        if ((lower | upper) == 0) continue;
-        // One shift each brings label and code to their places in the index.
-        constexpr uint32 CODE = 255u << COLUMN_BITS;
-        uint32 label = (uint32(by[k]) & 1u) << (8 + COLUMN_BITS);
-        uint32 code = 8 * k < COLUMN_BITS ? words[word] << (COLUMN_BITS - 8 * k)
-                                          : words[word] >> (8 * k - COLUMN_BITS);
-        uint32* at = column + ((code & CODE) | label);
-        uint32 before = atomicAdd(at, lower);
-        atomicAdd(at + N_WORDS, upper + (before + lower < lower));
-      }
-    }
-  }
+  if (IS_STAGED && copy_bits == 0) Staged::add_tiles(tiles, change, begin, end);
+  else Own::add_tiles(tiles, change, width_bits, begin, end);
   __syncthreads();
 
-  FOR_BLOCK(i, 0, N_WORDS) {
+  FOR_BLOCK(i, 0, Own::N_SUMS) {
     int64 feature = i & ((1 << width_bits) - 1);
-    uint64 sum = uint64(high[i]) << 32 | low[i];
+    uint32 at = Own::lower_at(i);
+    uint64 sum = uint64(words[at + Own::COLUMNS]) << 32 | words[at];
     if (sum && feature < group.n_features)
       add_to(&histograms[(group.first_feature + feature) * SLOTS + (i >> COLUMN_BITS)],
              int64(sum) >> 1);
   }
 }
 
-#define ADD(columns, COLUMN_BITS)                                                            \
-  KERNEL_OF_FULL_BLOCKS add_##columns(const uint8* codes, const Group* groups,               \
-                                      int64 n_groups, const Layers layers, int64 first,      \
-                                      int64 n) {                                             \
-    add<COLUMN_BITS>(codes, groups, n_groups, layers, first, n);                             \
+#define ADD(name, COLUMN_BITS, IS_STAGED)                                                     \
+  KERNEL_OF_FULL_BLOCKS add_##name(const uint8* codes, const Group* groups, int64 n_groups,   \
+                                   const Layers layers, int64 first, int64 n) {               \
+    add<COLUMN_BITS, IS_STAGED>(codes, groups, n_groups, layers, first, n);                   \
   }
 
-ADD(32, 5)
-ADD(16, 4)
-ADD(8, 3)
+ADD(staged, 5, true)
+ADD(32, 5, false)
+ADD(16, 4, false)
+ADD(8, 3, false)
