@@ -82,7 +82,7 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
 )
 def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, kernel):
     random = np.random.default_rng(11)
-    X = random.normal(size=(600, 4)).astype(np.float32)
+    X = random.normal(size=(600, 32)).astype(np.float32)
     device = OnCpu(threads=3)
     made = columns.prepare(X, None, device)
     launch = device.launch
