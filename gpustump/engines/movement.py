@@ -9,9 +9,16 @@ by at most
 
 where r is the largest factor of that label over the smallest: a share s becomes s a / (s a + t b)
 with t = 1 - s and a / b between 1/r and r, which moves s most where s / t is sqrt(b/a).
+
+Most cuts part few samples from many, the bulk, and most bins hold hardly any of the few. If those
+of a label all gain weight beside the bulk, D of the bin's new sum P, a share s moves by (1 - s) D/P
+at most; if they lose it, by s D/P; so by D/P in any case. D is how far the sum is from what the
+step makes of the bulk. The smaller of both movements holds.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,17 +28,55 @@ ROUNDINGS = 2.0**-40
 """How far roundings of the weights move a share in a round, at most: each is 2**-52 of a weight."""
 
 
-def movement_of(factors: np.ndarray, search: Search) -> np.ndarray:
-    """How far a step may move one share of any bin beside the other, (n_outputs,) of float64.
+class Movement(NamedTuple):
+    """What a step does to shares; each is an array (n_outputs, 2), for the labels -1 and +1.
+
+    Attributes
+    ----------
+    most : ndarray of float64
+        How far a share moves in any bin, at most.
+    of_bulk : ndarray of float64
+        How far if all samples are of the bulk.
+    is_one_way : ndarray of bool
+        Whether the samples of other regions all gain weight beside the bulk, or all lose it. If
+        not, or if that is not known, `most` is all there is.
+    low, high : ndarray of float64
+        By what a sum of first integers changes if all samples are of the bulk, at least and at
+        most.
+    """
+
+    most: np.ndarray
+    of_bulk: np.ndarray
+    is_one_way: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def movement_of(factors: np.ndarray, counts: np.ndarray | None, search: Search) -> Movement:
+    """What a step does.
 
     Parameters
     ----------
     factors : ndarray (n_regions, n_outputs, 2) of float64
         Of samples with the label -1, and with the label +1.
+    counts : ndarray (n_regions,) or None
+        How many samples lie in each region; None if that is not known.
     search : Search
     """
-    of_labels = spread(factors_of_first(factors, search)).reshape(-1, 2)
-    return np.asarray(of_labels.sum(axis=1))
+    of_newton = search.votes == "newton"
+    taken = factors if counts is None else factors[counts > 0]
+    most = spread(factors_of_first(taken, search))
+    if counts is None or (of_newton and search.n_outputs > 1):
+        nothing = np.zeros_like(most)
+        return Movement(most, most, nothing > 0.0, nothing, nothing)
+    bulk = int(np.argmax(counts))
+    own = factors[[bulk]]
+    rest = np.delete(factors, bulk, axis=0)[np.delete(counts, bulk) > 0]
+    one_way = np.asarray((rest >= own).all(axis=0) | (rest <= own).all(axis=0))
+    if not of_newton:
+        return Movement(most, np.zeros_like(most), one_way, own[0], own[0])
+    of_bulk = spread(factors_of_first(own, search))
+    return Movement(most, of_bulk, one_way, np.minimum(own[0], 1.0), np.maximum(own[0], 1.0))
 
 
 def factors_of_first(factors: np.ndarray, search: Search) -> np.ndarray:
@@ -55,8 +100,8 @@ def factors_of_first(factors: np.ndarray, search: Search) -> np.ndarray:
 
 
 def spread(factors: np.ndarray) -> np.ndarray:
-    """How far shares move under factors (n, n_outputs, 2), for each output and label, flat."""
+    """How far shares move under factors (n, n_outputs, 2), (n_outputs, 2) of float64."""
     least, most = factors.min(axis=0), factors.max(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(least > 0.0, np.log(most) - np.log(least), np.inf)
-    return np.asarray(np.tanh(ratio / 4).ravel() + ROUNDINGS)
+    return np.asarray(np.tanh(ratio / 4) + ROUNDINGS)

@@ -111,9 +111,9 @@ def test_every_kernel_is_listed_with_its_file():
         text = device.source(file)
         defined = re.findall(r"^KERNEL\w* (\w+)\(", text, re.M)
         defined += [f"add_{n}" for n in re.findall(r"^ADD\((\w+),", text, re.M)]
-        defined += [f"follow_{loss}" for loss in re.findall(r"^FOLLOW\((\w+),", text, re.M)]
+        defined += [f"follow_{loss}" for loss in re.findall(r"^FOLLOW\(\w+, (\w+),", text, re.M)]
         for votes in re.findall(r"^VOTES\((\w+),", text, re.M):
-            defined += [f"weigh_{votes}", f"scan_{votes}"]
+            defined += [f"weigh_{votes}", f"bound_{votes}", f"scan_{votes}"]
         for dtype in re.findall(r"^PREDICT\((\w+),", text, re.M):
             defined += [f"predict_{dtype}", f"predict_outputs_{dtype}"]
         assert sorted(set(defined) - {"add_"}) == sorted(names)

@@ -90,6 +90,15 @@ Number atomicMin(Number* at, Number value) {
   return before;
 }
 
+template <class Number>
+Number atomicMax(Number* at, Number value) {
+  std::atomic_ref<Number> here(*at);
+  Number before = here.load(std::memory_order_relaxed);
+  while (value > before && !here.compare_exchange_weak(before, value, std::memory_order_relaxed)) {
+  }
+  return before;
+}
+
 inline int __float_as_int(float x) {
   int bits;
   std::memcpy(&bits, &x, sizeof bits);

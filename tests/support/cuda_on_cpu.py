@@ -71,8 +71,6 @@ extern "C" int launch_{name}(unsigned int grid, unsigned int block, std::size_t 
 """
 
 
-LOSSES = ("exponential", "logistic", "softmax")
-
 NUMBERS = (
     *(f"sizeof({name})" for name in layout.RECORDS),
     *(f"offsetof({name}, {field})" for name, dtype in layout.RECORDS.items()
@@ -152,13 +150,14 @@ class OnCpu:
         votes = ("discrete", "real", "newton")
         self._shared_of_threads = {
             "advance": layout.SUMS.itemsize,
-            **{f"follow_{loss}": layout.SUMS.itemsize for loss in LOSSES},
+            **{f"follow_{loss}": layout.SUMS.itemsize for loss in layout.LOSSES},
             "begin_softmax": layout.SUMS.itemsize,
             "weigh": layout.BEST_EDGE.itemsize,
             **{f"weigh_{kind}": layout.BEST_EDGE.itemsize for kind in votes},
             "list_bins": layout.BEST.itemsize,
             "scan": layout.EXTREMES.itemsize,
             "sum_pieces": layout.TRIPLE.itemsize,
+            **{f"bound_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             **{f"scan_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             "finish": layout.BEST.itemsize,
             "finish_splits": layout.BEST.itemsize,

@@ -4,12 +4,8 @@ Under real, Newton and shared votes the weights of all samples change in every r
 samples with the same label nearly alike: by the factors of the regions that they lie in. So where
 in a bin half of its positive weight lies hardly changes. When a bin is looked into, it is noted how
 far the share of its positive weight left of a cut was ahead of that of its negative weight, and the
-other way round. `engines.movement` says by how much a step moves each share at most.
-
-Most cuts part few samples from many, and most bins hold hardly any of the few. If those of a label
-all gain weight beside the others, D of the bin's new sum P, a share s moves by (1 - s) D / P at
-most; if they lose it, by s D / P; so by D / P in any case. D is how far the sum is from what the
-step makes of the bulk (see `estimates`). The smaller of both movements is added to what was noted.
+other way round. `engines.movement` says by how much a step moves each share at most; of
+what the step makes of the bulk, see `estimates`.
 
 The integers are weights rounded up, each by less than one unit; so the shares of the weights and of
 the integers differ by twice the number of samples over the integers' sum, at most. That is part of
@@ -31,7 +27,7 @@ from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import Bytes, Floats, group, kernel
 from gpustump.engines.cpu.slices import Slices
-from gpustump.engines.movement import ROUNDINGS, factors_of_first, spread
+from gpustump.engines.movement import ROUNDINGS, movement_of
 
 _UNITS = 1024
 """The largest weights are below 2**62 units and rounded by 2**-53 of that for each output."""
@@ -122,29 +118,17 @@ class Drift:
         """
         if self._movement is not None:  # nobody has looked at the integers since the last step
             self._noted[:] = np.inf
-        factors = np.asarray(step.factors)
-        taken = factors if counts is None else factors[counts > 0]
-        most = self._spread(taken)
-        if counts is None:
-            no = np.zeros(most.shape, dtype=np.uint8)
-            self._movement = Movement(most, most, no)
-            return
-        bulk = int(np.argmax(counts))
-        own = factors[[bulk]]
-        of_newton = self._search.votes == "newton"
-        of_bulk = self._spread(own) if of_newton else np.zeros_like(most)
-        rest = np.delete(factors, bulk, axis=0)[np.delete(counts, bulk) > 0]
-        one_way = np.asarray((rest >= own).all(axis=0) | (rest <= own).all(axis=0))
-        self._movement = Movement(most, of_bulk, _positive_first(one_way).astype(np.uint8))
-
-    def _spread(self, factors: np.ndarray) -> np.ndarray:
-        """How far shares move under factors (n, n_outputs, 2), in the order of `Movement`."""
-        return _positive_first(spread(factors_of_first(factors, self._search)))
+        known = movement_of(np.asarray(step.factors), counts, self._search)
+        self._movement = Movement(
+            _positive_first(known.most),
+            _positive_first(known.of_bulk),
+            _positive_first(known.is_one_way).astype(np.uint8),
+        )
 
 
 def _positive_first(by_label: np.ndarray) -> np.ndarray:
-    """Numbers for the labels -1 and +1 of each output, (2 * n_outputs,), in the other order."""
-    return by_label.reshape(-1, 2)[:, ::-1].ravel()
+    """Numbers for the labels -1 and +1, (n_outputs, 2), the other way round and flat."""
+    return by_label[:, ::-1].ravel()
 
 
 @kernel(

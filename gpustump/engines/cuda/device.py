@@ -32,8 +32,8 @@ KERNELS = {
     "losses": ("follow_exponential", "follow_logistic", "follow_softmax", "begin_softmax"),
     "search": ("weigh", "list_bins", "scan", "finish"),
     "splits": (
-        "weigh_discrete", "weigh_real", "weigh_newton", "sum_pieces", "scan_discrete", "scan_real",
-        "scan_newton", "finish_splits",
+        "weigh_discrete", "weigh_real", "weigh_newton", "sum_pieces", "bound_discrete",
+        "bound_real", "bound_newton", "scan_discrete", "scan_real", "scan_newton", "finish_splits",
     ),
     "prediction": tuple(
         f"predict_{outputs}{dtype}"

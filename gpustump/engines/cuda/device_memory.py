@@ -129,8 +129,8 @@ def _piece_bytes(search: Search) -> int:
     """Per piece of a bin that is looked into."""
     if search.has_signs:
         return layout.PIECE_OF_BIN.itemsize + layout.EXTREMES.itemsize
-    of_output = layout.TRIPLE.itemsize + layout.AHEAD.itemsize
-    return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + search.n_outputs * of_output
+    of_output = 2 * layout.TRIPLE.itemsize + layout.AHEAD.itemsize
+    return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + 8 + search.n_outputs * of_output
 
 
 def _of_codes(n_samples: int, n_features: int) -> int:

@@ -71,14 +71,6 @@ ROUND = _record("bounds", "edges", "wanted", "result", "counts", "sums", "most_p
 PROFILE = _record("positive", "negative", "rise", "fall", "positive_then", "negative_then", "left")
 EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
 
-# Of `splits.cu`.
-TRIPLE = _record("positive", "negative", "second")
-AHEAD = _record(("positive", np.float64), ("negative", np.float64))
-SPLITS = _record(
-    "terms", "histograms", "left", "noted", "movement", "piece_sums", "piece_ahead", "piece_best",
-    "regions", "n_padded", "n_outputs", "has_second", "most_pieces", ("l2", np.float64),
-)  # fmt: skip
-
 # Of `sweep.cu`.
 SAMPLES = _record("signed_weights", "scores", "first_weights", "equal_weight", "change", "sums")
 EFFECT = _record(
@@ -88,12 +80,25 @@ EFFECT = _record(
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
 LAYERS = _record("change", "histograms", "n_padded", "n_features")
 
-# Of `losses.cu`.
+# Of `integers.cuh`.
+LOSSES = ("exponential", "logistic", "softmax")
 LOSS_SAMPLES = _record(
     "numbers", "scores", "first_weights", "equal_weight", "terms", "sums", "n_samples", "n_padded",
-    "n_outputs",
+    "n_outputs", "loss",
 )  # fmt: skip
+
+# Of `losses.cu`.
 MOTION = _record("votes", "factors")
+
+# Of `splits.cu`.
+TRIPLE = _record("positive", "negative", "second")
+AHEAD = _record(("positive", np.float64), ("negative", np.float64))
+MOVEMENT = _record("most", "of_bulk", "is_one_way", "low", "high")
+SPLITS = _record(
+    ("samples", LOSS_SAMPLES), "histograms", "left", "noted", ("movement", MOVEMENT), "piece_sums",
+    "piece_before", "piece_ahead", "piece_bounds", "piece_best", "least", "regions", "has_second",
+    "most_pieces", ("l2", np.float64),
+)  # fmt: skip
 
 # Of `prediction.cu`.
 STEP_TABLES = _record(
@@ -106,8 +111,8 @@ RECORDS = {
     "Edge": EDGE, "Best": BEST, "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED,
     "Piece": PIECE_OF_BIN, "Result": RESULT, "SourceTable": SOURCE_TABLE,
     "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Profile": PROFILE, "Extremes": EXTREMES,
-    "Triple": TRIPLE, "Ahead": AHEAD, "Splits": SPLITS, "Samples": SAMPLES, "Effect": EFFECT,
-    "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES, "Motion": MOTION,
+    "Triple": TRIPLE, "Ahead": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
+    "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES, "Motion": MOTION,
     "StepTables<int>": STEP_TABLES, "Rows": ROWS,
 }  # fmt: skip
 """The kernels' structures by name. Their files say what the fields mean. An address is an integer

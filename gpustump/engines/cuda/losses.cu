@@ -1,35 +1,20 @@
 // A round's pass over the samples for real, Newton and shared votes: what a step does to weights,
 // odds or probabilities and to scores, and the integers that follow from them.
 //
-// The numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
-// operation on the same operands. A step changes the integers of nearly all samples, so `add` gets
-// the whole integers in every round, not their changes.
+// Operations and their order are those of `engines.reference`. A step changes the integers of nearly
+// all samples, so `add` gets the whole integers in every round, not their changes.
 
 #include "common.cuh"
+#include "integers.cuh"
 
 constexpr double CEILING = 1.0 / FLOOR;         // of the odds
 constexpr double LEAST_PRODUCT = 0x1p-1000;     // of a probability and a factor
-
-// The vectors of a run.
-struct LossSamples {
-  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities; the sign is the label's
-  double* scores;   // (n_outputs, n_samples)
-  const int64* first_weights;  // sample weights in units of the integers; null if all are equal
-  int64 equal_weight;
-  int64* terms;  // (n_layers, n_padded) for `add`: integers times 2, plus 1 for a positive label
-  Sums* sums;    // the sums over all samples and outputs are added to it
-  int64 n_samples, n_padded, n_outputs;
-};
 
 // A step: what each region adds to the scores, and multiplies the numbers by.
 struct Motion {
   const double* votes;    // (3, n_outputs)
   const double* factors;  // (3, n_outputs, 2), for samples with the label -1, and with +1
 };
-
-__device__ inline int64 weight_of(const LossSamples& samples, int64 i) {
-  return samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
-}
 
 __device__ inline double factor_of(const Motion& motion, int64 n_outputs, int region, int64 k,
                                    bool positive) {
@@ -58,20 +43,17 @@ __device__ inline int64 vote(const LossSamples& samples, const Motion& motion, i
 }
 
 // Write a sample's integers of an output for `add`. Returns their sums.
-__device__ inline Sums write_one(const LossSamples& samples, int64 k, int64 i, int64 first,
-                                 bool positive) {
-  samples.terms[k * samples.n_padded + i] = first * 2 + positive;
-  return {positive ? first : -first, first, 0, first};
+__device__ inline Sums write(const LossSamples& samples, int64 k, int64 i, const Integers& own) {
+  if (samples.loss == EXPONENTIAL) {
+    samples.terms[k * samples.n_padded + i] = own.first * 2 + own.is_positive;
+  } else {
+    samples.terms[2 * k * samples.n_padded + i] = own.first * 2 + own.is_positive;
+    samples.terms[(2 * k + 1) * samples.n_padded + i] = own.second * 2 + own.is_positive;
+  }
+  return {own.is_positive ? own.first : -own.first, own.second, 0, own.second};
 }
 
-__device__ inline Sums write_both(const LossSamples& samples, int64 k, int64 i, int64 first,
-                                  int64 second, bool positive) {
-  samples.terms[2 * k * samples.n_padded + i] = first * 2 + positive;
-  samples.terms[(2 * k + 1) * samples.n_padded + i] = second * 2 + positive;
-  return {positive ? first : -first, second, 0, second};
-}
-
-struct Exponential {
+struct ExponentialLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i) {
     Sums own = NO_SUMS;
@@ -82,13 +64,13 @@ struct Exponential {
           fabs(*number) * factor_of(motion, samples.n_outputs, region, k, positive);
       after = after > FLOOR ? after : FLOOR;
       *number = positive ? after : -after;
-      own.append(write_one(samples, k, i, units_of(after), positive));
+      own.append(write(samples, k, i, of_weight(*number)));
     }
     return own;
   }
 };
 
-struct Logistic {
+struct LogisticLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i) {
     double* number = &samples.numbers[i];
@@ -97,14 +79,11 @@ struct Logistic {
     odds = odds < CEILING ? odds : CEILING;
     odds = odds > FLOOR ? odds : FLOOR;
     *number = positive ? odds : -odds;
-    double below = odds + 1.0;
-    double slope = double(weight_of(samples, i)) * (odds / below);
-    double curve = slope * (1.0 / below);
-    return write_both(samples, 0, i, units_of(slope), units_of(curve), positive);
+    return write(samples, 0, i, of_odds(*number, double(weight_of(samples, i))));
   }
 };
 
-struct Softmax {
+struct SoftmaxLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
                               int64 i) {
     double total = 0.0;  // adding to 0 changes no product
@@ -129,25 +108,21 @@ struct Softmax {
     Sums all = NO_SUMS;
     double weight = double(weight_of(samples, i));
     for (int64 k = 0; k < samples.n_outputs; k++) {
-      double number = samples.numbers[k * samples.n_samples + i], own = fabs(number);
-      bool positive = number > 0.0;
-      double rest = 1.0 - own;
-      double slope = ceil(weight * (positive ? rest : own)), curve = ceil((weight * own) * rest);
-      int64 first = int64(slope > 1.0 ? slope : 1.0), second = int64(curve > 1.0 ? curve : 1.0);
-      all.append(write_both(samples, k, i, first, second, positive));
+      double number = samples.numbers[k * samples.n_samples + i];
+      all.append(write(samples, k, i, of_probability(number, weight)));
     }
     return all;
   }
 };
 
-template <class Loss>
+template <class Followed>
 __device__ void follow(const CutCodes& part, const Parting& parting, const Motion& motion,
                        const LossSamples& samples) {
   Sums mine = NO_SUMS;
 #pragma unroll 1
   FOR_GRID(i, part.first_sample, part.first_sample + part.n_samples) {
     int region = region_of(part, parting, i);
-    Sums own = Loss::move(samples, motion, region, i);
+    Sums own = Followed::move(samples, motion, region, i);
     own.misclassified = vote(samples, motion, region, i);
     mine.append(own);
   }
@@ -155,22 +130,22 @@ __device__ void follow(const CutCodes& part, const Parting& parting, const Motio
   if (threadIdx.x == 0) add_to(samples.sums, mine);
 }
 
-#define FOLLOW(loss, Loss)                                                                    \
-  KERNEL_OF_MANY_REGISTERS follow_##loss(const CutCodes part, const Parting parting,          \
-                                         const Motion motion, const LossSamples samples) {    \
-    follow<Loss>(part, parting, motion, samples);                                             \
+#define FOLLOW(KIND_OF_KERNEL, loss, Followed)                                                \
+  KIND_OF_KERNEL follow_##loss(const CutCodes part, const Parting parting,                    \
+                               const Motion motion, const LossSamples samples) {              \
+    follow<Followed>(part, parting, motion, samples);                                         \
   }
 
-FOLLOW(exponential, Exponential)
-FOLLOW(logistic, Logistic)
-FOLLOW(softmax, Softmax)
+FOLLOW(KERNEL, exponential, ExponentialLoss)
+FOLLOW(KERNEL, logistic, LogisticLoss)
+FOLLOW(KERNEL_OF_MANY_REGISTERS, softmax, SoftmaxLoss)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.
 KERNEL begin_softmax(const LossSamples samples) {
   Sums mine = NO_SUMS;
   FOR_GRID(i, 0, samples.n_samples) {
-    Sums own = Softmax::integers(samples, i);
+    Sums own = SoftmaxLoss::integers(samples, i);
     own.misclassified = samples.numbers[i] > 0.0 ? 0 : weight_of(samples, i);
     mine.append(own);
   }

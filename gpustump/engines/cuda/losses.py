@@ -6,20 +6,21 @@ tells it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut, Search, Step
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
-from gpustump.engines.cuda.layout import LOSS_SAMPLES, MOTION, SUMS, record
+from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
 from gpustump.engines.cuda.parting import Partings
 from gpustump.engines.cuda.sweep import FirstWeights, no_sums
 from gpustump.engines.cuda.table import CudaTable
-from gpustump.engines.movement import movement_of
+from gpustump.engines.movement import Movement, movement_of
 from gpustump.learners.hypothesis import N_REGIONS
+
+_N_NUMBERS = 3 * N_REGIONS + 2 * len(Movement._fields)
+"""Of a step, for each output: votes and two factors for each region, then the `Movement`."""
 
 
 class LossSweep:
@@ -39,8 +40,10 @@ class LossSweep:
     histograms : Histograms
     sums : array (1, 4) of int64
         The record `layout.SUMS` of the current integers; the search reads and resets it.
-    movement : array (n_outputs,) of float64
-        How far the last step may have moved the shares of a bin's sums; see `engines.movement`.
+    samples : ndarray (1,) of layout.LOSS_SAMPLES
+        Where all of it lies.
+    movement : ndarray (1,) of layout.MOVEMENT
+        Where the numbers lie that say how far the last step may have moved shares.
     first_weight : int
         The sum of the first round's integers.
     """
@@ -70,10 +73,11 @@ class LossSweep:
         self._partings = Partings(table)
         self.histograms = Histograms(table, search.n_layers)
         self.sums = no_sums(device)
-        self._staged = device.pinned(8 * _n_numbers(n_outputs)).view(np.float64)
-        self._on_device = xp.zeros(_n_numbers(n_outputs), dtype=np.float64)
-        self.movement = self._on_device[-n_outputs:]
-        self._samples, self._motion = self._record(), self._motion_record()
+        n_numbers = _N_NUMBERS * n_outputs
+        self._staged = device.pinned(8 * n_numbers).view(np.float64)
+        self._on_device = xp.zeros(n_numbers, dtype=np.float64)
+        self.samples = self._record()
+        self._motion, self.movement = self._records_of_step()
 
     @property
     def weights(self) -> Array:
@@ -94,23 +98,32 @@ class LossSweep:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._search.n_outputs))
         factors = np.ones((N_REGIONS, self._search.n_outputs, 2))
-        self._send(votes, factors, np.zeros(self._search.n_outputs))
+        self._send(votes, factors, movement_of(factors, None, self._search))
         if self._search.votes == "newton" and self._search.n_outputs > 1:
             self._device.launch(
                 "begin_softmax", blocks_for(self._n_samples, self._device), THREADS,
-                self._samples, shared=SUMS.itemsize * THREADS,
+                self.samples, shared=SUMS.itemsize * THREADS,
             )  # fmt: skip
             self._queue_adding()
         else:  # a factor of 1 changes nothing
             self._follow(None, None)
 
-    def queue(self, step: Step, regions: Array | None) -> None:
+    def queue(self, step: Step, counts: np.ndarray | None, regions: Array | None) -> None:
         """Queue everything that a step does to the samples and the histograms.
 
         The last step must be done: its votes and factors leave the host from the same memory.
+
+        Parameters
+        ----------
+        step : Step
+        counts : ndarray (n_regions,) or None
+            How many samples each region holds, if the step's cut is known.
+        regions : array (n_samples,) of uint8, or None
+            The region of each sample, if the step's cut is not known.
         """
         factors = np.asarray(step.factors, dtype=np.float64)
-        self._send(np.asarray(step.votes), factors, movement_of(factors, self._search))
+        movement = movement_of(factors, counts, self._search)
+        self._send(np.asarray(step.votes), factors, movement)
         self._follow(step.cut, regions)
 
     def _follow(self, cut: Cut | None, regions: Array | None) -> None:
@@ -119,7 +132,7 @@ class LossSweep:
         for codes, n_samples in self._partings.codes_of(cut):
             device.launch(
                 f"follow_{_loss_of(self._search)}", blocks_for(n_samples, device), THREADS, codes,
-                parting, self._motion, self._samples, shared=SUMS.itemsize * THREADS,
+                parting, self._motion, self.samples, shared=SUMS.itemsize * THREADS,
             )  # fmt: skip
         self._queue_adding()
 
@@ -127,9 +140,10 @@ class LossSweep:
         self.histograms.clear()
         self.histograms.queue_adding()
 
-    def _send(self, votes: np.ndarray, factors: np.ndarray, movement: np.ndarray) -> None:
+    def _send(self, votes: np.ndarray, factors: np.ndarray, movement: Movement) -> None:
         """Queue the copy of a step's numbers to the device."""
-        self._staged[:] = np.concatenate([votes.ravel(), factors.ravel(), movement])
+        numbers = (votes, factors, *movement)
+        self._staged[:] = np.concatenate([np.ravel(part) for part in numbers])
         self._device.upload(self._staged, self._on_device)
 
     def _record(self) -> np.ndarray:
@@ -146,21 +160,22 @@ class LossSweep:
             n_samples=self._n_samples,
             n_padded=self.histograms.n_padded,
             n_outputs=self._search.n_outputs,
+            loss=LOSSES.index(_loss_of(self._search)),
         )
 
-    def _motion_record(self) -> Any:
-        """The `Motion` of `losses.cu`: where votes and factors lie."""
-        votes = self._device.address(self._on_device)
-        n_bytes = 8 * N_REGIONS * self._search.n_outputs
-        return record(MOTION, votes=votes, factors=votes + n_bytes)
+    def _records_of_step(self) -> tuple[np.ndarray, np.ndarray]:
+        """The `Motion` of `losses.cu` and the `Movement` of `splits.cu`."""
+        begin, n_outputs = self._device.address(self._on_device), self._search.n_outputs
+        votes, factors, first = 0, N_REGIONS * n_outputs, 3 * N_REGIONS * n_outputs
+        motion = record(MOTION, votes=begin + 8 * votes, factors=begin + 8 * factors)
+        places = {
+            name: begin + 8 * (first + 2 * n_outputs * number)
+            for number, name in enumerate(Movement._fields)
+        }
+        return motion, record(MOVEMENT, **places)
 
 
 def _loss_of(search: Search) -> str:
     if search.votes != "newton":
         return "exponential"
     return "logistic" if search.n_outputs == 1 else "softmax"
-
-
-def _n_numbers(n_outputs: int) -> int:
-    """Of a step: votes and two factors for each region and output, a movement for each output."""
-    return (3 * N_REGIONS + 1) * n_outputs

@@ -41,24 +41,29 @@ class SplitSearch(Search):
         self._sweep = sweep
         self._left = layout.zeros(device, n_outputs * n_slots, layout.TRIPLE)
         self._noted = xp.full((2, n_outputs, n_slots), np.inf)
-        self._sums = layout.zeros(device, n_outputs * self._n_pieces, layout.TRIPLE)
-        self._ahead = xp.zeros((2, n_outputs, self._n_pieces), dtype=np.float64)
-        self._best = layout.zeros(device, self._n_pieces, layout.BEST)
+        n_pieces = self._n_pieces
+        self._sums = layout.zeros(device, n_outputs * n_pieces, layout.TRIPLE)
+        self._before = layout.zeros(device, n_outputs * n_pieces, layout.TRIPLE)
+        self._ahead = xp.zeros((2, n_outputs, n_pieces), dtype=np.float64)
+        self._piece_bounds = xp.zeros(n_pieces, dtype=np.int64)
+        self._best = layout.zeros(device, n_pieces, layout.BEST)
+        self._least = xp.zeros(1, dtype=np.int64)
         self._splits = layout.record(
             layout.SPLITS,
-            terms=device.address(sweep.histograms.terms),
+            samples=sweep.samples[0],
             histograms=device.address(sweep.histograms.sums),
             left=device.address(self._left),
             noted=device.address(self._noted),
-            movement=device.address(sweep.movement),
+            movement=sweep.movement[0],
             piece_sums=device.address(self._sums),
+            piece_before=device.address(self._before),
             piece_ahead=device.address(self._ahead),
+            piece_bounds=device.address(self._piece_bounds),
             piece_best=device.address(self._best),
+            least=device.address(self._least),
             regions=device.address(self._more),
-            n_padded=sweep.histograms.n_padded,
-            n_outputs=n_outputs,
             has_second=wanted.votes == "newton",
-            most_pieces=self._n_pieces,
+            most_pieces=n_pieces,
             l2=wanted.l2,
         )
 
@@ -86,15 +91,14 @@ class SplitSearch(Search):
             "sum_pieces", n_blocks, THREADS, self._pieces, *given, shared=triple * THREADS
         )
         device.launch(
+            f"bound_{self._votes}", n_blocks, THREADS, self._pieces, self._listed, *given,
+            shared=2 * triple * THREADS,
+        )  # fmt: skip
+        device.launch(
             f"scan_{self._votes}", n_blocks, THREADS, self._pieces, *given,
             shared=_SCORING_BYTES + 2 * triple * THREADS,
         )  # fmt: skip
         device.launch(
-            "finish_splits",
-            1,
-            threads,
-            self._pieces,
-            self._listed,
-            *given,
+            "finish_splits", 1, threads, self._pieces, self._listed, *given,
             shared=layout.BEST.itemsize * threads,
-        )
+        )  # fmt: skip

@@ -90,7 +90,8 @@ class SplitState:
         self._best = None
         with self._device.active():
             given = self._regions(step.hypothesis) if step.cut is None else None
-            self._sweep.queue(step, given)
+            counts = None if step.cut is None else self._table.counts_of_regions(step.cut)
+            self._sweep.queue(step, counts, given)
             self._search.queue()
             self._given = given  # the kernels read it until the search is done
 

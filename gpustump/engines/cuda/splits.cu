@@ -7,11 +7,13 @@
 // looked into. Bounds computed in floating point are widened by far more than their error.
 //
 // `weigh_...` brings sums, edges and bounds up to date, `list_bins` of `search.cu` lists the bins
-// that may hold a better cut, `sum_pieces` and `scan_...` look into them, and `finish_splits` takes
-// the best cut and adds up its regions.
+// that may hold a better cut, `sum_pieces` adds up their pieces, `bound_...` bounds the cuts inside
+// each piece, `scan_...` looks into those that may still hold a better cut, and `finish_splits`
+// takes the best cut and adds up its regions.
 
 #include "common.cuh"
 #include "search.cuh"
+#include "integers.cuh"
 
 constexpr double OUTWARDS = 0x1p-40;  // by what share a bound is widened
 constexpr double FORGOTTEN = 1e300;   // instead of what is noted of a bin
@@ -35,28 +37,41 @@ __device__ inline Triple less(const Triple& whole, const Triple& part) {
           whole.second - part.second};
 }
 
+// How far a step may have moved the shares of a bin's sums, by output and label: see
+// `engines.movement`. Each is (n_outputs, 2), for the label -1, and for the label +1.
+struct Movement {
+  const double* most;        // in any bin
+  const double* of_bulk;     // if all samples were of the largest region, the bulk
+  const double* is_one_way;  // 1.0 if the samples of other regions all gain weight beside the bulk,
+                             // or all lose it; else 0.0
+  const double* low;         // by what a sum changes at least if all samples are of the bulk,
+  const double* high;        // and at most
+};
+
 // What a run keeps from round to round, and what it sums up.
 struct Splits {
-  const int64* terms;       // (n_layers, n_padded): `LossSamples.terms`
+  LossSamples samples;
   const int64* histograms;  // (n_layers, n_features, 2, 256)
   Triple* left;   // (n_outputs, n_bins) sums before each bin; before the slot for missing values:
                   // over all that are present
   double* noted;  // (2, n_outputs, n_bins) by how much one share may be ahead of the other
-  const double* movement;  // (n_outputs) how far the step may have moved shares
-  Triple* piece_sums;      // (n_outputs, most_pieces)
-  double* piece_ahead;     // (2, n_outputs, most_pieces)
-  Best* piece_best;        // (most_pieces)
-  int64* regions;          // (3, n_outputs, 2) of the best cut: first and second integers
-  int64 n_padded, n_outputs, has_second, most_pieces;
+  Movement movement;
+  Triple* piece_sums;    // (n_outputs, most_pieces)
+  Triple* piece_before;  // (n_outputs, most_pieces) sums of the bin before the piece
+  double* piece_ahead;   // (2, n_outputs, most_pieces)
+  int64* piece_bounds;   // (most_pieces)
+  Best* piece_best;      // (most_pieces)
+  int64* least;          // the best score at the end of a piece: there are better cuts than those
+                         // in pieces of lower bounds
+  int64* regions;        // (3, n_outputs, 2) of the best cut: first and second integers
+  int64 has_second, most_pieces;
   double l2;
 };
 
 __device__ inline Triple term_of(const Splits& splits, int64 k, int64 sample) {
-  int64 layer = splits.has_second ? 2 * k : k;
-  int64 doubled = splits.terms[layer * splits.n_padded + sample], first = doubled >> 1;
-  int64 second = splits.has_second ? splits.terms[(layer + 1) * splits.n_padded + sample] >> 1 : 0;
-  bool positive = doubled & 1;
-  return {positive ? first : 0, positive ? 0 : first, second};
+  Integers own = integers_of(splits.samples, k, sample);
+  return {own.is_positive ? own.first : 0, own.is_positive ? 0 : own.first,
+          splits.has_second ? own.second : 0};
 }
 
 __device__ inline Triple sums_at(const Splits& splits, int64 n_features, int64 k, int64 j,
@@ -187,20 +202,39 @@ struct NewtonVotes {
   }
 };
 
-// Bring what is noted of a bin up to date. Returns how far shares may be ahead inside of it. What
-// was noted of a bin that has hardly any weight is forgotten: its weights may lie at their floor,
-// where they do not follow the factors.
+// How many units the sums of a bin's integers and of its weights may differ by, with room for
+// roundings: see `cpu/drift.py`.
+__device__ inline double units_apart(const Splits& splits, int64 n_inside) {
+  return 4.0 * double(n_inside) + 1024.0 * double(splits.samples.n_outputs + 4);
+}
+
+// How far a step has moved the share of a sum that was `then` and is `now`.
+__device__ inline double moved(const Movement& movement, int64 at, int64 then, int64 now,
+                               double n_units) {
+  double most = movement.most[at];
+  if (movement.is_one_way[at] == 0.0) return most;
+  double sum = double(now), low = movement.low[at] * double(then);
+  double high = movement.high[at] * double(then);
+  double gain = fmax(fabs(sum - low), fabs(sum - high)) + n_units, total = sum - n_units;
+  double share = total > gain ? gain / total : 1.0;
+  return fmin(most, movement.of_bulk[at] + share + OUTWARDS);
+}
+
+// Bring what is noted of a bin up to date, whose sums were `then` and are `now`. Returns how far
+// shares may be ahead inside of it. What was noted of a bin that has hardly any weight is forgotten:
+// its weights may lie at their floor, where they do not follow the factors.
 __device__ inline Ahead ahead_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
-                                 int64 n_inside, const Triple& own) {
-  double n_units = 4.0 * double(n_inside) + 1024.0 * double(splits.n_outputs + 4);
-  double by_units = n_units / double(own.positive) + n_units / double(own.negative);
+                                 int64 n_inside, const Triple& then, const Triple& now) {
+  double n_units = units_apart(splits, n_inside);
+  double by_units = n_units / double(now.positive) + n_units / double(now.negative);
+  double by = moved(splits.movement, 2 * k, then.negative, now.negative, n_units) +
+              moved(splits.movement, 2 * k + 1, then.positive, now.positive, n_units);
   double both[2];
   for (int side = 0; side < 2; side++) {
-    double* noted = &splits.noted[(side * splits.n_outputs + k) * n_bins + bin];
-    double now = *noted + splits.movement[k];
-    if (!(by_units < 1.0)) now = FORGOTTEN;
-    *noted = now;
-    both[side] = fmin(1.0, now + by_units);
+    double* noted = &splits.noted[(side * splits.samples.n_outputs + k) * n_bins + bin];
+    double next = by_units < 1.0 ? *noted + by : FORGOTTEN;
+    *noted = next;
+    both[side] = fmin(1.0, next + by_units);
   }
   return {both[0], both[1]};
 }
@@ -214,11 +248,14 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
   Score* score = reinterpret_cast<Score*>(running + 2);
   Score* bound = score + 256;
   BestEdge* found = reinterpret_cast<BestEdge*>(bound + 256);
-  if (blockIdx.x == 0 && threadIdx.x == 0) begin_search(round);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    begin_search(round);
+    *splits.least = NO_SCORE;
+  }
   for (int64 j = blockIdx.x; j < table.n_features; j += gridDim.x) {
     Feature feature = table.features[j];
     int64 n_bins = feature.n_bins;
-    for (int64 k = 0; k < splits.n_outputs; k++) {
+    for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       FOR_BLOCK(b, 0, n_bins) running[0][b] = sums_at(splits, table.n_features, k, j, b);
       __syncthreads();
       int from = 0;
@@ -234,6 +271,9 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
       const Triple present = n_bins > 0 ? until[n_bins - 1] : NOTHING;
       const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
       Triple* left = splits.left + k * table.n_bins + feature.first;
+      Triple* then = running[1 - from];  // the sums before each bin in the last round
+      FOR_BLOCK(b, 0, n_bins + 1) then[b] = left[b];
+      __syncthreads();
       FOR_BLOCK(b, 0, n_bins) {
         const Triple low = b > 0 ? until[b - 1] : NOTHING, high = until[b];
         left[b] = low;
@@ -242,7 +282,7 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
         const Bin bin = table.bins[feature.first + b];
         if (!bin.has_cuts) continue;
         Ahead ahead = ahead_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
-                               less(high, low));
+                               less(then[b + 1], then[b]), less(high, low));
         Score most = Votes::most({low, high, ahead}, present, missing, splits.l2);
         bound[b] = k == 0 ? most : bound[b] + most;
       }
@@ -261,7 +301,7 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
     bool is_apart = n_bins > 0 && table.bins[feature.first + n_bins].n_inside > 0;
     if (is_apart && threadIdx.x == 0) {
       Score apart = 0, together = 0;
-      for (int64 k = 0; k < splits.n_outputs; k++) {
+      for (int64 k = 0; k < splits.samples.n_outputs; k++) {
         const Triple present = splits.left[k * table.n_bins + feature.first + n_bins];
         const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
         Triple all = present;
@@ -290,7 +330,7 @@ KERNEL sum_pieces(const Piece* pieces, const PreparedTable table, const Round ro
     const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
     int64 begin = bin.offset + pieces[p].number * PIECE;
     int64 end = smaller(begin + PIECE, bin.offset + bin.n_inside);
-    for (int64 k = 0; k < splits.n_outputs; k++) {
+    for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       Triple mine = NOTHING;
       FOR_BLOCK(at, begin, end) mine.append(term_of(splits, k, sample_of(order[at])));
       combine(mine, reinterpret_cast<Triple*>(shared));
@@ -317,15 +357,92 @@ __device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
   return earlier;
 }
 
-// Score every cut inside each piece, and note how far shares are ahead there. A block takes a
-// piece, and each of its threads a stretch of it; outputs follow one after the other.
+// Bound the cuts inside each piece of the listed bins by its corners, and score the cut at its end.
+// A block takes a bin, and each of its threads a piece at a time.
+template <class Votes>
+__device__ void bound_pieces(const Piece* pieces, const Listed* listed, const PreparedTable& table,
+                             const Round& round, const Splits& splits) {
+  using Score = typename Votes::Score;
+  Triple* room = reinterpret_cast<Triple*>(shared);
+  BestEdge* found = reinterpret_cast<BestEdge*>(shared);
+  for (int64 i = blockIdx.x; i < round.counts->n_listed; i += gridDim.x) {
+    const int64 b = listed[i].bin, first_piece = listed[i].first_piece;
+    const Bin bin = table.bins[b];
+    const Feature feature = table.features[bin.feature];
+    const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
+    int64 n_pieces = (bin.n_inside - 1 + PIECE - 1) / PIECE;
+    for (int64 k = 0; k < splits.samples.n_outputs; k++) {
+      const Triple* sums = splits.piece_sums + k * splits.most_pieces + first_piece;
+      Triple* before = splits.piece_before + k * splits.most_pieces + first_piece;
+      Triple until_here = NOTHING;
+      for (int64 begin = 0; begin < n_pieces; begin += blockDim.x) {
+        int64 q = begin + threadIdx.x;
+        Triple mine = q < n_pieces ? sums[q] : NOTHING;
+        Triple earlier = sum_of_earlier(mine, room);
+        earlier.append(until_here);
+        if (q < n_pieces) before[q] = earlier;
+        if (threadIdx.x == blockDim.x - 1) {
+          room[0] = earlier;
+          room[0].append(mine);
+        }
+        __syncthreads();
+        until_here = room[0];
+        __syncthreads();
+      }
+    }
+    BestEdge mine = {NO_SCORE, 0, 0};
+    FOR_BLOCK(q, 0, n_pieces) {
+      int64 p = first_piece + q, end = bin.offset + (q + 1) * PIECE - 1;
+      Score bound = 0, score = 0;
+      for (int64 k = 0; k < splits.samples.n_outputs; k++) {
+        const Triple* left = splits.left + k * table.n_bins;
+        const Triple present = left[feature.first + feature.n_bins];
+        const Triple missing = sums_at(splits, table.n_features, k, bin.feature, MISSING);
+        const Triple whole = less(left[b + 1], left[b]);
+        const Triple before = splits.piece_before[k * splits.most_pieces + p];
+        Triple until = before;
+        until.append(splits.piece_sums[k * splits.most_pieces + p]);
+        Triple low = before, high = until;
+        low.append(left[b]);
+        high.append(left[b]);
+        Score most = Votes::most({low, high, {1.0, 1.0}}, present, missing, splits.l2);
+        Score part = Votes::worth(high, less(present, high), missing, splits.l2);
+        bound = k == 0 ? most : bound + most;
+        score = k == 0 ? part : score + part;
+        double positive = double(whole.positive), negative = double(whole.negative);
+        int64 at = k * splits.most_pieces + p;
+        splits.piece_ahead[at] =
+            double(until.positive) / positive - double(before.negative) / negative;
+        splits.piece_ahead[splits.samples.n_outputs * splits.most_pieces + at] =
+            double(until.negative) / negative - double(before.positive) / positive;
+      }
+      bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0;
+      int64 key = is_cut ? score_key(score) : NO_SCORE;
+      splits.piece_bounds[p] = larger(bound_key(bound), key);
+      splits.piece_best[p] = {key, bin.feature, end, p};
+      mine.append({key, 0, 0});
+    }
+    combine(mine, found);
+    if (threadIdx.x == 0) atomicMax(splits.least, mine.score);
+    __syncthreads();
+  }
+}
+
+// Score every cut inside each piece that may hold the best one, and note how far shares are ahead
+// there. A block takes a piece, and each of its threads a stretch of it; outputs follow one after the other.
 template <class Votes>
 __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, const Round& round,
                             const Splits& splits) {
   using Score = typename Votes::Score;
   Score* score = reinterpret_cast<Score*>(shared);
   Triple* room = reinterpret_cast<Triple*>(score + PIECE);
+  Best known = round.result->best;
+  FOR_BLOCK(j, 0, table.n_features) known.append(best_of(round.edges, j));
+  combine(known, reinterpret_cast<Best*>(room));
+  const int64 least = larger(*splits.least, reinterpret_cast<Best*>(room)->score);
+  __syncthreads();
   for (int64 p = blockIdx.x; p < round.counts->n_pieces; p += gridDim.x) {
+    if (splits.piece_bounds[p] < least) continue;
     const Piece piece = pieces[p];
     const Bin bin = table.bins[piece.bin];
     const int* order = reinterpret_cast<const int*>(table.orders[bin.feature]);
@@ -334,17 +451,12 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
     int64 count = smaller(PIECE, bin.offset + bin.n_inside - 1 - begin);
     int64 stretch = (count + blockDim.x - 1) / blockDim.x;
     int64 from = smaller(threadIdx.x * stretch, count), to = smaller(from + stretch, count);
-    for (int64 k = 0; k < splits.n_outputs; k++) {
+    for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       const Triple* left = splits.left + k * table.n_bins;
       const Triple present = left[feature.first + feature.n_bins];
       const Triple missing = sums_at(splits, table.n_features, k, bin.feature, MISSING);
       const Triple low = left[piece.bin], whole = less(left[piece.bin + 1], low);
-      Triple inside = NOTHING;  // sums of the bin before this piece, then before this stretch
-      const Triple* sums = splits.piece_sums + k * splits.most_pieces + p - piece.number;
-      FOR_BLOCK(q, 0, piece.number) inside.append(sums[q]);
-      combine(inside, room);
-      inside = room[0];
-      __syncthreads();
+      Triple inside = splits.piece_before[k * splits.most_pieces + p];
       Triple mine = NOTHING;
       for (int64 at = from; at < to; at++)
         mine.append(term_of(splits, k, sample_of(order[begin + at])));
@@ -365,7 +477,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
       combine(ahead, reinterpret_cast<Ahead*>(room));
       if (threadIdx.x == 0) {
         splits.piece_ahead[k * splits.most_pieces + p] = ahead.positive;
-        splits.piece_ahead[(splits.n_outputs + k) * splits.most_pieces + p] = ahead.negative;
+        splits.piece_ahead[(splits.samples.n_outputs + k) * splits.most_pieces + p] = ahead.negative;
       }
       __syncthreads();
     }
@@ -382,7 +494,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
 // Write the sums over a cut's regions, for each output those of the first and second integers.
 __device__ inline void write_region(const Splits& splits, int region, int64 k,
                                     const Triple& sums) {
-  int64* to = splits.regions + (region * splits.n_outputs + k) * 2;
+  int64* to = splits.regions + (region * splits.samples.n_outputs + k) * 2;
   to[0] = sums.first();
   to[1] = splits.has_second ? sums.second : sums.positive + sums.negative;
 }
@@ -394,13 +506,13 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
     int64 b = listed[i].bin;
     const Bin bin = table.bins[b];
     int64 n = (bin.n_inside - 1 + PIECE - 1) / PIECE;
-    double n_units = 4.0 * double(bin.n_inside) + 1024.0 * double(splits.n_outputs + 4);
-    for (int64 k = 0; k < splits.n_outputs; k++) {
+    double n_units = units_apart(splits, bin.n_inside);
+    for (int64 k = 0; k < splits.samples.n_outputs; k++) {
       const Triple* left = splits.left + k * table.n_bins + b;
       const Triple own = less(left[1], left[0]);
       double by_units = n_units / double(own.positive) + n_units / double(own.negative);
       for (int side = 0; side < 2; side++) {
-        int64 plane = side * splits.n_outputs + k;
+        int64 plane = side * splits.samples.n_outputs + k;
         const double* ahead = splits.piece_ahead + plane * splits.most_pieces;
         double most = 0.0;
         for (int64 p = listed[i].first_piece; p < listed[i].first_piece + n; p++)
@@ -451,13 +563,12 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
   int64 b = is_none ? last : bin_at(table, j, best.position);
   bool is_edge = is_none || best.position + 1 == table.bins[b].offset + table.bins[b].n_inside;
   if (is_edge && !is_none) b++;  // sums before the next bin are those up to the end of this one
-  for (int64 k = 0; k < splits.n_outputs; k++) {
+  for (int64 k = 0; k < splits.samples.n_outputs; k++) {
     Triple left = NOTHING;
     if (!is_edge) {
       const int* order = reinterpret_cast<const int*>(table.orders[j]);
-      int64 number = pieces[best.detail].number, begin = table.bins[b].offset + number * PIECE;
-      const Triple* sums = splits.piece_sums + k * splits.most_pieces + best.detail - number;
-      FOR_BLOCK(q, 0, number) left.append(sums[q]);
+      int64 begin = table.bins[b].offset + pieces[best.detail].number * PIECE;
+      if (threadIdx.x == 0) left = splits.piece_before[k * splits.most_pieces + best.detail];
       FOR_BLOCK(at, begin, best.position + 1)
         left.append(term_of(splits, k, sample_of(order[at])));
     }
@@ -484,6 +595,11 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
   KERNEL_OF_MANY_REGISTERS scan_##votes(const Piece* pieces, const PreparedTable table,       \
                                         const Round round, const Splits splits) {             \
     scan_splits<Votes>(pieces, table, round, splits);                                         \
+  }                                                                                           \
+  KERNEL_OF_MANY_REGISTERS bound_##votes(const Piece* pieces, const Listed* listed,           \
+                                         const PreparedTable table, const Round round,        \
+                                         const Splits splits) {                               \
+    bound_pieces<Votes>(pieces, listed, table, round, splits);                                \
   }
 
 VOTES(discrete, SharedVotes)

@@ -17,7 +17,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
-from gpustump.engines.contract import Resources, Search, State
+from gpustump.engines.contract import Cut, Resources, Search, State
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes, write_feature
 from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
@@ -185,6 +185,14 @@ class CudaTable:
     @property
     def n_missing(self) -> np.ndarray:
         return np.asarray(self.n_samples - self.bins.features["n_present"], dtype=np.int64)
+
+    def counts_of_regions(self, cut: Cut) -> np.ndarray:
+        """How many samples lie in each region of a stump's cut, (n_regions,)."""
+        if cut.position is None:
+            return np.asarray([self.n_samples, 0, 0])
+        n_present = int(self.bins.features["n_present"][cut.feature])
+        n_left = cut.position + 1
+        return np.asarray([n_left, n_present - n_left, self.n_samples - n_present])
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""

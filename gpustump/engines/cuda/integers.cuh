@@ -1,0 +1,58 @@
+// The integers that follow from a sample's weights, odds or probabilities.
+//
+// The numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
+// operation on the same operands.
+
+#ifndef GPUSTUMP_INTEGERS
+#define GPUSTUMP_INTEGERS
+
+enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX };
+
+// The vectors of a run.
+struct LossSamples {
+  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities; the sign is the label's
+  double* scores;   // (n_outputs, n_samples)
+  const int64* first_weights;  // sample weights in units of the integers; null if all are equal
+  int64 equal_weight;
+  int64* terms;  // (n_layers, n_padded) for `add`: integers times 2, plus 1 for a positive label
+  Sums* sums;    // the sums over all samples and outputs are added to it
+  int64 n_samples, n_padded, n_outputs;
+  int64 loss;    // which one: `Loss`
+};
+
+__device__ inline int64 weight_of(const LossSamples& samples, int64 i) {
+  return samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
+}
+
+// The first one without its sign, which the label tells. With the exponential loss both are equal.
+struct Integers {
+  int64 first, second;
+  bool is_positive;
+};
+
+__device__ inline Integers of_weight(double number) {
+  int64 units = units_of(fabs(number));
+  return {units, units, number > 0.0};
+}
+
+__device__ inline Integers of_odds(double number, double weight) {
+  double odds = fabs(number), below = odds + 1.0;
+  double slope = weight * (odds / below), curve = slope * (1.0 / below);
+  return {units_of(slope), units_of(curve), number > 0.0};
+}
+
+__device__ inline Integers of_probability(double number, double weight) {
+  double own = fabs(number), rest = 1.0 - own;
+  bool positive = number > 0.0;
+  double slope = ceil(weight * (positive ? rest : own)), curve = ceil((weight * own) * rest);
+  return {int64(slope > 1.0 ? slope : 1.0), int64(curve > 1.0 ? curve : 1.0), positive};
+}
+
+__device__ inline Integers integers_of(const LossSamples& samples, int64 k, int64 i) {
+  double number = samples.numbers[k * samples.n_samples + i];
+  if (samples.loss == EXPONENTIAL) return of_weight(number);
+  double weight = double(weight_of(samples, i));
+  return samples.loss == LOGISTIC ? of_odds(number, weight) : of_probability(number, weight);
+}
+
+#endif
