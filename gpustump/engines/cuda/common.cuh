@@ -22,9 +22,11 @@ using uint64 = unsigned long long;
 #define KERNEL_OF_FULL_BLOCKS extern "C" __global__ void __launch_bounds__(1024)
 #define KERNEL_OF_HALF_BLOCKS extern "C" __global__ void __launch_bounds__(512, 1)
 
-// With bounds for so few blocks on a processor, the compiler takes up to 128 registers if it needs
-// them, and spills none.
-#define KERNEL_OF_MANY_REGISTERS extern "C" __global__ void __launch_bounds__(256, 2)
+// With bounds for so few blocks on a processor, the compiler takes up to 64, 128 or all registers if
+// it needs them, and spills none.
+#define KERNEL_OF_64_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
+#define KERNEL_OF_128_REGISTERS extern "C" __global__ void __launch_bounds__(256, 2)
+#define KERNEL_OF_ALL_REGISTERS extern "C" __global__ void __launch_bounds__(256, 1)
 
 // A block's shared memory; its size is an argument of the launch.
 extern __shared__ __align__(16) unsigned char shared[];

@@ -112,8 +112,8 @@ RECORDS = {
     "Piece": PIECE_OF_BIN, "Result": RESULT, "SourceTable": SOURCE_TABLE,
     "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Profile": PROFILE, "Extremes": EXTREMES,
     "Triple": TRIPLE, "Ahead": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
-    "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES, "Motion": MOTION,
-    "StepTables<int>": STEP_TABLES, "Rows": ROWS,
+    "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
+    "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,
 }  # fmt: skip
 """The kernels' structures by name. Their files say what the fields mean. An address is an integer
 of eight bytes."""

@@ -136,13 +136,13 @@ __device__ void follow(const CutCodes& part, const Parting& parting, const Motio
     follow<Followed>(part, parting, motion, samples);                                         \
   }
 
-FOLLOW(KERNEL, exponential, ExponentialLoss)
-FOLLOW(KERNEL, logistic, LogisticLoss)
-FOLLOW(KERNEL_OF_MANY_REGISTERS, softmax, SoftmaxLoss)
+FOLLOW(KERNEL_OF_64_REGISTERS, exponential, ExponentialLoss)
+FOLLOW(KERNEL_OF_64_REGISTERS, logistic, LogisticLoss)
+FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.
-KERNEL begin_softmax(const LossSamples samples) {
+KERNEL_OF_128_REGISTERS begin_softmax(const LossSamples samples) {
   Sums mine = NO_SUMS;
   FOR_GRID(i, 0, samples.n_samples) {
     Sums own = SoftmaxLoss::integers(samples, i);

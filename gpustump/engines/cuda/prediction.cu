@@ -97,9 +97,6 @@ __device__ void predict(const Rows& rows, const StepTables<Key>& tables, double*
   }
 }
 
-// As `KERNEL_OF_MANY_REGISTERS`, with 64 of them.
-#define KERNEL_OF_64_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
-
 // Models of one output have kernels of their own: more sums would take registers from them, and so
 // let fewer threads run at once.
 #define PREDICT(dtype, Value, Key)                                                                \

@@ -588,15 +588,15 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
 }
 
 #define VOTES(votes, Votes)                                                                   \
-  KERNEL_OF_MANY_REGISTERS weigh_##votes(const PreparedTable table, const Round round,        \
+  KERNEL_OF_128_REGISTERS weigh_##votes(const PreparedTable table, const Round round,        \
                                          const Splits splits) {                               \
     weigh_splits<Votes>(table, round, splits);                                                \
   }                                                                                           \
-  KERNEL_OF_MANY_REGISTERS scan_##votes(const Piece* pieces, const PreparedTable table,       \
+  KERNEL_OF_128_REGISTERS scan_##votes(const Piece* pieces, const PreparedTable table,       \
                                         const Round round, const Splits splits) {             \
     scan_splits<Votes>(pieces, table, round, splits);                                         \
   }                                                                                           \
-  KERNEL_OF_MANY_REGISTERS bound_##votes(const Piece* pieces, const Listed* listed,           \
+  KERNEL_OF_ALL_REGISTERS bound_##votes(const Piece* pieces, const Listed* listed,            \
                                          const PreparedTable table, const Round round,        \
                                          const Splits splits) {                               \
     bound_pieces<Votes>(pieces, listed, table, round, splits);                                \
