@@ -62,15 +62,6 @@ inline void __syncthreads() {
 // All threads of a block are one warp here.
 inline void __syncwarp() { __syncthreads(); }
 
-// The bytes that a selector names, of the eight of two numbers.
-inline unsigned int __byte_perm(unsigned int low, unsigned int high, unsigned int selector) {
-  unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
-  unsigned int found = 0;
-  for (int k = 0; k < 4; k++)
-    found |= static_cast<unsigned int>(both >> 8 * (selector >> 4 * k & 7) & 0xff) << 8 * k;
-  return found;
-}
-
 template <class Number>
 Number atomicAdd(Number* at, Number by) {
   return std::atomic_ref<Number>(*at).fetch_add(by, std::memory_order_relaxed);

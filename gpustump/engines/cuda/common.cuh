@@ -48,6 +48,14 @@ __device__ __forceinline__ void add_only(uint32 at, uint32 by) {
   asm volatile("red.shared.add.u32 [%0], %1;" :: "r"(at), "r"(by));
 }
 __device__ __forceinline__ void end_of_additions() { asm volatile("" ::: "memory"); }
+
+// Bytes of two words, as a selector names them: four bits for each byte of the result, the bytes of
+// `low` being 0 to 3 and those of `high` 4 to 7; 8 more repeats the byte's highest bit.
+__device__ __forceinline__ uint32 bytes_of(uint32 low, uint32 high, uint32 selector) {
+  uint32 found;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(low), "r"(high), "r"(selector));
+  return found;
+}
 #else
 __device__ __forceinline__ uint32 address_of_shared() { return 0; }
 __device__ __forceinline__ uint32 fetch_and_add(uint32 at, uint32 by) {
@@ -55,7 +63,23 @@ __device__ __forceinline__ uint32 fetch_and_add(uint32 at, uint32 by) {
 }
 __device__ __forceinline__ void add_only(uint32 at, uint32 by) { fetch_and_add(at, by); }
 __device__ __forceinline__ void end_of_additions() {}
+__device__ __forceinline__ uint32 bytes_of(uint32 low, uint32 high, uint32 selector) {
+  uint64 both = uint64(high) << 32 | low;
+  uint32 found = 0;
+  for (int k = 0; k < 4; k++) {
+    uint32 wanted = selector >> 4 * k & 15, byte = uint32(both >> 8 * (wanted & 7)) & 255;
+    found |= (wanted < 8 ? byte : byte < 128 ? 0u : 255u) << 8 * k;
+  }
+  return found;
+}
 #endif
+
+// What is added to a histogram: a number and, in the highest bit, whether the label is positive.
+// Sums of such numbers are right but for that bit.
+__device__ inline int64 labelled(int64 by, bool is_positive) {
+  return int64((uint64(by) & ~(1ull << 63)) | uint64(is_positive) << 63);
+}
+__device__ inline int64 without_label(uint64 sum) { return int64(sum << 1) >> 1; }
 
 // Copies of 16 bytes to shared memory that go on while the thread works on. Each call of `next_copies`
 // begins a new batch; `wait_for_copies<N>` waits until all batches but the last N have arrived.

@@ -23,7 +23,7 @@ class Histograms:
     Attributes
     ----------
     terms : array (n_layers, n_padded) of int64
-        What is to be added for each sample, times 2, plus 1 if its label is positive.
+        What is to be added for each sample; the highest bit says that its label is positive.
     sums : array (n_layers, n_features, 2, 256) of int64
         The sums for each code, over negative and over positive samples.
     """

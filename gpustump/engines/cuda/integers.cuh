@@ -14,7 +14,7 @@ struct LossSamples {
   double* scores;   // (n_outputs, n_samples)
   const int64* first_weights;  // sample weights in units of the integers; null if all are equal
   int64 equal_weight;
-  int64* terms;  // (n_layers, n_padded) for `add`: integers times 2, plus 1 for a positive label
+  int64* terms;  // (n_layers, n_padded) for `add`: integers, `labelled`
   Sums* sums;    // the sums over all samples and outputs are added to it
   int64 n_samples, n_padded, n_outputs;
   int64 loss;    // which one: `Loss`

@@ -45,10 +45,10 @@ __device__ inline int64 vote(const LossSamples& samples, const Motion& motion, i
 // Write a sample's integers of an output for `add`. Returns their sums.
 __device__ inline Sums write(const LossSamples& samples, int64 k, int64 i, const Integers& own) {
   if (samples.loss == EXPONENTIAL) {
-    samples.terms[k * samples.n_padded + i] = own.first * 2 + own.is_positive;
+    samples.terms[k * samples.n_padded + i] = labelled(own.first, own.is_positive);
   } else {
-    samples.terms[2 * k * samples.n_padded + i] = own.first * 2 + own.is_positive;
-    samples.terms[(2 * k + 1) * samples.n_padded + i] = own.second * 2 + own.is_positive;
+    samples.terms[2 * k * samples.n_padded + i] = labelled(own.first, own.is_positive);
+    samples.terms[(2 * k + 1) * samples.n_padded + i] = labelled(own.second, own.is_positive);
   }
   return {own.is_positive ? own.first : -own.first, own.second, 0, own.second};
 }

@@ -116,7 +116,7 @@ class SplitState:
     def _sums_over(self, region: Array) -> RegionSums:
         terms = self._sweep.histograms.terms[:, : self._table.n_samples]
         xp, n_outputs = self._device.xp, self._wanted.n_outputs
-        sizes, is_positive = terms >> 1, (terms & 1) == 1
+        sizes, is_positive = terms & (2**63 - 1), terms < 0
         first, second = sizes, sizes
         if self._wanted.votes == "newton":
             first, second, is_positive = sizes[::2], sizes[1::2], is_positive[::2]

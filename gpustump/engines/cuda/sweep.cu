@@ -3,7 +3,7 @@
 // `advance` takes classic stumps; `losses.cu` has its counterparts for other votes. A classic stump
 // multiplies the weights of the samples that it gets wrong, and only the change of each integer
 // weight is added to the histograms, which is exact. `advance` computes the changes; `add` adds
-// them.
+// them, those of zero too: to skip them would take more instructions than it saves.
 
 #include "common.cuh"
 
@@ -18,7 +18,7 @@ struct Samples {
   double* scores;
   const int64* first_weights;  // the first round's integers; null if all are `equal_weight`
   int64 equal_weight;
-  int64* change;  // what is added to the histograms, times 2, plus 1 for a positive label
+  int64* change;  // what is added to the histograms: `labelled`
   Sums* sums;     // `advance` adds the sums over its samples to it
 };
 
@@ -48,7 +48,7 @@ KERNEL advance(const CutCodes part, const Parting parting, const Effect effect,
     int64 units = units_of(after), by = units - (effect.anew ? 0 : units_of(weight));
     samples.signed_weights[i] = positive ? after : -after;
     samples.scores[i] = score;
-    samples.change[i] = by * 2 + positive;
+    samples.change[i] = labelled(by, positive);
     int64 first_weight = samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
     bool is_misclassified = (score > 0.0) != positive;
     mine.append({positive ? units : -units, units, is_misclassified ? first_weight : 0, units});
@@ -72,13 +72,13 @@ struct Group {
 // A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one
 // feature and has a column of the table to itself. The column's number selects the bank of shared
 // memory, so two lanes of a warp never use the same bank, nor the same word, whatever the codes
-// are. All lanes of a wide group hold the same samples, so the whole warp skips a change of zero.
+// are.
 //
 // The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap, which takes
 // three times as long as two additions of 32 bits (measured on an H100). So a sum is two words: what
 // the first addition returns tells whether the lower word carried, and the carry is added to the
-// upper word with the upper half of the change. Changes are added times 2, without the label; the
-// sums fit even so. The lower words of all columns stand side by side, then the upper ones.
+// upper word with the upper half of the change. The lower words of all columns stand side by side,
+// then the upper ones. The kernels are as fast as their instructions are few.
 template <int COLUMN_BITS>
 struct Table {
   static constexpr int COLUMNS = 1 << COLUMN_BITS, N_SUMS = SLOTS << COLUMN_BITS;
@@ -91,46 +91,36 @@ struct Table {
   }
 
   // Where the slot of a label and a code begins, in bytes: byte number `byte` of `word` is the code,
-  // the lowest bit of `lower` the label.
-  static __device__ __forceinline__ uint32 slot_at(uint32 word, int byte, uint32 lower) {
+  // the highest bit of `upper` the label.
+  static __device__ __forceinline__ uint32 slot_at(uint32 word, int byte, uint32 upper) {
     if (SLOT_SHIFT == 8)  // code and label are brought to their places by one permutation of bytes
-      return __byte_perm(word, lower, 0x0400 | byte << 4) & 0x1ff00u;
+      return bytes_of(word, upper, 0x0f00 | byte << 4) & 0x1ff00u;
     uint32 code = 8 * byte < SLOT_SHIFT ? word << (SLOT_SHIFT - 8 * byte)
                                         : word >> (8 * byte - SLOT_SHIFT);
-    return (code & (255u << SLOT_SHIFT)) | (lower & 1u) << (SLOT_SHIFT + 8);
+    return (code & (255u << SLOT_SHIFT)) | upper >> 31 << (SLOT_SHIFT + 8);
   }
 
-  // Add the changes of N samples, whose codes begin at number `s` of eight. The second additions
-  // wait for the first ones, so it is faster to add several samples at once.
-  template <int N>
-  static __device__ __forceinline__ void add_some(const uint32 (&words)[2], const int64* by, int s,
-                                                  uint32 column) {
-    uint32 at[N], before[N];
+  // Add the changes of four samples of one feature, whose codes are the bytes of `word`. The second
+  // additions wait for the first ones, so four go side by side.
+  static __device__ __forceinline__ void add_four(uint32 word, const longlong2& one,
+                                                  const longlong2& two, uint32 column) {
+    const uint64 by[4] = {uint64(one.x), uint64(one.y), uint64(two.x), uint64(two.y)};
+    uint32 at[4], before[4];
 #pragma unroll
-    for (int k = 0; k < N; k++)
-      at[k] = column + slot_at(words[(s + k) / 4], (s + k) % 4, uint32(by[k]));
+    for (int k = 0; k < 4; k++) at[k] = column + slot_at(word, k, uint32(by[k] >> 32));
 #pragma unroll
-    for (int k = 0; k < N; k++) before[k] = fetch_and_add(at[k], uint32(by[k]) & ~1u);
+    for (int k = 0; k < 4; k++) before[k] = fetch_and_add(at[k], uint32(by[k]));
 #pragma unroll
-    for (int k = 0; k < N; k++)
-      add_only(at[k] + UPPER, uint32(((uint64(by[k]) & ~1ull) + before[k]) >> 32));
+    for (int k = 0; k < 4; k++) add_only(at[k] + UPPER, uint32((by[k] + before[k]) >> 32));
   }
 
-  // Add the changes of eight samples of one feature, half a run, but those of zero.
-  static __device__ __forceinline__ void add_half(uint32 codes, uint32 more_codes,
-                                                  const longlong2* changes, uint32 column) {
-    const uint32 words[2] = {codes, more_codes};
-    longlong2 pairs[4];
-#pragma unroll
-    for (int k = 0; k < 4; k++) pairs[k] = changes[k];
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-      const int64 by[2] = {pairs[k].x, pairs[k].y};
-      bool one = uint64(by[0]) > 1, other = uint64(by[1]) > 1;
-      if (one && other) add_some<2>(words, by, 2 * k, column);
-      else if (one) add_some<1>(words, by, 2 * k, column);
-      else if (other) add_some<1>(words, by + 1, 2 * k + 1, column);
-    }
+  // Add the changes of a run of samples of one feature.
+  static __device__ __forceinline__ void add_run(const uint4& codes, const longlong2* changes,
+                                                 uint32 column) {
+    add_four(codes.x, changes[0], changes[1], column);
+    add_four(codes.y, changes[2], changes[3], column);
+    add_four(codes.z, changes[4], changes[5], column);
+    add_four(codes.w, changes[6], changes[7], column);
   }
 
   // Tiles of any group, each thread a lane.
@@ -146,9 +136,7 @@ struct Table {
       longlong2 changes[8];  // all are loaded before the first is added
 #pragma unroll
       for (int k = 0; k < 8; k++) changes[k] = own[k];
-      uint32 column = table + (lane & (COLUMNS - 1)) * 4;
-      add_half(codes.x, codes.y, changes, column);
-      add_half(codes.z, codes.w, changes + 4, column);
+      add_run(codes, changes, table + (lane & (COLUMNS - 1)) * 4);
     }
     end_of_additions();
   }
@@ -158,38 +146,40 @@ struct Table {
 // their way to shared memory, behind the table, while a tile is added: otherwise the warps wait for
 // memory most of the time.
 struct Staged {
-  static constexpr int DEPTH = 4, WORDS = LANES + RUN / 2;  // of 16 bytes, for a tile
-  static constexpr uint32 BEGIN = SLOTS * LANES * 8;
+  static constexpr int DEPTH = 4, CHANGES = RUN / 2;  // words of 16 bytes
+  static constexpr uint32 BYTES = (LANES + CHANGES) * 16, BEGIN = SLOTS * LANES * 8;
 
   static __device__ void add_tiles(const uint4* tiles, const int64* change, int64 begin,
                                    int64 end) {
     int warp_size = blockDim.x < 32 ? blockDim.x : 32, n_warps = blockDim.x / warp_size;
     int warp = threadIdx.x / 32, first_lane = threadIdx.x % 32;
-    uint32 table = address_of_shared(), stage = BEGIN + warp * (DEPTH * WORDS * 16);
-    auto fetch = [&](int64 tile, int place) {
-      if (tile < end) {
-        const uint4* changes = reinterpret_cast<const uint4*>(change + tile * RUN);
-        for (int w = first_lane; w < WORDS; w += warp_size)
-          copy_16(stage + (place * WORDS + w) * 16,
-                  w < LANES ? tiles + tile * LANES + w : changes + w - LANES);
+    uint32 table = address_of_shared(), stage = BEGIN + warp * DEPTH * BYTES;
+    const uint4* codes = tiles + (begin + warp) * LANES;  // of the next tile to be fetched
+    const uint4* changes = reinterpret_cast<const uint4*>(change) + (begin + warp) * CHANGES;
+    int64 n_left = (end - begin - warp + n_warps - 1) / n_warps, n_to_fetch = n_left;
+    auto fetch = [&](uint32 to) {
+      if (n_to_fetch-- > 0) {
+        for (int w = first_lane; w < LANES; w += warp_size) copy_16(to + w * 16, codes + w);
+        for (int w = first_lane; w < CHANGES; w += warp_size)
+          copy_16(to + (LANES + w) * 16, changes + w);
       }
+      codes += n_warps * LANES;
+      changes += n_warps * CHANGES;
       next_copies();
     };
-    for (int ahead = 0; ahead < DEPTH - 1; ahead++) fetch(begin + warp + ahead * n_warps, ahead);
-    int place = 0;
+    for (int place = 0; place < DEPTH - 1; place++) fetch(stage + place * BYTES);
+    uint32 here = stage, before = stage + (DEPTH - 1) * BYTES;
 #pragma unroll 1
-    for (int64 tile = begin + warp; tile < end; tile += n_warps) {
+    for (; n_left > 0; n_left--) {
       wait_for_copies<DEPTH - 2>();
       __syncwarp();
-      fetch(tile + (DEPTH - 1) * n_warps, place == 0 ? DEPTH - 1 : place - 1);
-      const uint4* words = reinterpret_cast<const uint4*>(shared + stage + place * WORDS * 16);
+      fetch(before);  // where the last tile was
+      const uint4* words = reinterpret_cast<const uint4*>(shared + here);
       const longlong2* staged = reinterpret_cast<const longlong2*>(words + LANES);
-      for (int lane = first_lane; lane < LANES; lane += warp_size) {
-        const uint4 codes = words[lane];
-        Table<LANE_BITS>::add_half(codes.x, codes.y, staged, table + lane * 4);
-        Table<LANE_BITS>::add_half(codes.z, codes.w, staged + 4, table + lane * 4);
-      }
-      place = place == DEPTH - 1 ? 0 : place + 1;
+      for (int lane = first_lane; lane < LANES; lane += warp_size)
+        Table<LANE_BITS>::add_run(words[lane], staged, table + lane * 4);
+      before = here;
+      here = here + BYTES < stage + DEPTH * BYTES ? here + BYTES : stage;
     }
     wait_for_copies<0>();
     end_of_additions();
@@ -239,7 +229,7 @@ __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, con
     uint64 sum = uint64(words[at + Own::COLUMNS]) << 32 | words[at];
     if (sum && feature < group.n_features)
       add_to(&histograms[(group.first_feature + feature) * SLOTS + (i >> COLUMN_BITS)],
-             int64(sum) >> 1);
+             without_label(sum));
   }
 }
 
