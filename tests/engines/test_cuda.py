@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from cuda_on_cpu import OnCpu
 from engine_ways import cuda
-from rounds import check_level, signs
+from rounds import Case, check_facts, check_level, facts_of, signs
 
 from gpustump.engines import integer_weights as weights
 from gpustump.engines.contract import Search
-from gpustump.engines.cuda import device, device_memory, layout, parting, search, sorting
+from gpustump.engines.cuda import device, device_memory, layout, search, sorting, steps
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.state import StumpState
@@ -63,7 +63,7 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
         "PIECE": layout.PIECE,
         "NO_SCORE": search.NO_SCORE,
         "MISSING": sorting.MOST_BINS,
-        "MISSING + 1": parting._ALL_LEFT,
+        "MISSING + 1": steps._ALL_LEFT,
         "SLOTS": layout.table_bytes(0) / 8,
         "LANE_BITS": layout.LANE_BITS,
         "LANES * RUN": layout.TILE_SAMPLES,
@@ -150,6 +150,20 @@ def test_a_round_is_one_transfer_and_few_launches():
     device.n_transfers = 0
     check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=10)
     assert device.n_transfers == 11  # the first sums, and ten rounds
-    n_marks = device.launched.count("mark")
-    assert n_marks <= 10
-    assert len(device.launched) == 11 * 6 + n_marks
+    assert len(device.launched) == 11 * 7
+
+
+@pytest.mark.parametrize("kind", ["real", "newton", "shared newton"])
+def test_a_round_of_other_votes_is_one_transfer_and_few_launches(kind):
+    random = np.random.default_rng(10)
+    X = random.normal(size=(3000, 5)).astype(np.float32)
+    device = OnCpu()
+    made = columns.prepare(X, None, device)
+    case = Case.of(X, signs(X[:, 0], random), n_rounds=6, learning_rate=0.5).voting(kind)
+    facts = facts_of(case, "stump")
+    device.launched.clear()
+    device.n_transfers = 0
+    check_facts(facts, ("", made), (case.y, case.weights, case.votes_of_run().search("stump")))
+    n_steps = 1 + sum(fact.step is not None for fact in facts)
+    assert device.n_transfers <= n_steps + len(facts)  # the sums over the constant's regions
+    assert len(device.launched) == n_steps * 9

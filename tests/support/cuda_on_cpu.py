@@ -163,6 +163,7 @@ class OnCpu:
             "finish_splits": layout.BEST.itemsize,
         }
         self.launched: list[str] = []
+        self._noted: list[tuple[Any, ...]] = []
         self.n_transfers = 0
 
     @contextlib.contextmanager
@@ -201,6 +202,7 @@ class OnCpu:
         assert shared <= self.most_shared
         self.launched.append(kernel)
         values = [_value(argument) for argument in arguments]
+        self._noted.append((kernel, grid, block, shared, *map(_bytes_of, values)))
         pointers = (ctypes.c_void_p * len(values))(*map(_address_of, values))
         function = getattr(self._library, f"launch_{kernel}")
         # Shared memory for the threads that run, not for all that the launch asks for: otherwise a
@@ -212,6 +214,26 @@ class OnCpu:
             given -= layout.STAGED_BYTES * (block // layout.LANES - 1)
         is_whole = function(grid, n_threads, ctypes.c_size_t(given), pointers)
         assert is_whole, f"{kernel} takes more than {shared} bytes of shared memory"
+
+    def download(self, x: np.ndarray, target: np.ndarray) -> None:
+        self.n_transfers += 1
+        self.upload(x, target)
+
+    def waiter(self) -> Callable[[], None]:
+        return lambda: None
+
+    def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
+        """Queues it all again, and makes sure that it is the same as the first time."""
+        first: list[tuple[Any, ...]] = []
+
+        def again() -> None:
+            self._noted = []
+            queue()
+            if not first:
+                first.extend(self._noted)
+            assert self._noted == first, "a launch differs from the recorded one"
+
+        return again
 
     def sent(self, x: np.ndarray) -> Callable[[], np.ndarray]:
         self.n_transfers += 1
@@ -231,6 +253,10 @@ def _value(argument: Any) -> Any:
         return ctypes.c_double(argument)
     assert isinstance(argument, int), type(argument)
     return ctypes.c_int64(argument)
+
+
+def _bytes_of(value: Any) -> bytes:
+    return value.tobytes() if isinstance(value, np.ndarray) else bytes(value)
 
 
 def _address_of(value: Any) -> int:

@@ -42,7 +42,11 @@ class Part(NamedTuple):
 
 
 class ResidentCodes:
-    """All codes in the device's memory.
+    """All codes in the device's memory, in one part.
+
+    Attributes
+    ----------
+    is_resident : bool
 
     Parameters
     ----------
@@ -52,8 +56,10 @@ class ResidentCodes:
         Padded.
     """
 
+    is_resident = True
+
     def __init__(self, device: CudaDevice, groups: tuple[Group, ...], n_samples: int) -> None:
-        self._n = n_samples
+        self._n, self._device = n_samples, device
         self._codes = device.xp.zeros(n_bytes(groups, n_samples), dtype=np.uint8)
         table, grid = described(device, groups, n_samples)
         self._all = Part(self._codes, on_device(device, table), len(groups), grid, 0, n_samples)
@@ -73,9 +79,26 @@ class ResidentCodes:
         """The parts of one group; its codes begin at the first byte."""
         yield self._all._replace(codes=self.group(group))
 
+    @property
+    def most_parts(self) -> int:
+        """How many parts a group has."""
+        return 1
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The first sample of each part of a group, and how many there are."""
+        return [(0, self._n)]
+
+    def address_of(self, group: Group) -> int:
+        """Where a part of a group begins, once it is on the device."""
+        return self._device.address(self._codes) + group.first_byte
+
 
 class StreamedCodes:
     """Codes in the host's memory, which pass through a buffer on the device.
+
+    Attributes
+    ----------
+    is_resident : bool
 
     There is one buffer, and copies and kernels take turns in one stream. With a second buffer they
     would overlap, but copies should take far longer than kernels, so little time would be saved.
@@ -88,6 +111,8 @@ class StreamedCodes:
         Padded.
     buffer_bytes : int
     """
+
+    is_resident = False
 
     def __init__(
         self, device: CudaDevice, groups: tuple[Group, ...], n_samples: int, buffer_bytes: int
@@ -115,13 +140,26 @@ class StreamedCodes:
 
     def parts_of(self, group: Group) -> Iterator[Part]:
         """The parts of one group; its codes begin at the first byte."""
-        for first in range(0, self._n, self._size):
-            n = min(self._size, self._n - first)
+        for first, n in self.spans():
             begin = group.first_byte + (first << group.width_bits)
             target = self._buffer[: n << group.width_bits]
             self._device.upload(self._codes[begin : begin + target.size], target)
             groups, grid = self._described(group, n)
             yield Part(target, groups, 1, grid, first, n)
+
+    @property
+    def most_parts(self) -> int:
+        """How many parts a group has."""
+        return len(self.spans())
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The first sample of each part of a group, and how many there are."""
+        starts = range(0, self._n, self._size)
+        return [(first, min(self._size, self._n - first)) for first in starts]
+
+    def address_of(self, group: Group) -> int:
+        """Where a part of a group begins, once it is on the device."""
+        return self._device.address(self._buffer)
 
     def _described(self, group: Group, n: int) -> tuple[Array, int]:
         if (group, n) not in self._descriptions:

@@ -158,34 +158,46 @@ __device__ inline void add_to(Sums* all, const Sums& own) {
   atomicMin(&all->smallest, own.smallest);
 }
 
-// Codes of the cut's group of features, for `n_samples` samples from `first_sample` on.
-struct CutCodes {
-  const uint8* codes;  // the tiles
+// How a step's hypothesis parts the samples into regions.
+struct Step {
+  const uint8* codes;  // tiles of the cut's group, for `n_samples` samples from `first_sample` on
   int64 width_bits;    // the group has 2**width_bits features
   int64 feature;       // the cut's, counted within the group
   int64 first_sample, n_samples;
-};
-
-// How a hypothesis parts the samples into regions.
-struct Parting {
   const uint8* regions;  // given for each sample if cut_bin is -1; null otherwise
   int64 cut_bin;         // the bin that holds the cut, or that ends with it; 256: all are left
   int64 is_inside;       // whether the cut lies inside the bin: its marked samples are on the left
   int64 round;           // the number that marks them
-  const uint32* marks;
+  uint32* marks;
+  const int* order;  // the feature's sorted order; marked are those from `begin` to `end`
+  int64 begin, end;
+  int64 clears;  // whether the histograms are made anew
 };
 
 [[maybe_unused]] constexpr int FIRST_REGION = 0, SECOND_REGION = 1, MISSING_REGION = 2;
 
-__device__ inline int region_of(const CutCodes& part, const Parting& parting, int64 sample) {
-  if (parting.cut_bin < 0) return parting.regions[sample];
-  if (parting.cut_bin > MISSING) return FIRST_REGION;
-  int64 here = sample - part.first_sample;
-  int code = part.codes[code_at(here, int(part.width_bits), part.feature)];
+__device__ inline int region_of(const Step& step, int64 sample) {
+  if (step.cut_bin < 0) return step.regions[sample];
+  if (step.cut_bin > MISSING) return FIRST_REGION;
+  int64 here = sample - step.first_sample;
+  int code = step.codes[code_at(here, int(step.width_bits), step.feature)];
   if (code == MISSING) return MISSING_REGION;
-  bool is_marked = !parting.is_inside || parting.marks[sample] == uint32(parting.round);
-  bool is_left = code < parting.cut_bin || (code == parting.cut_bin && is_marked);
+  bool is_marked = !step.is_inside || step.marks[sample] == uint32(step.round);
+  bool is_left = code < step.cut_bin || (code == step.cut_bin && is_marked);
   return is_left ? FIRST_REGION : SECOND_REGION;
+}
+
+// What is added up: a layer for each output, or two with Newton votes, each with its histograms.
+struct Layers {
+  int64* change;      // (n_layers, n_padded) for all samples, `labelled`; zeros up to a whole tile
+  int64* histograms;  // (n_layers, n_features, 2, 256): by label and code
+  int64 n_padded, n_features, n_layers;
+};
+
+// Make the histograms anew, if the step asks for it.
+__device__ inline void clear(const Layers& layers, const Step& step) {
+  if (!step.clears) return;
+  FOR_GRID(i, 0, layers.n_layers * layers.n_features * SLOTS) layers.histograms[i] = 0;
 }
 
 // Combine all threads' values in the threads' order, through `found` (blockDim.x of them). Its

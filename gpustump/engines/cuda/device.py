@@ -126,6 +126,19 @@ class CudaDevice(Protocol):
         value: NumPy arrays (1,) of a record dtype.
         """
 
+    def download(self, x: Array, target: np.ndarray) -> None:
+        """Queue a copy of an array into `pinned` memory of equal size."""
+
+    def waiter(self) -> Callable[[], None]:
+        """A function that waits until all that has been queued so far is done."""
+
+    def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
+        """What `queue` queues, recorded: calls of the function returned queue all of it again.
+
+        Everything in it has been queued before. Arguments and sizes stay as they are; what lies
+        behind addresses may change.
+        """
+
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
         """Queue a copy of an array to the host; the function returned waits for it."""
 
@@ -194,6 +207,20 @@ def _check_capability(name: str, found: tuple[int, int]) -> None:
             f"{name} has compute capability {found[0]}.{found[1]}, and the CUDA kernels need "
             f"{OLDEST[0]}.{OLDEST[1]} or higher"
         )
+
+
+class _Waiter:
+    """Waits for an event; at the latest when it is forgotten, as memory is reused then."""
+
+    def __init__(self, done: Any) -> None:
+        self._done = done
+
+    def __call__(self) -> None:
+        self._done.synchronize()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the device may be lost, or the process may be ending
+            self._done.synchronize()
 
 
 class _Arriving:
@@ -293,6 +320,25 @@ class CupyDevice:
         if shared > self._shared.get(kernel, _SHARED_FOR_ALL):
             function.max_dynamic_shared_size_bytes = self._shared[kernel] = shared
         function((grid,), (block,), arguments, shared_mem=shared)
+
+    def download(self, x: Array, target: np.ndarray) -> None:
+        x.data.copy_to_host_async(target.ctypes.data, x.nbytes)
+
+    def waiter(self) -> Callable[[], None]:
+        done = self.xp.cuda.Event(disable_timing=True)
+        done.record()
+        return _Waiter(done)
+
+    def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
+        stream = self.xp.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            try:
+                queue()
+            finally:
+                graph = stream.end_capture()
+        launch: Callable[[], None] = graph.launch
+        return launch
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
         copy = np.frombuffer(self.xp.cuda.alloc_pinned_memory(x.nbytes), x.dtype, x.size)

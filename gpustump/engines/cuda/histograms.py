@@ -26,6 +26,8 @@ class Histograms:
         What is to be added for each sample; the highest bit says that its label is positive.
     sums : array (n_layers, n_features, 2, 256) of int64
         The sums for each code, over negative and over positive samples.
+    layers : ndarray (1,) of layout.LAYERS
+        Where both lie.
     """
 
     def __init__(self, table: CudaTable, n_layers: int = 1) -> None:
@@ -33,18 +35,14 @@ class Histograms:
         self._table, self._n_layers = table, n_layers
         self.terms = xp.zeros((n_layers, n_padded), dtype=np.int64)
         self.sums = xp.zeros((n_layers, table.n_features, 2, 256), dtype=np.int64)
-        self._layers = record(
+        self.layers = record(
             LAYERS,
             change=table.device.address(self.terms),
             histograms=table.device.address(self.sums),
             n_padded=n_padded,
             n_features=table.n_features,
+            n_layers=n_layers,
         )
-
-    @property
-    def n_padded(self) -> int:
-        """Samples, rounded up to whole tiles."""
-        return int(self.terms.shape[1])
 
     def queue_adding(self) -> None:
         """Queue the kernels that add all terms to the sums."""
@@ -53,9 +51,5 @@ class Histograms:
         for part in self._table.codes.parts():
             device.launch(
                 kernel, part.grid * self._n_layers, device.most_threads, part.codes, part.groups,
-                part.n_groups, self._layers, part.first, part.n, shared=n_bytes,
+                part.n_groups, self.layers, part.first, part.n, shared=n_bytes,
             )  # fmt: skip
-
-    def clear(self) -> None:
-        """Queue that all sums become 0."""
-        self._table.device.clear(self.sums)

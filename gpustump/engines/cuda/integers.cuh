@@ -14,10 +14,10 @@ struct LossSamples {
   double* scores;   // (n_outputs, n_samples)
   const int64* first_weights;  // sample weights in units of the integers; null if all are equal
   int64 equal_weight;
-  int64* terms;  // (n_layers, n_padded) for `add`: integers, `labelled`
-  Sums* sums;    // the sums over all samples and outputs are added to it
-  int64 n_samples, n_padded, n_outputs;
-  int64 loss;    // which one: `Loss`
+  Sums* sums;     // the sums over all samples and outputs are added to it
+  Layers layers;  // which the integers are written to
+  int64 n_samples, n_outputs;
+  int64 loss;  // which one: `Loss`
 };
 
 __device__ inline int64 weight_of(const LossSamples& samples, int64 i) {

@@ -47,8 +47,12 @@ def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
 
 # Of `common.cuh`.
 SUMS = _record("signed_weight", "weight", "misclassified", "smallest")
-CUT_CODES = _record("codes", "width_bits", "feature", "first_sample", "n_samples")
-PARTING = _record("regions", "cut_bin", "is_inside", "round", "marks")
+STEP = _record(
+    "codes", "width_bits", "feature", "first_sample", "n_samples", "regions", "cut_bin",
+    "is_inside", "round", "marks", "order", "begin", "end", "clears",
+)  # fmt: skip
+
+LAYERS = _record("change", "histograms", "n_padded", "n_features", "n_layers")
 
 # Of `search.cuh`.
 BIN = _record("offset", "n_inside", "feature", "has_cuts")
@@ -72,18 +76,19 @@ PROFILE = _record("positive", "negative", "rise", "fall", "positive_then", "nega
 EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
 
 # Of `sweep.cu`.
-SAMPLES = _record("signed_weights", "scores", "first_weights", "equal_weight", "change", "sums")
+SAMPLES = _record(
+    "signed_weights", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS)
+)  # fmt: skip
 EFFECT = _record(
     "left", "right", "missing", ("vote", np.float64), ("grown", np.float64), ("kept", np.float64),
-    "anew",
+    "anew", "halvings",
 )  # fmt: skip
 GROUP = _record("first_feature", "n_features", "width_bits", "first_byte", "first_block")
-LAYERS = _record("change", "histograms", "n_padded", "n_features")
 
 # Of `integers.cuh`.
 LOSSES = ("exponential", "logistic", "softmax")
 LOSS_SAMPLES = _record(
-    "numbers", "scores", "first_weights", "equal_weight", "terms", "sums", "n_samples", "n_padded",
+    "numbers", "scores", "first_weights", "equal_weight", "sums", ("layers", LAYERS), "n_samples",
     "n_outputs", "loss",
 )  # fmt: skip
 
@@ -95,7 +100,7 @@ TRIPLE = _record("positive", "negative", "second")
 AHEAD = _record(("positive", np.float64), ("negative", np.float64))
 MOVEMENT = _record("most", "of_bulk", "is_one_way", "low", "high")
 SPLITS = _record(
-    ("samples", LOSS_SAMPLES), "histograms", "left", "noted", ("movement", MOVEMENT), "piece_sums",
+    ("samples", LOSS_SAMPLES), "left", "noted", ("movement", MOVEMENT), "piece_sums",
     "piece_before", "piece_ahead", "piece_bounds", "piece_best", "least", "regions", "has_second",
     "most_pieces", ("l2", np.float64),
 )  # fmt: skip
@@ -107,7 +112,7 @@ STEP_TABLES = _record(
 ROWS = _record("values", "row_stride", "column_stride", "n_rows")
 
 RECORDS = {
-    "Sums": SUMS, "CutCodes": CUT_CODES, "Parting": PARTING, "Bin": BIN, "Feature": FEATURE,
+    "Sums": SUMS, "Step": STEP, "Bin": BIN, "Feature": FEATURE,
     "Edge": EDGE, "Best": BEST, "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED,
     "Piece": PIECE_OF_BIN, "Result": RESULT, "SourceTable": SOURCE_TABLE,
     "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Profile": PROFILE, "Extremes": EXTREMES,

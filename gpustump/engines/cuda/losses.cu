@@ -44,11 +44,12 @@ __device__ inline int64 vote(const LossSamples& samples, const Motion& motion, i
 
 // Write a sample's integers of an output for `add`. Returns their sums.
 __device__ inline Sums write(const LossSamples& samples, int64 k, int64 i, const Integers& own) {
+  const Layers& layers = samples.layers;
   if (samples.loss == EXPONENTIAL) {
-    samples.terms[k * samples.n_padded + i] = labelled(own.first, own.is_positive);
+    layers.change[k * layers.n_padded + i] = labelled(own.first, own.is_positive);
   } else {
-    samples.terms[2 * k * samples.n_padded + i] = labelled(own.first, own.is_positive);
-    samples.terms[(2 * k + 1) * samples.n_padded + i] = labelled(own.second, own.is_positive);
+    layers.change[2 * k * layers.n_padded + i] = labelled(own.first, own.is_positive);
+    layers.change[(2 * k + 1) * layers.n_padded + i] = labelled(own.second, own.is_positive);
   }
   return {own.is_positive ? own.first : -own.first, own.second, 0, own.second};
 }
@@ -116,12 +117,12 @@ struct SoftmaxLoss {
 };
 
 template <class Followed>
-__device__ void follow(const CutCodes& part, const Parting& parting, const Motion& motion,
-                       const LossSamples& samples) {
+__device__ void follow(const Step& step, const Motion& motion, const LossSamples& samples) {
+  clear(samples.layers, step);
   Sums mine = NO_SUMS;
 #pragma unroll 1
-  FOR_GRID(i, part.first_sample, part.first_sample + part.n_samples) {
-    int region = region_of(part, parting, i);
+  FOR_GRID(i, step.first_sample, step.first_sample + step.n_samples) {
+    int region = region_of(step, i);
     Sums own = Followed::move(samples, motion, region, i);
     own.misclassified = vote(samples, motion, region, i);
     mine.append(own);
@@ -131,9 +132,10 @@ __device__ void follow(const CutCodes& part, const Parting& parting, const Motio
 }
 
 #define FOLLOW(KIND_OF_KERNEL, loss, Followed)                                                \
-  KIND_OF_KERNEL follow_##loss(const CutCodes part, const Parting parting,                    \
-                               const Motion motion, const LossSamples samples) {              \
-    follow<Followed>(part, parting, motion, samples);                                         \
+  KIND_OF_KERNEL follow_##loss(const Step* step, const Motion motion,                         \
+                               const LossSamples samples) {                                   \
+    const Step here = *step;                                                                  \
+    follow<Followed>(here, motion, samples);                                                  \
   }
 
 FOLLOW(KERNEL_OF_64_REGISTERS, exponential, ExponentialLoss)
@@ -142,7 +144,8 @@ FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.
-KERNEL_OF_128_REGISTERS begin_softmax(const LossSamples samples) {
+KERNEL_OF_128_REGISTERS begin_softmax(const Step* step, const LossSamples samples) {
+  clear(samples.layers, *step);
   Sums mine = NO_SUMS;
   FOR_GRID(i, 0, samples.n_samples) {
     Sums own = SoftmaxLoss::integers(samples, i);

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Cut, Search, Step
+from gpustump.engines.contract import Search, Step
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
-from gpustump.engines.cuda.parting import Partings
+from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.sweep import FirstWeights, no_sums
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.movement import Movement, movement_of
@@ -70,12 +70,10 @@ class LossSweep:
         self._units = units.forget_floats()
         self.first_weight = self._units.total
         self._scores = xp.zeros((n_outputs, table.n_samples), dtype=np.float64)
-        self._partings = Partings(table)
         self.histograms = Histograms(table, search.n_layers)
         self.sums = no_sums(device)
-        n_numbers = _N_NUMBERS * n_outputs
-        self._staged = device.pinned(8 * n_numbers).view(np.float64)
-        self._on_device = xp.zeros(n_numbers, dtype=np.float64)
+        self._steps = Steps(table, _N_NUMBERS * n_outputs)
+        self._numbers_of_step = self._steps.words.view(np.float64)
         self.samples = self._record()
         self._motion, self.movement = self._records_of_step()
 
@@ -94,24 +92,19 @@ class LossSweep:
                 numbers = (units * numbers) * (1.0 - numbers)
         return numbers[0] if self._search.n_outputs == 1 else xp.ascontiguousarray(numbers.T)
 
-    def begin(self) -> None:
+    def queue_beginning(self) -> None:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._search.n_outputs))
         factors = np.ones((N_REGIONS, self._search.n_outputs, 2))
-        self._send(votes, factors, movement_of(factors, None, self._search))
-        if self._search.votes == "newton" and self._search.n_outputs > 1:
-            self._device.launch(
-                "begin_softmax", blocks_for(self._n_samples, self._device), THREADS,
-                self.samples, shared=SUMS.itemsize * THREADS,
-            )  # fmt: skip
-            self._queue_adding()
+        self._steps.write(None, clears=True)
+        self._write_numbers(votes, factors, movement_of(factors, None, self._search))
+        if _loss_of(self._search) == "softmax":
+            self._queue_following("begin_softmax")
         else:  # a factor of 1 changes nothing
-            self._follow(None, None)
+            self.queue()
 
-    def queue(self, step: Step, counts: np.ndarray | None, regions: Array | None) -> None:
-        """Queue everything that a step does to the samples and the histograms.
-
-        The last step must be done: its votes and factors leave the host from the same memory.
+    def write(self, step: Step, counts: np.ndarray | None, regions: Array | None) -> None:
+        """Write a step to where `queue` copies it from. The last one must be done.
 
         Parameters
         ----------
@@ -121,30 +114,28 @@ class LossSweep:
         regions : array (n_samples,) of uint8, or None
             The region of each sample, if the step's cut is not known.
         """
+        self._steps.write(step.cut, regions, clears=True)
         factors = np.asarray(step.factors, dtype=np.float64)
         movement = movement_of(factors, counts, self._search)
-        self._send(np.asarray(step.votes), factors, movement)
-        self._follow(step.cut, regions)
+        self._write_numbers(np.asarray(step.votes), factors, movement)
 
-    def _follow(self, cut: Cut | None, regions: Array | None) -> None:
+    def queue(self) -> None:
+        """Queue everything that a step does to the samples and the histograms."""
+        self._queue_following(f"follow_{_loss_of(self._search)}", self._motion)
+
+    def _queue_following(self, kernel: str, *motion: np.ndarray) -> None:
         device = self._device
-        parting = self._partings.of(cut, regions)
-        for codes, n_samples in self._partings.codes_of(cut):
+        self._steps.queue()
+        for step in self._steps.parts():
             device.launch(
-                f"follow_{_loss_of(self._search)}", blocks_for(n_samples, device), THREADS, codes,
-                parting, self._motion, self.samples, shared=SUMS.itemsize * THREADS,
+                kernel, blocks_for(self._n_samples, device), THREADS, step, *motion, self.samples,
+                shared=SUMS.itemsize * THREADS,
             )  # fmt: skip
-        self._queue_adding()
-
-    def _queue_adding(self) -> None:
-        self.histograms.clear()
         self.histograms.queue_adding()
 
-    def _send(self, votes: np.ndarray, factors: np.ndarray, movement: Movement) -> None:
-        """Queue the copy of a step's numbers to the device."""
+    def _write_numbers(self, votes: np.ndarray, factors: np.ndarray, movement: Movement) -> None:
         numbers = (votes, factors, *movement)
-        self._staged[:] = np.concatenate([np.ravel(part) for part in numbers])
-        self._device.upload(self._staged, self._on_device)
+        self._numbers_of_step[:] = np.concatenate([np.ravel(part) for part in numbers])
 
     def _record(self) -> np.ndarray:
         """The `LossSamples` of `losses.cu`; its arrays stay where they are for the whole run."""
@@ -155,17 +146,16 @@ class LossSweep:
             scores=address(self._scores),
             first_weights=0 if units.differing is None else address(units.differing),
             equal_weight=units.equal,
-            terms=address(self.histograms.terms),
             sums=address(self.sums),
+            layers=self.histograms.layers[0],
             n_samples=self._n_samples,
-            n_padded=self.histograms.n_padded,
             n_outputs=self._search.n_outputs,
             loss=LOSSES.index(_loss_of(self._search)),
         )
 
     def _records_of_step(self) -> tuple[np.ndarray, np.ndarray]:
         """The `Motion` of `losses.cu` and the `Movement` of `splits.cu`."""
-        begin, n_outputs = self._device.address(self._on_device), self._search.n_outputs
+        begin, n_outputs = self._steps.words_at, self._search.n_outputs
         votes, factors, first = 0, N_REGIONS * n_outputs, 3 * N_REGIONS * n_outputs
         motion = record(MOTION, votes=begin + 8 * votes, factors=begin + 8 * factors)
         places = {

@@ -40,10 +40,11 @@ constexpr Extremes NOWHERE = {0, -TOP, TOP, -1, -1};
 
 // Compute the weights of all bins, each feature's best edge, and bounds for the cuts between edges.
 //
-// halvings   all integers were divided by 2**halvings and rounded up since the last round; if it
-//            is below 0, earlier scans tell nothing about the bins
+// halvings_of_step  all integers were divided by 2**this and rounded up since the last round; if it
+//                   is below 0, earlier scans tell nothing about the bins
 KERNEL weigh(const int64* histograms, const PreparedTable table, const Round round,
-             Profile* profiles, int64 halvings) {
+             Profile* profiles, const int64* halvings_of_step) {
+  const int64 halvings = *halvings_of_step;
   int64(*running)[256] = reinterpret_cast<int64(*)[256]>(shared);
   BestEdge* found = reinterpret_cast<BestEdge*>(running + 2);
   if (blockIdx.x == 0 && threadIdx.x == 0) begin_search(round);

@@ -95,34 +95,47 @@ class Search(ABC):
         self._more = self._result[n_words:]
         self._source = layout.on_device(device, table.source.record())
         self._prepared, self._round = self._records(sums, most_pieces)
-        self._pending: Callable[[], np.ndarray] | None = None
+        self._sent = device.pinned(self._result.nbytes).view(np.int64)
+        self._pending: Callable[[], None] | None = None
         self._found: Found
+
+    def expect(self) -> None:
+        """Call this when a search and all before it have been queued."""
+        self._pending = self._device.waiter()
 
     def found(self) -> Found:
         """The last round's result. Waits for it, and provides the sorted orders that it needs."""
         if self._pending is not None:
             with self._device.active():
-                found = Found.read(self._pending())
+                found = self._arrived(self._pending)
                 while found.n_wanted:
                     wanted = np.flatnonzero(self._device.sent(self._wanted)())
                     self._table.orders.provide(wanted.tolist())
                     self._device.clear(self._wanted)
                     self._device.clear(self._counts)  # of a search that was interrupted
                     self._queue_looking()
-                    found = Found.read(self._pending())
+                    self.expect()
+                    found = self._arrived(self._pending)
             self._note_values(found)
             self._found, self._pending = found, None
         return self._found
 
+    def _arrived(self, wait: Callable[[], None]) -> Found:
+        wait()
+        return Found.read(self._sent.copy())  # the next result comes to the same place
+
     def _queue_looking(self) -> None:
-        """Queue a look into the bins that may hold a better cut, and the copy of the result."""
+        """Queue a look into the bins that may hold a better cut, and the copy of the result.
+
+        `expect` follows: launches may be recorded, waiting may not.
+        """
         device, table = self._device, self._table
         device.launch(
             "list_bins", blocks_for(len(table.bins), device), THREADS, self._prepared, self._round,
             self._listed, self._pieces, shared=layout.BEST.itemsize * THREADS,
         )  # fmt: skip
         self._queue_scan(blocks_for(self._n_pieces * THREADS, device))  # a block for each piece
-        self._pending = device.sent(self._result)
+        device.download(self._result, self._sent)
 
     @abstractmethod
     def _queue_scan(self, n_blocks: int) -> None:

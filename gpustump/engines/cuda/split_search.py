@@ -51,7 +51,6 @@ class SplitSearch(Search):
         self._splits = layout.record(
             layout.SPLITS,
             samples=sweep.samples[0],
-            histograms=device.address(sweep.histograms.sums),
             left=device.address(self._left),
             noted=device.address(self._noted),
             movement=sweep.movement[0],

@@ -7,6 +7,8 @@ the host, with the sums over its regions, from which the votes are decided.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from gpustump import arrays
@@ -45,8 +47,10 @@ class SplitState:
         self._best: Cut | None = None
         with self._device.active():
             self._sweep, self._search = table.orders.making_room(made)
-            self._sweep.begin()
+            self._sweep.queue_beginning()
             self._search.queue()
+            self._search.expect()
+        self._queue_round: Callable[[], None] | None = None
 
     @property
     def totals(self) -> Totals:
@@ -91,9 +95,15 @@ class SplitState:
         with self._device.active():
             given = self._regions(step.hypothesis) if step.cut is None else None
             counts = None if step.cut is None else self._table.counts_of_regions(step.cut)
-            self._sweep.queue(step, counts, given)
-            self._search.queue()
-            self._given = given  # the kernels read it until the search is done
+            self._sweep.write(step, counts, given)
+            if self._queue_round is None:
+                self._queue_round = self._table.recorded(self._queue)
+            self._queue_round()
+            self._search.expect()
+
+    def _queue(self) -> None:
+        self._sweep.queue()
+        self._search.queue()
 
     def _larger(self, best: Best, sums: RegionSums) -> Cut:
         """The best split, or the constant if that is better."""

@@ -51,7 +51,6 @@ struct Movement {
 // What a run keeps from round to round, and what it sums up.
 struct Splits {
   LossSamples samples;
-  const int64* histograms;  // (n_layers, n_features, 2, 256)
   Triple* left;   // (n_outputs, n_bins) sums before each bin; before the slot for missing values:
                   // over all that are present
   double* noted;  // (2, n_outputs, n_bins) by how much one share may be ahead of the other
@@ -77,7 +76,7 @@ __device__ inline Triple term_of(const Splits& splits, int64 k, int64 sample) {
 __device__ inline Triple sums_at(const Splits& splits, int64 n_features, int64 k, int64 j,
                                  int64 code) {
   int64 layer = splits.has_second ? 2 * k : k;
-  const int64* own = splits.histograms + (layer * n_features + j) * SLOTS;
+  const int64* own = splits.samples.layers.histograms + (layer * n_features + j) * SLOTS;
   const int64* next = own + n_features * SLOTS;
   int64 second = splits.has_second ? next[code] + next[256 + code] : 0;
   return {own[256 + code], own[code], second};

@@ -42,7 +42,10 @@ class StumpState:
 
         with self._device.active():
             self._sweep, self._search = table.orders.making_room(made)
-            self._queue(FIRST)
+            self._sweep.write(FIRST)
+            self._queue()
+            self._search.expect()
+            self._queue_round = self._table.recorded(self._queue)
             self._first_weight = self._found().sums.weight
 
     @property
@@ -96,17 +99,19 @@ class StumpState:
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""
+        self._found()  # the last step must be done
         with self._device.active():
             given = None
             if step.cut is None:
                 values = self._table.values(step.hypothesis.feature)
                 given = self._device.array(regions(step.hypothesis, values)).astype(np.uint8)
-            self._queue(Change(step.cut, given, step.discrete, step.halvings))
+            self._sweep.write(Change(step.cut, given, step.discrete, step.halvings))
+            self._queue_round()
+            self._search.expect()
 
-    def _queue(self, change: Change) -> None:
-        self._sweep.queue(change)
-        self._search.queue(change)
-        self._given = change.regions  # the kernels read them until they are done
+    def _queue(self) -> None:
+        self._sweep.queue()
+        self._search.queue()
 
     def _found(self) -> Found:
         return self._search.found()

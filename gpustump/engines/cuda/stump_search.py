@@ -5,14 +5,11 @@ from __future__ import annotations
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.search import Search
-from gpustump.engines.cuda.sweep import Change, Sweep
+from gpustump.engines.cuda.sweep import Sweep
 from gpustump.engines.cuda.table import CudaTable
 
 _RUNNING_BYTES = 2 * 256 * 8
 """Bytes of shared memory for the running sums of `weigh`."""
-
-_MOST_HALVINGS = 63
-"""After more halvings nothing is left of an integer, and a shift by 64 bits is not defined."""
 
 
 class StumpSearch(Search):
@@ -30,14 +27,11 @@ class StumpSearch(Search):
         self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
         self._extremes = layout.zeros(table.device, self._n_pieces, layout.EXTREMES)
 
-    def queue(self, change: Change) -> None:
-        """Queue a search behind a sweep that made this change."""
-        discrete = change.discrete
-        is_known = change.halvings >= 0 and discrete.grown >= discrete.kept
-        halvings = min(change.halvings, _MOST_HALVINGS) if is_known else -1
+    def queue(self) -> None:
+        """Queue a search behind a sweep."""
         self._device.launch(
             "weigh", self._table.n_features, THREADS, self._sweep.histograms.sums, self._prepared,
-            self._round, self._profiles, halvings,
+            self._round, self._profiles, self._sweep.halvings_at,
             shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
         self._queue_looking()

@@ -8,8 +8,9 @@
 #include "common.cuh"
 
 // Where a cut lies inside a bin: mark the bin's samples on the left with the round's number.
-KERNEL mark(const int* order, int64 begin, int64 end, int64 round, uint32* marks) {
-  FOR_GRID(k, begin, end) marks[sample_of(order[k])] = uint32(round);
+KERNEL mark(const Step* given) {
+  const Step step = *given;
+  FOR_GRID(k, step.begin, step.end) step.marks[sample_of(step.order[k])] = uint32(step.round);
 }
 
 // The vectors of a run of classic stumps, one element for each sample, and their sums.
@@ -18,8 +19,8 @@ struct Samples {
   double* scores;
   const int64* first_weights;  // the first round's integers; null if all are `equal_weight`
   int64 equal_weight;
-  int64* change;  // what is added to the histograms: `labelled`
   Sums* sums;     // `advance` adds the sums over its samples to it
+  Layers layers;  // one
 };
 
 // What is done to the samples.
@@ -28,15 +29,18 @@ struct Effect {
   double vote;
   double grown, kept;  // what the weights of wrong and of right samples are multiplied by
   int64 anew;          // whether the histograms get the whole new integers instead of the changes
+  int64 halvings;      // for the search: see `weigh`
 };
 
 // Compute the next weight, score and change of some samples.
-KERNEL advance(const CutCodes part, const Parting parting, const Effect effect,
-               const Samples samples) {
+KERNEL advance(const Step* given, const Effect* what, const Samples samples) {
+  const Step step = *given;
+  const Effect effect = *what;
+  clear(samples.layers, step);
   Sums mine = NO_SUMS;
 #pragma unroll 1  // unrolled, the loop needs more registers than there are
-  FOR_GRID(i, part.first_sample, part.first_sample + part.n_samples) {
-    int region = region_of(part, parting, i);
+  FOR_GRID(i, step.first_sample, step.first_sample + step.n_samples) {
+    int region = region_of(step, i);
     int64 sign = region == FIRST_REGION ? effect.left
                  : region == SECOND_REGION ? effect.right : effect.missing;
     bool predicted = sign > 0;
@@ -48,7 +52,7 @@ KERNEL advance(const CutCodes part, const Parting parting, const Effect effect,
     int64 units = units_of(after), by = units - (effect.anew ? 0 : units_of(weight));
     samples.signed_weights[i] = positive ? after : -after;
     samples.scores[i] = score;
-    samples.change[i] = labelled(by, positive);
+    samples.layers.change[i] = labelled(by, positive);
     int64 first_weight = samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
     bool is_misclassified = (score > 0.0) != positive;
     mine.append({positive ? units : -units, units, is_misclassified ? first_weight : 0, units});
@@ -56,13 +60,6 @@ KERNEL advance(const CutCodes part, const Parting parting, const Effect effect,
   combine(mine, reinterpret_cast<Sums*>(shared));
   if (threadIdx.x == 0) add_to(samples.sums, mine);
 }
-
-// What is added up: a layer for each output, or two with Newton votes, each with its histograms.
-struct Layers {
-  const int64* change;  // (n_layers, n_padded) for all samples, then zeros up to a whole tile
-  int64* histograms;    // (n_layers, n_features, 2, 256): by label and code
-  int64 n_padded, n_features;
-};
 
 // A group of features: where its codes begin, and which blocks work on it.
 struct Group {

@@ -15,9 +15,12 @@ from gpustump.engines.contract import Cut, Discrete
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import EFFECT, SAMPLES, SUMS, record
-from gpustump.engines.cuda.parting import Partings
+from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.table import CudaTable
 from gpustump.engines.integer_weights import TOP, in_units
+
+_MOST_HALVINGS = 63
+"""After more halvings nothing is left of an integer, and a shift by 64 bits is not defined."""
 
 
 class Change(NamedTuple):
@@ -46,6 +49,12 @@ class Change(NamedTuple):
         """Whether the histograms are made anew from all weights, instead of being changed."""
         return self.is_first or self.halvings != 0
 
+    @property
+    def halvings_for_search(self) -> int:
+        """What `weigh` is told: -1 if earlier scans tell nothing about the bins."""
+        is_known = self.halvings >= 0 and self.discrete.grown >= self.discrete.kept
+        return min(self.halvings, _MOST_HALVINGS) if is_known else -1
+
 
 FIRST = Change(None, None, Discrete((1, 1, 1), 0.0, 1.0, 1.0), 0, is_first=True)
 """Nothing changes; all weights are added up."""
@@ -68,6 +77,8 @@ class Sweep:
         Weights in units of the integers, each with the sign of its label.
     histograms : Histograms
         Of one layer: the integer weights.
+    halvings_at : int
+        The address of what the last step means for the search.
     sums : array (1, 4) of int64
         The record `layout.SUMS` of the current integers; the kernel `weigh` reads and resets it.
     """
@@ -79,32 +90,30 @@ class Sweep:
         self._first_weights = units.forget_floats()
         self._device = device
         self._scores = device.xp.zeros(table.n_samples, dtype=np.float64)
-        self._partings = Partings(table)
+        self._steps = Steps(table, EFFECT.itemsize // 8)
+        self._effect = self._steps.words.view(EFFECT)
+        self.halvings_at = self._steps.words_at + EFFECT.fields["halvings"][1]  # type: ignore[index]
         self.histograms = Histograms(table)
         self.sums = no_sums(device)
         self._samples = self._record()
 
-    def queue(self, change: Change) -> None:
+    def write(self, change: Change) -> None:
+        """Write what a round does to where `queue` copies it from. The last one must be done."""
+        self._steps.write(change.cut, change.regions, clears=change.anew)
+        discrete = change.discrete
+        self._effect[0] = (
+            *discrete.signs, discrete.vote, discrete.grown, discrete.kept, change.anew,
+            change.halvings_for_search,
+        )  # fmt: skip
+
+    def queue(self) -> None:
         """Queue everything that a round does to the samples and the histograms."""
-        if change.anew:
-            self.histograms.clear()
-        device, discrete = self._device, change.discrete
-        parting = self._partings.of(change.cut, change.regions)
-        left, right, missing = discrete.signs
-        effect = record(
-            EFFECT,
-            left=left,
-            right=right,
-            missing=missing,
-            vote=discrete.vote,
-            grown=discrete.grown,
-            kept=discrete.kept,
-            anew=change.anew,
-        )
-        for codes, n_samples in self._partings.codes_of(change.cut):
+        device = self._device
+        self._steps.queue()
+        for step in self._steps.parts():
             device.launch(
-                "advance", blocks_for(n_samples, device), THREADS, codes, parting, effect,
-                self._samples, shared=SUMS.itemsize * THREADS,
+                "advance", blocks_for(len(self._scores), device), THREADS, step,
+                self._steps.words_at, self._samples, shared=SUMS.itemsize * THREADS,
             )  # fmt: skip
         self.histograms.queue_adding()
 
@@ -117,8 +126,8 @@ class Sweep:
             scores=address(self._scores),
             first_weights=0 if units.differing is None else address(units.differing),
             equal_weight=units.equal,
-            change=address(self.histograms.terms),
             sums=address(self.sums),
+            layers=self.histograms.layers[0],
         )
 
 

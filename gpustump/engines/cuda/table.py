@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -172,6 +172,13 @@ class CudaTable:
         if search.has_signs:
             return StumpState(self, labels, sample_weight)
         return SplitState(self, labels, sample_weight, search)
+
+    def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
+        """What `queue` queues, in its fastest form: recorded, unless codes are streamed meanwhile.
+
+        All of it has been queued before.
+        """
+        return self.device.recorded(queue) if self.codes.is_resident else queue
 
     def group_of(self, feature: int) -> tuple[Group, int]:
         """The group that holds a feature, and the feature's place in it."""

@@ -1,0 +1,119 @@
+"""What changes from round to round, in one place on the device: `Step` of `common.cuh`.
+
+Kernels find everything that a round decides behind one address: how the hypothesis parts the
+samples, and, behind that, the numbers of the step. So their arguments are the same in every round,
+and the launches of a round can be recorded once and repeated.
+
+A cut that the search has found is known by its bin: the codes of its feature tell the region of
+every sample but those in the bin, and where the cut lies inside the bin, its samples on the left
+are marked first. Of other hypotheses the region of each sample is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Cut
+from gpustump.engines.cuda.device import THREADS, blocks_for
+from gpustump.engines.cuda.layout import STEP, Group
+from gpustump.engines.cuda.table import CudaTable
+
+_ALL_LEFT = 256
+"""Instead of a cut's bin: every sample is on the left."""
+
+_REGIONS_GIVEN = -1
+"""Instead of a cut's bin: the regions are given."""
+
+
+class Steps:
+    """The steps of one run, one after the other.
+
+    Codes that are streamed come in parts. There is a record for each; they differ in their codes.
+
+    Parameters
+    ----------
+    table : CudaTable
+    n_words : int
+        How many words follow the records: the numbers of a step.
+
+    Attributes
+    ----------
+    words : ndarray (n_words,) of int64
+        The numbers of the next step, to be written before `queue` copies them. They may be viewed
+        as other types of eight bytes.
+    words_at : int
+        Their address on the device.
+    """
+
+    def __init__(self, table: CudaTable, n_words: int) -> None:
+        device, n_parts = table.device, table.codes.most_parts
+        self._table, self._device = table, device
+        self._marks = device.xp.zeros(table.n_samples, dtype=np.uint32)
+        n_bytes = n_parts * STEP.itemsize
+        self._host = device.pinned(n_bytes + 8 * n_words)
+        self._host[:] = 0
+        self._records = self._host[:n_bytes].view(STEP)
+        self._on_device = device.xp.zeros(len(self._host), dtype=np.uint8)
+        self.words = self._host[n_bytes:].view(np.int64)
+        self.words_at = device.address(self._on_device) + n_bytes
+        self._group: Group | None = None
+        self._regions: Array | None = None
+        self._n_done = 0
+
+    def write(self, cut: Cut | None, regions: Array | None = None, *, clears: bool = False) -> None:
+        """Write the next step. The last one must be done.
+
+        Parameters
+        ----------
+        cut : Cut or None
+            None if there is none: all samples are in the first region, unless regions are given.
+        regions : array (n_samples,) of uint8, or None
+            Given if the cut is not known.
+        clears : bool
+            Whether the histograms are made anew.
+        """
+        self._n_done += 1
+        self._regions, self._group = regions, None  # the kernels read regions until they are done
+        records = self._records
+        records[:] = 0
+        records["cut_bin"], records["round"] = _ALL_LEFT, self._n_done
+        records["marks"] = self._device.address(self._marks)
+        records["n_samples"][0] = self._table.n_samples
+        records["clears"][0] = clears
+        if regions is not None:
+            records["cut_bin"], records["regions"] = _REGIONS_GIVEN, self._device.address(regions)
+        elif cut is not None and cut.position is not None:
+            self._write_cut(cut, cut.position)
+
+    def queue(self) -> None:
+        """Queue the copy of the step to the device, and the marks that it needs."""
+        self._device.upload(self._host, self._on_device)
+        n_blocks = blocks_for(self._table.n_samples, self._device)
+        self._device.launch("mark", n_blocks, THREADS, self._on_device)
+
+    def parts(self) -> Iterator[int]:
+        """The addresses of the step's records, each once its codes are on the device."""
+        begin, codes = self._device.address(self._on_device), self._table.codes
+        if self._group is None or codes.is_resident:
+            yield begin
+            return
+        for number, _ in enumerate(codes.parts_of(self._group)):
+            yield begin + number * STEP.itemsize
+
+    def _write_cut(self, cut: Cut, position: int) -> None:
+        table, records = self._table, self._records
+        bin_, begin, end = table.bins.at(cut.feature, position)
+        records["cut_bin"] = bin_
+        if position + 1 < end:
+            records["is_inside"] = True
+            records["order"] = table.orders.address(cut.feature)
+            records["begin"], records["end"] = begin, position + 1
+        self._group, place = table.group_of(cut.feature)
+        records["width_bits"], records["feature"] = self._group.width_bits, place
+        for record, (first, n) in zip(records, table.codes.spans(), strict=True):
+            record["codes"] = table.codes.address_of(self._group)
+            record["first_sample"] = first
+            record["n_samples"] = min(n, table.n_samples - first)
