@@ -307,7 +307,7 @@ class CupyDevice:
         return np.frombuffer(self.xp.cuda.PinnedMemoryPointer(memory, 0), np.uint8, n_bytes)
 
     def upload(self, source: np.ndarray, target: Array) -> None:
-        target.data.copy_from_host_async(source.ctypes.data, source.nbytes)
+        self._copy(self.address(target), source.ctypes.data, source.nbytes, "HostToDevice")
 
     def clear(self, x: Array) -> None:
         x.data.memset_async(0, x.nbytes)
@@ -322,7 +322,12 @@ class CupyDevice:
         function((grid,), (block,), arguments, shared_mem=shared)
 
     def download(self, x: Array, target: np.ndarray) -> None:
-        x.data.copy_to_host_async(target.ctypes.data, x.nbytes)
+        self._copy(target.ctypes.data, self.address(x), x.nbytes, "DeviceToHost")
+
+    def _copy(self, target: int, source: int, n_bytes: int, kind: str) -> None:
+        """Queue a copy. CuPy's own methods refuse to be recorded, page-locked memory or not."""
+        runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
+        runtime.memcpyAsync(target, source, n_bytes, getattr(runtime, f"memcpy{kind}"), stream.ptr)
 
     def waiter(self) -> Callable[[], None]:
         done = self.xp.cuda.Event(disable_timing=True)
