@@ -35,7 +35,7 @@ from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.codes import ResidentCodes
 from gpustump.engines.cuda.device import CudaDevice, device_named
 from gpustump.engines.cuda.engine import CudaEngine
-from gpustump.engines.cuda.state import CudaState
+from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.table import CudaTable, prepare
 
 _SKIPPED = 3  # rounds that are made before the clock starts
@@ -150,7 +150,10 @@ def _by_the_clock(columns: CudaTable, y: np.ndarray, votes: Votes, n_rounds: int
 
 @contextlib.contextmanager
 def _watched(device: CudaDevice) -> Iterator[dict[str, list[tuple[Any, Any]]]]:
-    """Watch launches on the device: for each kernel, the moments before and after each launch."""
+    """Watch launches on the device: for each kernel, the moments before and after each launch.
+
+    Rounds are not recorded meanwhile, since launches of a recorded round cannot be told apart.
+    """
     launch = device.launch
     launches: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
 
@@ -160,10 +163,11 @@ def _watched(device: CudaDevice) -> Iterator[dict[str, list[tuple[Any, Any]]]]:
         launches[kernel].append((start, now(device)))
 
     device.launch = timed_launch  # type: ignore[method-assign]
+    device.recorded = lambda queue: queue  # type: ignore[method-assign]
     try:
         yield launches
     finally:
-        del device.launch
+        del device.launch, device.recorded
 
 
 def _kernels(
@@ -174,7 +178,7 @@ def _kernels(
     n_rounds: int,
     whole_round: float,
 ) -> str:
-    """A table of the kernels, the slowest first, and what is left of a round."""
+    """A table of the kernels, the slowest first, and what a round takes beside all of them."""
     votes = _SETTINGS[kind].votes(np.ones(len(y)))
     with _watched(device) as launches:
         boosting = Boosting(columns, y, np.ones(len(y)), votes=votes, n_rounds=n_rounds)
@@ -189,18 +193,19 @@ def _kernels(
         figures = (len(seconds) / n_done, median(seconds) * 1e6, sum(seconds) / n_done * 1e6)
         speed = n_bytes / median(seconds) / 1e9 if n_bytes else None
         rows.append([name, *map(number, figures), number(speed)])
-    rest = whole_round - sum(sum(seconds) for seconds in took.values()) / n_done
-    rows.append(["the rest", "-", "-", number(rest * 1e6), "-"])
+    together = sum(sum(seconds) for seconds in took.values()) / n_done
+    rows.append(["all of them", "-", "-", number(together * 1e6), "-"])
+    rows.append(["a round by the clock", "-", "-", number(whole_round * 1e6), "-"])
     return markdown(["", "launches a round", "us a launch", "us a round", "GB/s"], rows)
 
 
 def _bytes_moved(kernel: str, columns: CudaTable, n_integers: int) -> int | None:
     """What a launch must read and write, each array once; None for kernels that go elsewhere."""
     samples = columns.n_samples
-    if kernel.startswith("advance"):  # score, label, and integers anew; the changes
-        return samples * (2 * 8 + 1 + 3 * 8 * n_integers)
+    if kernel.startswith(("advance", "follow")):  # weights and scores anew, a code, the integers
+        return samples * (4 * 8 + 1 + 8 * n_integers)
     if kernel.startswith("add"):
-        return samples * (columns.n_features + 8 * n_integers)
+        return samples * (columns.n_features + 8) * n_integers
     return None
 
 
@@ -232,15 +237,14 @@ def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
     """`add` over all samples: groups and tables of so many columns, threads and blocks."""
     rows = []
     most = device.most_shared
-    for bits in (3, 4, 5):
-        if layout.table_bytes(bits) > most:
-            continue
-        device.most_shared = layout.table_bytes(bits)  # as if there were no more
+    sizes = [layout.table_bytes(bits) for bits in (3, 4, 5)]
+    for size in [*(size for size in sizes if size < most), most]:
+        device.most_shared = size  # as if there were no more
         try:
             columns = prepare(X, None, device)
-            sweep = CudaState(columns, y, np.ones(len(y)))._sweep
+            kernel, n_bytes = layout.adding_kernel(device)
+            layers = Histograms(columns).layers
             (part,) = columns.codes.parts()
-            histograms = device.xp.zeros_like(sweep.histograms)
             by_grid = {}  # a large table has as many blocks as processors, in any case
             for samples in (4096, 1024, 256):
                 groups, grid = layout.described(
@@ -250,12 +254,11 @@ def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
             for threads in (256, 512, device.most_threads):
                 for grid, groups in by_grid.items():
                     launch = functools.partial(
-                        device.launch, f"add_{1 << bits}", grid, threads, part.codes, groups,
-                        part.n_groups, sweep._change, 0, part.n, histograms,
-                        shared=layout.table_bytes(bits),
+                        device.launch, kernel, grid, threads, part.codes, groups, part.n_groups,
+                        layers, 0, part.n, shared=n_bytes,
                     )  # fmt: skip
                     seconds = _alone(device, launch)
-                    rows.append([*map(str, (1 << bits, threads, grid)), number(seconds * 1e6)])
+                    rows.append([kernel, str(threads), str(grid), number(seconds * 1e6)])
         finally:
             device.most_shared = most
-    return markdown(["columns", "threads", "blocks", "us, all samples"], rows)
+    return markdown(["kernel", "threads", "blocks", "us, all samples"], rows)

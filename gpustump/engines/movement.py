@@ -18,11 +18,13 @@ step makes of the bulk. The smaller of both movements holds.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.contract import Search
+from gpustump.engines.contract import OutputFactors, RegionFactors, Search
 
 ROUNDINGS = 2.0**-40
 """How far roundings of the weights move a share in a round, at most: each is 2**-52 of a weight."""
@@ -52,56 +54,66 @@ class Movement(NamedTuple):
     high: np.ndarray
 
 
-def movement_of(factors: np.ndarray, counts: np.ndarray | None, search: Search) -> Movement:
+def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Search) -> Movement:
     """What a step does.
+
+    There are few numbers, for which arrays would take longer.
 
     Parameters
     ----------
-    factors : ndarray (n_regions, n_outputs, 2) of float64
+    factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
         Of samples with the label -1, and with the label +1.
-    counts : ndarray (n_regions,) or None
+    counts : sequence (n_regions,) of int, or None
         How many samples lie in each region; None if that is not known.
     search : Search
     """
     of_newton = search.votes == "newton"
-    taken = factors if counts is None else factors[counts > 0]
-    most = spread(factors_of_first(taken, search))
-    if counts is None or (of_newton and search.n_outputs > 1):
-        nothing = np.zeros_like(most)
-        return Movement(most, most, nothing > 0.0, nothing, nothing)
-    bulk = int(np.argmax(counts))
-    own = factors[[bulk]]
-    rest = np.delete(factors, bulk, axis=0)[np.delete(counts, bulk) > 0]
-    one_way = np.asarray((rest >= own).all(axis=0) | (rest <= own).all(axis=0))
-    if not of_newton:
-        return Movement(most, np.zeros_like(most), one_way, own[0], own[0])
-    of_bulk = spread(factors_of_first(own, search))
-    return Movement(most, of_bulk, one_way, np.minimum(own[0], 1.0), np.maximum(own[0], 1.0))
+    is_known = counts is not None and not (of_newton and search.n_outputs > 1)
+    numbers: dict[str, list[float]] = {name: [] for name in Movement._fields}
+    taken = [own for r, own in enumerate(factors) if counts is None or counts[r] > 0]
+    bulk = factors[max(range(len(factors)), key=counts.__getitem__)] if counts is not None else ()
+    for output in range(search.n_outputs):
+        for label in (0, 1):
+            most = _moved(*_extremes(taken, output, label, search))
+            of_bulk, is_one_way, low, high = most, False, 0.0, 0.0
+            if is_known:
+                own, others = bulk[output][label], [each[output][label] for each in taken]
+                is_one_way = own in (min(others), max(others))
+                low, high = _extremes([bulk], output, label, search)
+                of_bulk = _moved(low, high) if of_newton else 0.0
+            for name, number in zip(
+                Movement._fields, (most, of_bulk, is_one_way, low, high), strict=True
+            ):
+                numbers[name].append(number)
+    return Movement(**{name: np.asarray(own).reshape(-1, 2) for name, own in numbers.items()})
 
 
-def factors_of_first(factors: np.ndarray, search: Search) -> np.ndarray:
-    """By what the first integers change at least and at most, (n, n_outputs, 2) of float64.
-
-    With the exponential loss they change by the factors. Newton votes have factors of odds or of
-    probabilities: what follows from them stands as further rows in the result.
-    """
+def _extremes(
+    taken: Sequence[OutputFactors], output: int, label: int, search: Search
+) -> tuple[float, float]:
+    """By what first integers change at least and at most, in regions with these factors."""
+    own = [region[output][label] for region in taken]
     if search.votes != "newton":
-        return factors
+        return min(own), max(own)
     if search.n_outputs == 1:
-        # u / (1 + u) changes by a factor between 1 and that of u.
-        return np.concatenate([factors, np.ones_like(factors[:1])])
+        return min(1.0, *own), max(1.0, *own)  # u / (1 + u) changes by less than u does
     # A probability is multiplied by its factor, and divided by a mean of all of them; the sum of
-    # the others lies between the extremes.
-    least, most = factors.min(axis=1, keepdims=True), factors.max(axis=1, keepdims=True)
-    own = np.concatenate([factors / least, factors / most])
-    others = np.concatenate(np.broadcast_arrays(most / least + 0 * factors, least / most))
-    own[..., 1] = others[..., 1]  # of the sample's class: all other probabilities together
-    return own
+    # the others, which counts for the sample's class, lies between the extremes.
+    least = [min(positive for _, positive in region) for region in taken]
+    most = [max(positive for _, positive in region) for region in taken]
+    if label:
+        return (
+            min(x / y for x, y in zip(least, most, strict=True)),
+            max(y / x if x > 0.0 else math.inf for x, y in zip(least, most, strict=True)),
+        )
+    return (
+        min(x / y for x, y in zip(own, most, strict=True)),
+        max(x / y if y > 0.0 else math.inf for x, y in zip(own, least, strict=True)),
+    )
 
 
-def spread(factors: np.ndarray) -> np.ndarray:
-    """How far shares move under factors (n, n_outputs, 2), (n_outputs, 2) of float64."""
-    least, most = factors.min(axis=0), factors.max(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(least > 0.0, np.log(most) - np.log(least), np.inf)
-    return np.asarray(np.tanh(ratio / 4) + ROUNDINGS)
+def _moved(least: float, most: float) -> float:
+    """How far a share moves where weights are multiplied by numbers between these."""
+    if not 0.0 < least <= most < math.inf:
+        return 1.0
+    return math.tanh((math.log(most) - math.log(least)) / 4) + ROUNDINGS

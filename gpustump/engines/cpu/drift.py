@@ -118,7 +118,8 @@ class Drift:
         """
         if self._movement is not None:  # nobody has looked at the integers since the last step
             self._noted[:] = np.inf
-        known = movement_of(np.asarray(step.factors), counts, self._search)
+        known_counts = None if counts is None else counts.tolist()
+        known = movement_of(step.factors, known_counts, self._search)
         self._movement = Movement(
             _positive_first(known.most),
             _positive_first(known.of_bulk),

@@ -26,6 +26,9 @@ _LEAST_COLUMN_BITS = 3
 _COLUMN_BYTES = 4096
 """Bytes of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
 
+_NARROW = 2.0
+"""How much longer a lane of a narrow group takes, whose tiles are not staged; on an H100."""
+
 STAGED_BYTES = 4 * (512 + 128)
 """Bytes of shared memory in which `add_staged` keeps the next tiles of a warp: codes, changes."""
 
@@ -205,6 +208,11 @@ def adding_kernel(device: CudaDevice) -> tuple[str, int]:
     return f"add_{1 << bits}", table_bytes(bits)
 
 
+def _cost_of(group: Group) -> float:
+    """What the tiles of a group take beside those of a lane in a group as wide as a tile."""
+    return (1 << group.width_bits) * (1.0 if group.width_bits == LANE_BITS else _NARROW)
+
+
 def described(
     device: CudaDevice,
     groups: tuple[Group, ...],
@@ -220,7 +228,7 @@ def described(
     n_blocks = [1] * len(groups)
     for _ in range(device.n_processors - len(groups)):
         shares = [
-            (1 << group.width_bits) / n if n < most else 0.0
+            _cost_of(group) / n if n < most else 0.0
             for group, n in zip(groups, n_blocks, strict=True)
         ]
         n_blocks[shares.index(max(shares))] += max(shares) > 0

@@ -6,6 +6,8 @@ tells it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpustump.arrays.libraries import Array
@@ -95,29 +97,29 @@ class LossSweep:
     def queue_beginning(self) -> None:
         """Queue the first round's integers, and their sums."""
         votes = np.zeros((N_REGIONS, self._search.n_outputs))
-        factors = np.ones((N_REGIONS, self._search.n_outputs, 2))
+        unchanged = ((1.0, 1.0),) * self._search.n_outputs
+        factors = (unchanged, unchanged, unchanged)
         self._steps.write(None, clears=True)
-        self._write_numbers(votes, factors, movement_of(factors, None, self._search))
+        self._write_numbers(votes, np.asarray(factors), movement_of(factors, None, self._search))
         if _loss_of(self._search) == "softmax":
             self._queue_following("begin_softmax")
         else:  # a factor of 1 changes nothing
             self.queue()
 
-    def write(self, step: Step, counts: np.ndarray | None, regions: Array | None) -> None:
+    def write(self, step: Step, counts: Sequence[int] | None, regions: Array | None) -> None:
         """Write a step to where `queue` copies it from. The last one must be done.
 
         Parameters
         ----------
         step : Step
-        counts : ndarray (n_regions,) or None
+        counts : sequence (n_regions,) of int, or None
             How many samples each region holds, if the step's cut is known.
         regions : array (n_samples,) of uint8, or None
             The region of each sample, if the step's cut is not known.
         """
         self._steps.write(step.cut, regions, clears=True)
-        factors = np.asarray(step.factors, dtype=np.float64)
-        movement = movement_of(factors, counts, self._search)
-        self._write_numbers(np.asarray(step.votes), factors, movement)
+        movement = movement_of(step.factors, counts, self._search)
+        self._write_numbers(np.asarray(step.votes), np.asarray(step.factors), movement)
 
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""

@@ -193,13 +193,13 @@ class CudaTable:
     def n_missing(self) -> np.ndarray:
         return np.asarray(self.n_samples - self.bins.features["n_present"], dtype=np.int64)
 
-    def counts_of_regions(self, cut: Cut) -> np.ndarray:
-        """How many samples lie in each region of a stump's cut, (n_regions,)."""
+    def counts_of_regions(self, cut: Cut) -> tuple[int, int, int]:
+        """How many samples lie in each region of a stump's cut."""
         if cut.position is None:
-            return np.asarray([self.n_samples, 0, 0])
+            return self.n_samples, 0, 0
         n_present = int(self.bins.features["n_present"][cut.feature])
         n_left = cut.position + 1
-        return np.asarray([n_left, n_present - n_left, self.n_samples - n_present])
+        return n_left, n_present - n_left, self.n_samples - n_present
 
     def threshold(self, feature: int, position: int) -> float:
         """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
