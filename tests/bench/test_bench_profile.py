@@ -31,7 +31,7 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     assert "The smallest order takes " in said
     for kernel in ("add_8", "add_16", "add_32", "add_staged"):
         for blocks in (1, 2, 3):  # of 4096, 1024 and 256 samples, as far as there are processors
-            assert re.search(rf"^\| {kernel} +\| +1024 \| +{blocks} \|", said, re.M)
+            assert re.search(rf"^\| +{kernel} \| +1024 \| +{blocks} \|", said, re.M)
     assert not {"launch", "recorded"} & vars(device).keys()  # as it was
     assert device.most_shared == OnCpu().most_shared
 
