@@ -58,7 +58,7 @@ def check_extremes(backend: Backend, samples: list[tuple[int, int, int]], block_
         sums = weighed(weights, backend)
         found = [extremes(block, sums, block_bytes) for block in columns.blocks]
     high, high_at, low, low_at, present = (
-        np.concatenate([getattr(part, name) for part in found])
+        np.concatenate([backend.to_numpy(getattr(part, name)) for part in found])
         for name in ("high", "high_at", "low", "low_at", "present")
     )
     for j in range(2):

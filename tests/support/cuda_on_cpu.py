@@ -151,6 +151,7 @@ class OnCpu:
         self._shared_of_threads = {
             "advance": layout.SUMS.itemsize,
             **{f"follow_{loss}": layout.SUMS.itemsize for loss in layout.LOSSES},
+            "follow_exponentials": layout.SUMS.itemsize,
             "begin_softmax": layout.SUMS.itemsize,
             "weigh": layout.BEST_EDGE.itemsize,
             **{f"weigh_{kind}": layout.BEST_EDGE.itemsize for kind in votes},

@@ -22,9 +22,10 @@ using uint64 = unsigned long long;
 #define KERNEL_OF_FULL_BLOCKS extern "C" __global__ void __launch_bounds__(1024)
 #define KERNEL_OF_HALF_BLOCKS extern "C" __global__ void __launch_bounds__(512, 1)
 
-// With bounds for so few blocks on a processor, the compiler takes up to 64, 128 or all registers if
-// it needs them, and spills none.
+// With bounds for so few blocks on a processor, the compiler takes up to 64, 80, 128 or all registers
+// if it needs them, and spills none.
 #define KERNEL_OF_64_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
+#define KERNEL_OF_80_REGISTERS extern "C" __global__ void __launch_bounds__(256, 3)
 #define KERNEL_OF_128_REGISTERS extern "C" __global__ void __launch_bounds__(256, 2)
 #define KERNEL_OF_ALL_REGISTERS extern "C" __global__ void __launch_bounds__(256, 1)
 
@@ -182,8 +183,8 @@ __device__ inline int region_of(const Step& step, int64 sample) {
   int64 here = sample - step.first_sample;
   int code = step.codes[code_at(here, int(step.width_bits), step.feature)];
   if (code == MISSING) return MISSING_REGION;
-  bool is_marked = !step.is_inside || step.marks[sample] == uint32(step.round);
-  bool is_left = code < step.cut_bin || (code == step.cut_bin && is_marked);
+  if (code != step.cut_bin) return code < step.cut_bin ? FIRST_REGION : SECOND_REGION;
+  bool is_left = !step.is_inside || step.marks[sample] == uint32(step.round);
   return is_left ? FIRST_REGION : SECOND_REGION;
 }
 

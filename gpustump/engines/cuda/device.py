@@ -29,7 +29,10 @@ FOLDER = Path(__file__).resolve().parent
 KERNELS = {
     "codes": ("code_feature",),
     "sweep": ("mark", "advance", "add_staged", "add_32", "add_16", "add_8"),
-    "losses": ("follow_exponential", "follow_logistic", "follow_softmax", "begin_softmax"),
+    "losses": (
+        "follow_exponential", "follow_exponentials", "follow_logistic", "follow_softmax",
+        "begin_softmax",
+    ),
     "search": ("weigh", "list_bins", "scan", "finish"),
     "splits": (
         "weigh_discrete", "weigh_real", "weigh_newton", "sum_pieces", "bound_discrete",

@@ -21,18 +21,27 @@ __device__ inline double factor_of(const Motion& motion, int64 n_outputs, int re
   return motion.factors[(region * n_outputs + k) * 2 + positive];
 }
 
+// What is known of a sample's first output. It is loaded before the sample's region, which takes as
+// long, is known.
+struct First {
+  double number, score;
+};
+
 // Add the votes of a sample's region to its scores. Returns its weight if they misclassify it: one
 // output's score above 0 means a positive label; of several the first largest one tells the class.
-__device__ inline int64 vote(const LossSamples& samples, const Motion& motion, int region,
-                             int64 i) {
+template <bool IS_ONE>
+__device__ int64 vote(const LossSamples& samples, const Motion& motion, int region, int64 i,
+                      const First& known) {
+  const int64 n_outputs = IS_ONE ? 1 : samples.n_outputs;
   double best = 0.0;
   bool is_right = false;
-  for (int64 k = 0; k < samples.n_outputs; k++) {
+  for (int64 k = 0; k < n_outputs; k++) {
     int64 at = k * samples.n_samples + i;
-    double score = samples.scores[at] + motion.votes[region * samples.n_outputs + k];
+    double before = k == 0 ? known.score : samples.scores[at];
+    double score = before + motion.votes[region * n_outputs + k];
     samples.scores[at] = score;
-    bool positive = samples.numbers[at] > 0.0;
-    if (samples.n_outputs == 1) {
+    bool positive = (k == 0 ? known.number : samples.numbers[at]) > 0.0;
+    if (n_outputs == 1) {
       is_right = (score > 0.0) == positive;
     } else if (k == 0 || score > best) {
       best = score;
@@ -54,18 +63,21 @@ __device__ inline Sums write(const LossSamples& samples, int64 k, int64 i, const
   return {own.is_positive ? own.first : -own.first, own.second, 0, own.second};
 }
 
+template <bool IS_ONE>
 struct ExponentialLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
-                              int64 i) {
+                              int64 i, const First& known) {
+    const int64 n_outputs = IS_ONE ? 1 : samples.n_outputs;
     Sums own = NO_SUMS;
-    for (int64 k = 0; k < samples.n_outputs; k++) {
+    for (int64 k = 0; k < n_outputs; k++) {
       double* number = &samples.numbers[k * samples.n_samples + i];
-      bool positive = *number > 0.0;
-      double after =
-          fabs(*number) * factor_of(motion, samples.n_outputs, region, k, positive);
+      double before = k == 0 ? known.number : *number;
+      bool positive = before > 0.0;
+      double after = fabs(before) * factor_of(motion, n_outputs, region, k, positive);
       after = after > FLOOR ? after : FLOOR;
-      *number = positive ? after : -after;
-      own.append(write(samples, k, i, of_weight(*number)));
+      after = positive ? after : -after;
+      *number = after;
+      own.append(write(samples, k, i, of_weight(after)));
     }
     return own;
   }
@@ -73,26 +85,27 @@ struct ExponentialLoss {
 
 struct LogisticLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
-                              int64 i) {
-    double* number = &samples.numbers[i];
-    bool positive = *number > 0.0;
-    double odds = fabs(*number) * factor_of(motion, 1, region, 0, positive);
+                              int64 i, const First& known) {
+    bool positive = known.number > 0.0;
+    double odds = fabs(known.number) * factor_of(motion, 1, region, 0, positive);
     odds = odds < CEILING ? odds : CEILING;
     odds = odds > FLOOR ? odds : FLOOR;
-    *number = positive ? odds : -odds;
-    return write(samples, 0, i, of_odds(*number, double(weight_of(samples, i))));
+    odds = positive ? odds : -odds;
+    samples.numbers[i] = odds;
+    return write(samples, 0, i, of_odds(odds, double(weight_of(samples, i))));
   }
 };
 
 struct SoftmaxLoss {
   static __device__ Sums move(const LossSamples& samples, const Motion& motion, int region,
-                              int64 i) {
+                              int64 i, const First& known) {
     double total = 0.0;  // adding to 0 changes no product
     for (int64 k = 0; k < samples.n_outputs; k++) {
       double* number = &samples.numbers[k * samples.n_samples + i];
-      double grown = fabs(*number) * factor_of(motion, samples.n_outputs, region, k, true);
+      double before = k == 0 ? known.number : *number;
+      double grown = fabs(before) * factor_of(motion, samples.n_outputs, region, k, true);
       grown = grown > LEAST_PRODUCT ? grown : LEAST_PRODUCT;
-      *number = *number > 0.0 ? grown : -grown;
+      *number = before > 0.0 ? grown : -grown;
       total += grown;
     }
     for (int64 k = 0; k < samples.n_outputs; k++) {
@@ -116,31 +129,34 @@ struct SoftmaxLoss {
   }
 };
 
-template <class Followed>
+// IS_ONE  whether there is one output: then the kernel takes fewer registers.
+template <class Followed, bool IS_ONE>
 __device__ void follow(const Step& step, const Motion& motion, const LossSamples& samples) {
   clear(samples.layers, step);
   Sums mine = NO_SUMS;
 #pragma unroll 1
   FOR_GRID(i, step.first_sample, step.first_sample + step.n_samples) {
+    const First known = {samples.numbers[i], samples.scores[i]};
     int region = region_of(step, i);
-    Sums own = Followed::move(samples, motion, region, i);
-    own.misclassified = vote(samples, motion, region, i);
+    Sums own = Followed::move(samples, motion, region, i, known);
+    own.misclassified = vote<IS_ONE>(samples, motion, region, i, known);
     mine.append(own);
   }
   combine(mine, reinterpret_cast<Sums*>(shared));
   if (threadIdx.x == 0) add_to(samples.sums, mine);
 }
 
-#define FOLLOW(KIND_OF_KERNEL, loss, Followed)                                                \
+#define FOLLOW(KIND_OF_KERNEL, loss, Followed, IS_ONE)                                        \
   KIND_OF_KERNEL follow_##loss(const Step* step, const Motion motion,                         \
                                const LossSamples samples) {                                   \
     const Step here = *step;                                                                  \
-    follow<Followed>(here, motion, samples);                                                  \
+    follow<Followed, IS_ONE>(here, motion, samples);                                          \
   }
 
-FOLLOW(KERNEL_OF_64_REGISTERS, exponential, ExponentialLoss)
-FOLLOW(KERNEL_OF_64_REGISTERS, logistic, LogisticLoss)
-FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss)
+FOLLOW(KERNEL_OF_64_REGISTERS, exponential, ExponentialLoss<true>, true)
+FOLLOW(KERNEL_OF_128_REGISTERS, exponentials, ExponentialLoss<false>, false)
+FOLLOW(KERNEL_OF_80_REGISTERS, logistic, LogisticLoss, true)
+FOLLOW(KERNEL_OF_128_REGISTERS, softmax, SoftmaxLoss, false)
 
 // The integers of a softmax before the first step: dividing equal probabilities by their sum could
 // change their last bit.

@@ -123,7 +123,8 @@ class LossSweep:
 
     def queue(self) -> None:
         """Queue everything that a step does to the samples and the histograms."""
-        self._queue_following(f"follow_{_loss_of(self._search)}", self._motion)
+        several = "s" * (self._search.votes != "newton" and self._search.n_outputs > 1)
+        self._queue_following(f"follow_{_loss_of(self._search)}{several}", self._motion)
 
     def _queue_following(self, kernel: str, *motion: np.ndarray) -> None:
         device = self._device

@@ -40,15 +40,17 @@ KERNEL advance(const Step* given, const Effect* what, const Samples samples) {
   Sums mine = NO_SUMS;
 #pragma unroll 1  // unrolled, the loop needs more registers than there are
   FOR_GRID(i, step.first_sample, step.first_sample + step.n_samples) {
+    // All are loaded before the first is needed.
+    double before = samples.signed_weights[i], score_before = samples.scores[i];
     int region = region_of(step, i);
     int64 sign = region == FIRST_REGION ? effect.left
                  : region == SECOND_REGION ? effect.right : effect.missing;
     bool predicted = sign > 0;
-    double before = samples.signed_weights[i], weight = fabs(before);
+    double weight = fabs(before);
     bool positive = before > 0.0, wrong = predicted != positive;
     double after = weight * (wrong ? effect.grown : effect.kept);
     after = after > FLOOR ? after : FLOOR;
-    double score = predicted ? samples.scores[i] + effect.vote : samples.scores[i] - effect.vote;
+    double score = predicted ? score_before + effect.vote : score_before - effect.vote;
     int64 units = units_of(after), by = units - (effect.anew ? 0 : units_of(weight));
     samples.signed_weights[i] = positive ? after : -after;
     samples.scores[i] = score;
