@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("numba")
 
+from all_cuts import check_shares, cuts_of_feature, scores_of_cuts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, hypothesis_of, signs
@@ -29,40 +30,9 @@ from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Ground, Slices
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.threads import Team
-from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.learners.split import Split
 
 SEEDS = st.integers(0, 10**9)
-_ROUNDING = 1e-11
-"""Of a share, in the oracle."""
-
-
-def scores_of_cuts(planes: np.ndarray, outside: np.ndarray, search: Search) -> np.ndarray:
-    """What the cuts behind all but the last sample of an order are worth.
-
-    Parameters
-    ----------
-    planes : ndarray (n_planes, n_samples) of int64
-        As in `Slices`, sample by sample.
-    outside : ndarray (n_planes, 3) of int64
-        Sums over what lies before the samples, behind them, and over what is missing.
-    search : Search
-    """
-    total = planes.sum(axis=1)
-    left = np.cumsum(planes, axis=1)[:, :-1]
-    right = total[:, np.newaxis] - left + outside[:, 1:2]
-    regions = (left + outside[:, :1], right, np.broadcast_to(outside[:, 2:], left.shape))
-    each = [_sums(part, search) for part in regions]
-    scores = score_of_outputs(worth_of(search), zip(*each, strict=True))
-    return np.asarray(scores)
-
-
-def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
-    if search.votes == "newton":
-        quads = range(0, len(planes), 4)
-        return [Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3]) for k in quads]
-    pairs = range(0, len(planes), 2)
-    return [Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1]) for k in pairs]
 
 
 def planes_of(run: Any) -> np.ndarray:
@@ -161,14 +131,7 @@ class Watched:
         return found
 
     def _in_order(self, feature: int, planes: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Planes of what is present, scores behind each sample, which are cuts; sums missing."""
-        x = self.case.X[:, feature]
-        order = np.argsort(x, kind="stable")[: np.count_nonzero(x == x)]
-        own, x = planes[:, order], x[order]
-        missing = planes.sum(axis=1) - own.sum(axis=1)
-        nothing = np.zeros_like(missing)
-        scores = scores_of_cuts(own, np.stack([nothing, nothing, missing], axis=1), self.search)
-        return own, scores, x[1:] != x[:-1], missing
+        return cuts_of_feature(self.case.X[:, feature], planes, self.search)
 
     def _compare(
         self,
@@ -216,19 +179,6 @@ def check_sums(sums: np.ndarray, edges: Edges, slot: int) -> None:
     estimates, off = edges.slices.sums[:, slot], edges.slices.off[:, slot]
     gaps = [abs(int(a) - int(b)) for a, b in zip(sums, estimates, strict=True)]
     assert all(gap <= by for gap, by in zip(gaps, off, strict=True))
-
-
-def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search: Search) -> None:
-    """At no cut is a share of the positive or the negative sum further ahead than is said."""
-    stride = 4 if search.votes == "newton" else 2
-    for k in range(search.n_outputs):
-        with np.errstate(invalid="ignore"):
-            positive, negative = (
-                np.cumsum(own)[cuts] / own.sum() for own in planes[stride * k : stride * k + 2]
-            )
-        for by, more in zip(ahead[2 * k : 2 * k + 2], (1, -1), strict=True):
-            lead = np.nan_to_num(more * (positive - negative), nan=-1.0).max()
-            assert lead <= by + _ROUNDING
 
 
 def hard_case(seed: int, how: str) -> tuple[Case, int]:

@@ -1,0 +1,98 @@
+"""All cuts behind the samples of an order, and what engines say of them without looking at each.
+
+Planes hold the integers of samples: for each output the first ones of the samples labelled +1 and
+of those labelled -1, then, for Newton votes, the second ones of both in the same way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.contract import Search
+from gpustump.engines.worth import Sums, score_of_outputs, worth_of
+
+_ROUNDING = 1e-11
+"""Of a share, in the oracle."""
+
+
+def scores_of_cuts(planes: np.ndarray, outside: np.ndarray, search: Search) -> np.ndarray:
+    """What the cuts behind all but the last sample of an order are worth.
+
+    Parameters
+    ----------
+    planes : ndarray (n_planes, n_samples) of int64
+    outside : ndarray (n_planes, 3) of int64
+        Sums over what lies before the samples, behind them, and over what is missing.
+    search : Search
+    """
+    total = planes.sum(axis=1)
+    left = np.cumsum(planes, axis=1)[:, :-1]
+    right = total[:, np.newaxis] - left + outside[:, 1:2]
+    regions = (left + outside[:, :1], right, np.broadcast_to(outside[:, 2:], left.shape))
+    each = [_sums(part, search) for part in regions]
+    scores = score_of_outputs(worth_of(search), zip(*each, strict=True))
+    return np.asarray(scores)
+
+
+def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
+    if search.votes == "newton":
+        quads = range(0, len(planes), 4)
+        return [Sums(planes[k] - planes[k + 1], planes[k + 2] + planes[k + 3]) for k in quads]
+    pairs = range(0, len(planes), 2)
+    return [Sums(planes[k] - planes[k + 1], planes[k] + planes[k + 1]) for k in pairs]
+
+
+def cuts_of_feature(
+    x: np.ndarray, planes: np.ndarray, search: Search
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A feature's samples in their order.
+
+    Parameters
+    ----------
+    x : ndarray (n_samples,)
+        The feature's values.
+    planes : ndarray (n_planes, n_samples) of int64
+    search : Search
+
+    Returns
+    -------
+    own : ndarray (n_planes, n_present) of int64
+        The planes of the samples whose value is not missing.
+    scores : ndarray (n_present - 1,)
+        What the cuts behind all but the last of them are worth.
+    is_cut : ndarray (n_present - 1,) of bool
+        Whether the next value is another one.
+    missing : ndarray (n_planes,) of int64
+        Sums over the samples whose value is missing.
+    """
+    order = np.argsort(x, kind="stable")[: np.count_nonzero(x == x)]
+    own, x = planes[:, order], x[order]
+    missing = planes.sum(axis=1) - own.sum(axis=1)
+    nothing = np.zeros_like(missing)
+    scores = scores_of_cuts(own, np.stack([nothing, nothing, missing], axis=1), search)
+    return own, scores, x[1:] != x[:-1], missing
+
+
+def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search: Search) -> None:
+    """At no cut is a share of the positive or the negative sum further ahead than is said.
+
+    Parameters
+    ----------
+    planes : ndarray (n_planes, n_inside) of int64
+        Of the samples of a bin.
+    cuts : ndarray of int64
+        The samples behind which the cuts lie.
+    ahead : ndarray (2 * n_outputs,) of float64
+        For each output, how far the share of the positive sum may be ahead, and that of the
+        negative one.
+    search : Search
+    """
+    stride = 4 if search.votes == "newton" else 2
+    for k in range(search.n_outputs):
+        with np.errstate(invalid="ignore"):
+            positive, negative = (
+                np.cumsum(own)[cuts] / own.sum() for own in planes[stride * k : stride * k + 2]
+            )
+        for by, more in zip(ahead[2 * k : 2 * k + 2], (1, -1), strict=True):
+            lead = np.nan_to_num(more * (positive - negative), nan=-1.0).max()
+            assert lead <= by + _ROUNDING
