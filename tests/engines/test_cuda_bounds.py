@@ -76,7 +76,7 @@ class Seen(SplitSearch):
     noted : ndarray (2, n_outputs, n_slots) of float64
         By how much one share may be ahead of the other.
     share_looked_into : float
-        Of the bins in each round, beside those that need it.
+        Of the bins in each round, beside those that need it; if it is 0, no bin is.
     """
 
     share_looked_into = 0.1
@@ -91,6 +91,8 @@ class Seen(SplitSearch):
             self.of_bins, self.noted = self._bounds.copy(), self._noted.copy()
             others = self._random.random(len(self._bounds)) < self.share_looked_into
             self._bounds[others & (self._table.bins.records["has_cuts"] > 0)] = 2**63 - 1
+            if self.share_looked_into == 0.0:
+                self._bounds[:] = NO_SCORE
         elif kernel.startswith("scan_"):
             n_pieces = int(layout.read(self._counts, layout.COUNTS)["n_pieces"][0])
             pieces = layout.read(self._pieces[:n_pieces], layout.PIECE_OF_BIN)
@@ -99,7 +101,7 @@ class Seen(SplitSearch):
                 (*piece, bound)
                 for piece, bound in zip(pieces.tolist(), bounds.tolist(), strict=True)
             ]
-            bounds[self._random.random(n_pieces) < 0.5] = 2**63 - 1
+            bounds[self._random.random(n_pieces) < max(0.5, self.share_looked_into)] = 2**63 - 1
 
 
 class Round(NamedTuple):
@@ -281,19 +283,6 @@ def test_bounds_of_small_integers_hold(kind):
             check_pieces(one)
 
 
-def test_bounds_of_sums_beyond_2_to_the_53_are_not_rounded_down():
-    """All samples with a value are of one class; the last one of them weighs one unit."""
-    for seed in range(12):
-        weights = np.random.default_rng(seed).uniform(0.5, 1.0, size=60)
-        weights[39] = 1e-30
-        X = np.where(np.arange(60) < 40, np.arange(60), np.nan)[:, np.newaxis].astype(np.float32)
-        y = np.append(np.zeros(40, dtype=np.int64), np.arange(20) % 2 + 1)
-        case = Case(X, y, weights, votes="discrete", n_outputs=3)
-        for one in rounds_of(case, 1, 2):
-            check_bins(one)
-            check_pieces(one)
-
-
 class Driven:
     """A run that takes steps which no votes would take, and whose bins are all looked into.
 
@@ -358,6 +347,36 @@ def test_logistic_weights_outside_of_the_bulk_may_move_a_sum_as_far_as_the_bulk_
     parted = cut_after(1, 1199)
     driven.follow(parted, (1e6, 1e6), (1e-3, 1e-3) if gains else (1e6, 1e6))
     driven.follow(parted, (1.0, 1.6 if gains else 0.6), (1.0, 1e4 if gains else 1e-9))
+
+
+def test_bounds_of_sums_beyond_2_to_the_53_are_not_rounded_down():
+    """A cut parts the labels, so it is as good as sums alone let it be."""
+    x = np.arange(40.0)[:, np.newaxis]
+    for seed in range(12):
+        weights = np.random.default_rng(seed).uniform(0.5, 1.0, size=40)
+        Driven(x, np.repeat([0, 1], 20), weights, Search("stump", "discrete", 2), 1)
+
+
+def beside_a_heavy_sample(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Driven:
+    """Newton votes on one bin; a sample of nearly all the weight is none of its, and got right."""
+    X = np.append(x, np.nan)[:, np.newaxis]
+    driven = Driven(X, np.append(y, 1.0), np.append(weights, 1e18), Search("stump", "newton"), 1)
+    driven.follow(cut_after(0, len(x) - 1), (1.0, 1.0), (1.0, 1.0), (1.0, 1e-20))
+    return driven
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_sample_of_one_unit_may_be_all_that_a_cut_leaves_on_a_side(order):
+    """Its first integer is large, so nearly all that the cut is worth follows from its second."""
+    y = np.asarray([1.0, -1.0, -1.0, -1.0, -1.0])[::order]
+    driven = beside_a_heavy_sample(np.arange(5.0), y, np.full(5, 4.0))
+    driven.follow(EVERYWHERE, (0.2, 30.0))
+
+
+def test_the_cut_at_the_end_of_a_piece_leaves_nothing_of_it_behind():
+    y = np.where(np.arange(4100) < layout.PIECE, 1.0, -1.0)
+    driven = beside_a_heavy_sample(np.arange(4100.0), y, np.full(4100, 4.0))
+    driven.follow(EVERYWHERE, (20.0, 1.0))
 
 
 def of_many_light_samples() -> Driven:

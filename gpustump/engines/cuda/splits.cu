@@ -214,7 +214,9 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
   if (movement.is_one_way[at] == 0.0) return most;
   double sum = double(now), low = movement.low[at] * double(then);
   double high = movement.high[at] * double(then);
-  double gain = fmax(fabs(sum - low), fabs(sum - high)) + n_units, total = sum - n_units;
+  // What the sum then was off by has changed with it.
+  double off = n_units * (1.0 + movement.high[at]);
+  double gain = fmax(fabs(sum - low), fabs(sum - high)) + off, total = sum - n_units;
   double share = total > gain ? gain / total : 1.0;
   return fmin(most, movement.of_bulk[at] + share + OUTWARDS);
 }
