@@ -357,10 +357,11 @@ def test_bounds_of_sums_beyond_2_to_the_53_are_not_rounded_down():
         Driven(x, np.repeat([0, 1], 20), weights, Search("stump", "discrete", 2), 1)
 
 
-def beside_a_heavy_sample(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Driven:
-    """Newton votes on one bin; a sample of nearly all the weight is none of its, and got right."""
+def beside_a_heavy_sample(x: np.ndarray, y: np.ndarray, weights: np.ndarray, n_bins: int) -> Driven:
+    """Newton votes; a sample of nearly all the weight has no value, and is got right."""
     X = np.append(x, np.nan)[:, np.newaxis]
-    driven = Driven(X, np.append(y, 1.0), np.append(weights, 1e18), Search("stump", "newton"), 1)
+    y, weights = np.append(y, 1.0), np.append(weights, 1e18)
+    driven = Driven(X, y, weights, Search("stump", "newton"), n_bins)
     driven.follow(cut_after(0, len(x) - 1), (1.0, 1.0), (1.0, 1.0), (1.0, 1e-20))
     return driven
 
@@ -368,15 +369,17 @@ def beside_a_heavy_sample(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_sample_of_one_unit_may_be_all_that_a_cut_leaves_on_a_side(order):
     """Its first integer is large, so nearly all that the cut is worth follows from its second."""
-    y = np.asarray([1.0, -1.0, -1.0, -1.0, -1.0])[::order]
-    driven = beside_a_heavy_sample(np.arange(5.0), y, np.full(5, 4.0))
+    y = np.where(np.arange(10) == 0, 1.0, -1.0)[::order]
+    driven = beside_a_heavy_sample(np.arange(10.0), y, np.full(10, 4.0), 2)
     driven.follow(EVERYWHERE, (0.2, 30.0))
 
 
-def test_the_cut_at_the_end_of_a_piece_leaves_nothing_of_it_behind():
-    y = np.where(np.arange(4100) < layout.PIECE, 1.0, -1.0)
-    driven = beside_a_heavy_sample(np.arange(4100.0), y, np.full(4100, 4.0))
-    driven.follow(EVERYWHERE, (20.0, 1.0))
+def test_the_cut_at_the_end_of_a_piece_leaves_none_of_its_samples_on_the_right():
+    """Only the bin's last sample, whose second integer is one unit."""
+    n = 2 * layout.PIECE
+    x, y = np.arange(n + 1.0), np.where(np.arange(n + 1) % 2 > 0, 1.0, -1.0)
+    driven = beside_a_heavy_sample(x, y, np.where(x < n, 1.0, 250.0), 1)
+    driven.follow(cut_after(0, n - 1), (1.0, 1.0), (2000.0, 2000.0), (1.0, 1.0))
 
 
 def of_many_light_samples() -> Driven:
