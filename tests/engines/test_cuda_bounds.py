@@ -378,8 +378,8 @@ def test_the_cut_at_the_end_of_a_piece_leaves_none_of_its_samples_on_the_right()
     """Only the bin's last sample, whose second integer is one unit."""
     n = 2 * layout.PIECE
     x, y = np.arange(n + 1.0), np.where(np.arange(n + 1) % 2 > 0, 1.0, -1.0)
-    driven = beside_a_heavy_sample(x, y, np.where(x < n, 1.0, 250.0), 1)
-    driven.follow(cut_after(0, n - 1), (1.0, 1.0), (2000.0, 2000.0), (1.0, 1.0))
+    driven = beside_a_heavy_sample(x, y, np.where(x < n, 1.0, 25_000.0), 1)
+    driven.follow(cut_after(0, n - 1), (1.0, 1.0), (2e5, 2e5), (1.0, 1.0))
 
 
 def of_many_light_samples() -> Driven:
