@@ -8,8 +8,9 @@ it costs nothing but time:
   reference scan on that device.
 * Arrays on the host go to the CPU kernels if Numba is installed, otherwise to the reference. Small
   tables are scanned directly, others through histograms.
-* With device="auto", a table on the host goes to a GPU if it is large enough to gain from it and if
-  the kernels there can train on it. Nothing is moved to a GPU for the reference scan unasked.
+* With device="auto", a table on the host goes to a GPU if table and number of rounds are large
+  enough to gain from it, and if the kernels there can train on it. Nothing is moved to a GPU for
+  the reference scan unasked.
 * Loading Numba takes half a second in every process. A process that has only small things to do is
   done sooner without; so the reference trains until it has worked for about as long as that takes.
 * max_memory decides first: an engine that fits is taken before one that would be faster.
@@ -24,12 +25,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device, moved_to_device_of
 from gpustump.data.readable import readable_bytes
-from gpustump.engines.contract import Engine, PreparedTable, Resources, Task
+from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
 from gpustump.engines.cpu.engine import CODED, DIRECT, KERNELS, START_SECONDS
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
@@ -40,9 +43,21 @@ CHOICES = ("auto", "reference", "direct", "coded", "cuda")
 DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
 """Tables of up to this many samples, or elements, are scanned directly."""
 
-GPU_ELEMENTS = 2**20
-"""With device="auto", smaller tables stay on the host, where a round takes less than a millisecond.
-A guess until it is measured on a GPU."""
+USUAL_ROUNDS = 100
+"""Taken where the number of rounds is not known."""
+
+_GPU_START = 0.5
+"""Seconds that a first training on a GPU takes beside the rest: loading CuPy and the kernels."""
+
+_GPU_ROUND = 4e-4
+"""Seconds of a round on a GPU, however small the table is."""
+
+_GPU_ELEMENT, _GPU_ELEMENT_ROUND = 1.3e-9, 1e-12
+"""Seconds of an element on a GPU: while it is prepared from the host, and in a round, for each
+integer that is added up. All of these were measured on an H100, see `bench/NOTES.md`."""
+
+_HOST_ELEMENT, _HOST_ELEMENT_ROUND = 5e-9, 0.4e-9
+"""The same with the CPU's kernels on two cores and on sixteen; more cores gained little."""
 
 _waited = 0.0
 """Seconds that the reference has taken in this process where the kernels could have been used."""
@@ -189,13 +204,41 @@ def why_not_on_gpu(task: Task) -> str | None:
     refusal = refusal_of_any(task)
     if refusal is not None:
         return refusal
-    if task.n_elements < GPU_ELEMENTS:
-        return f"{task.n_elements} elements are too few to gain from it"
+    if not gains_from_gpu(task):
+        return (
+            f"{task.n_elements} elements and {_rounds(task)} rounds are too few to gain from it"
+        )
     try:
         device = cuda_device.device_named("cuda")
     except DeviceError as error:
         return str(error)
     return None if device is not None else cuda_device.problem_of("cuda")
+
+
+def gains_from_gpu(task: Task) -> bool:
+    """Whether a table on the host is trained sooner on a GPU, as far as its size tells.
+
+    It has to be sent there, and prepared; in return each round is faster.
+    """
+    rounds, n_layers = _rounds(task), task.search.n_layers
+    on_gpu = _GPU_ELEMENT + rounds * n_layers * _GPU_ELEMENT_ROUND
+    on_host = _HOST_ELEMENT + rounds * n_layers * _HOST_ELEMENT_ROUND
+    return task.n_elements * (on_host - on_gpu) > _GPU_START + rounds * _GPU_ROUND
+
+
+def least_elements(search: Search | None = None) -> int:
+    """How many elements a table needs to gain from a GPU in the usual number of rounds."""
+    task = Task(np.broadcast_to(np.float32(0), (1, 1)), 1, search or Search())
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = gains_from_gpu(replace(task, n_samples=middle))
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _rounds(task: Task) -> int:
+    return USUAL_ROUNDS if task.n_rounds is None else task.n_rounds
 
 
 def is_worth_its_start(seconds: float, *stages: str) -> bool:

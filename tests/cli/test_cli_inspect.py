@@ -177,9 +177,11 @@ def test_devices_says_what_auto_does_with_tables_of_either_size(
 ):
     monkeypatch.setattr("gpustump.engines.route.why_not_on_gpu", lambda task: problem)
     text = " ".join(blocks(command)[2])
-    size = "tables of 1 048 576 or more values (rows x columns)"
+    size = "tables of 13 million or more values (rows x columns)"
     if problem is None:
-        assert text.startswith(f"--device auto: {size} train on a GPU, smaller ones on the CPU.")
+        assert text.startswith(
+            f"--device auto: for 100 rounds, {size} train on a GPU, smaller ones on the CPU."
+        )
         assert "--weak-learner interval: on the CPU; the CUDA kernels know stumps only" in text
     else:
         assert text.startswith("--device auto: all tables train on the CPU here.")

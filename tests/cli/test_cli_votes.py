@@ -25,7 +25,6 @@ from gpustump import (
 )
 from gpustump.cli import method
 from gpustump.cli.arguments import parse
-from gpustump.engines.contract import refusal_of_votes
 
 OPTIONS = {
     "--loss logistic": lambda: LogitBoostClassifier(device="cpu"),
@@ -471,7 +470,7 @@ def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
     out = command.succeeds("devices").out
     trains = {line.split()[0]: line.split()[3] for line in out.splitlines() if "kernels, " in line}
-    assert trains == {"direct": "all", "coded": "all", "cuda": "discrete"}
+    assert trains == {"direct": "all", "coded": "all", "cuda": "all"}
     (reference,) = (line for line in out.splitlines() if line.startswith("reference"))
     assert reference.split()[3] == "all"
 
@@ -479,10 +478,11 @@ def test_devices_says_which_votes_each_engine_trains(command, monkeypatch):
 def test_devices_asks_the_engines_which_votes_they_train(command, monkeypatch):
     monkeypatch.setattr("gpustump.cli.commands.devices.devices", lambda: ())
 
-    def knows_newton_votes(search, kernels):
-        return None if search.votes == "newton" else refusal_of_votes(search, kernels)
+    def knows_newton_votes(task):
+        is_known = task.search.has_signs or task.search.votes == "newton"
+        return None if is_known else "these votes are not known"
 
-    monkeypatch.setattr("gpustump.engines.cuda.engine.refusal_of_votes", knows_newton_votes)
+    monkeypatch.setattr("gpustump.cli.commands.devices.refusal_of_any", knows_newton_votes)
     out = command.succeeds("devices").out
     (cuda,) = (line for line in out.splitlines() if line.startswith("cuda "))
     assert cuda.split()[3:5] == ["discrete,", "logistic"]

@@ -150,9 +150,9 @@ def planes_of(run: Any) -> np.ndarray:
     """The integers of each sample in a run's round."""
     terms = run._sweep.histograms.terms[:, : run._table.n_samples]
     step = 2 if run._wanted.votes == "newton" else 1
-    is_positive = (terms[::step] & 1) == 1
+    is_positive = terms[::step] < 0
     of_outputs = [
-        np.where(chosen, terms[layer::step] >> 1, 0)
+        np.where(chosen, terms[layer::step] & (2**63 - 1), 0)
         for layer in range(step)
         for chosen in (is_positive, ~is_positive)
     ]

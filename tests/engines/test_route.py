@@ -168,14 +168,33 @@ def test_bad_numbers_of_threads_are_refused(bad):
         boost(table(), np.resize([1, -1], 50), n_jobs=bad)
 
 
-LARGE = np.zeros((route.GPU_ELEMENTS, 1), dtype=np.float32)
+LARGE = np.broadcast_to(np.float32(0), (route.least_elements(), 1))
+"""It takes no memory."""
 
 
 def test_auto_takes_a_gpu_for_large_tables_and_leaves_small_ones_on_the_host(a_gpu):
     assert chosen(LARGE, device="auto").place == "cuda:0"
     found = chosen(LARGE[1:], device="auto")
     assert found.place == "cpu"
-    assert f"{route.GPU_ELEMENTS - 1} elements are too few" in str(found)
+    assert f"{len(LARGE) - 1} elements and 100 rounds are too few" in str(found)
+
+
+@pytest.mark.parametrize("votes", ["discrete", "newton"])
+def test_auto_weighs_the_start_of_a_gpu_against_what_all_rounds_gain(a_gpu, votes):
+    """A table is worth it in many rounds, or in few if it is large; and only then."""
+    search = Search(votes=votes)
+    gains = {
+        (size, rounds): route.gains_from_gpu(Task(LARGE, size, search, rounds))
+        for size in (10**4, 10**6, 10**8, 10**9)
+        for rounds in (1, 10, 100, 10_000)
+    }
+    for size, rounds in gains:
+        assert gains[size, rounds] <= gains.get((10 * size, rounds), True)
+        assert gains[size, rounds] <= gains[size, 10_000] or size < 10**8
+    assert not gains[10**4, 10_000]  # a round there takes longer than here, however many there are
+    assert gains[10**8, 100]
+    assert not gains[10**6, 100]
+    assert gains[10**9, 1]
 
 
 def test_auto_moves_no_table_to_a_gpu_whose_kernels_cannot_train_on_it(a_gpu):
@@ -210,7 +229,7 @@ def test_the_host_is_tried_after_a_gpu_that_failed_with_a_warning(a_gpu, monkeyp
         raise DeviceError("cuda:0 has too little memory")
 
     monkeypatch.setattr(CudaEngine, "prepare", fail)
-    monkeypatch.setattr(route, "GPU_ELEMENTS", 1)
+    monkeypatch.setattr(route, "gains_from_gpu", lambda task: True)
     X, y = table(), np.resize([0, 1], 50)
     with pytest.warns(UserWarning, match="goes on to the CPU, since the GPU failed: cuda:0 has"):
         classifier = AdaBoostClassifier(n_estimators=3).fit(X, y)
@@ -225,7 +244,7 @@ def test_a_gpu_that_fails_after_the_first_round_is_not_gone_on_from(a_gpu, monke
     from gpustump.engines.reference.engine import REFERENCE
 
     monkeypatch.setattr(CudaEngine, "prepare", lambda self, *rest: REFERENCE.prepare(*rest))
-    monkeypatch.setattr(route, "GPU_ELEMENTS", 1)
+    monkeypatch.setattr(route, "gains_from_gpu", lambda task: True)
 
     def fail(record):
         raise DeviceError("cuda:0 was lost")

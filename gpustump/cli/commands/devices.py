@@ -77,7 +77,8 @@ def _device_lines(found: tuple[Device, ...]) -> list[str]:
 
 def _large_table() -> Task:
     """A table on the host that is large enough for a GPU. It takes no memory."""
-    return Task(np.broadcast_to(np.float32(0), (route.GPU_ELEMENTS, 1)), route.GPU_ELEMENTS)
+    n_samples = route.least_elements()
+    return Task(np.broadcast_to(np.float32(0), (n_samples, 1)), n_samples)
 
 
 def _engines(gpu_problem: str | None) -> list[EngineLine]:
@@ -135,14 +136,19 @@ def _engine_lines(engines: list[EngineLine], found: tuple[Device, ...]) -> list[
 
 def _automatic_choice(gpu_problem: str | None) -> list[str]:
     """What --device auto does with a table on the host, as all tables in files are."""
-    large = f"{thousands(route.GPU_ELEMENTS)} or more values (rows x columns)"
+    rounds = f"{route.USUAL_ROUNDS} rounds"
+    millions = -(-route.least_elements() // 10**6)
+    large = f"{millions} million or more values (rows x columns)"
     if gpu_problem is not None:
         lines = [
             "--device auto: all tables train on the CPU here. If a GPU and its engine were usable,",
-            f"tables of {large} would train there.",
+            f"tables of {large} would train there for {rounds}.",
         ]
     else:
-        lines = [f"--device auto: tables of {large} train on a GPU, smaller ones on the CPU."]
+        lines = [
+            f"--device auto: for {rounds}, tables of {large} train on a GPU,",
+            "smaller ones on the CPU. For more rounds they may be smaller, for fewer not.",
+        ]
         lines += _exceptions_on_gpu()
     return lines
 
