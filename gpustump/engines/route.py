@@ -205,9 +205,7 @@ def why_not_on_gpu(task: Task) -> str | None:
     if refusal is not None:
         return refusal
     if not gains_from_gpu(task):
-        return (
-            f"{task.n_elements} elements and {_rounds(task)} rounds are too few to gain from it"
-        )
+        return f"{task.n_elements} elements and {_rounds(task)} rounds are too few to gain from it"
     try:
         device = cuda_device.device_named("cuda")
     except DeviceError as error:

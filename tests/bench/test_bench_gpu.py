@@ -63,7 +63,7 @@ def test_every_step_runs_commands_that_exist_with_options_that_they_take(options
         else:
             assert [module, *arguments] == ["gpustump", "devices"]
     names = {"digest", "small", "limit", "peers", "backends", "growth"}
-    needing_more = {folder / f"{name}.json" for name in ("flights", "panel", "late")}
+    needing_more = {folder / f"{name}.json" for name in ("flights", "panel", "noise", "late")}
     assert written - needing_more == {folder / f"{name}.json" for name in names}
     assert needing_more <= written or "--tiny" not in options
     assert ["bench", "report", str(folder)] in commands

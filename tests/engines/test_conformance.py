@@ -140,7 +140,7 @@ def test_ties_of_every_kind_of_votes_are_broken_alike(engine, kind):
     @settings(max_examples=5 if engine.is_library else 15)
     @given(TABLES)
     def ties_are_broken_alike(samples):
-        engine.check(Case.of(*tied(samples), n_rounds=4).voting(kind))
+        engine.check(Case.of(*tied(samples), n_rounds=4).voting(kind), n_ways=6)
 
     ties_are_broken_alike()
 
@@ -168,7 +168,8 @@ def test_any_values_and_weights_give_the_references_facts_of_every_kind_of_votes
     @given(st.integers(0, 10**6), st.integers(20, 400), st.sampled_from([0.5, 1.0, 3.0]))
     def facts_are_the_references(seed, n_samples, learning_rate):
         samples = with_any_weights(seed, n_samples, "float32")
-        engine.check(Case.of(*samples, learning_rate=learning_rate, n_rounds=5).voting(kind))
+        case = Case.of(*samples, learning_rate=learning_rate, n_rounds=5).voting(kind)
+        engine.check(case, n_ways=6)
 
     facts_are_the_references()
 

@@ -17,11 +17,10 @@ from engine_ways import cuda
 from rounds import Case, check_facts, check_level, facts_of, signs
 
 from gpustump.engines import integer_weights as weights
-from gpustump.engines.contract import Search
 from gpustump.engines.cuda import device, device_memory, layout, search, sorting, steps
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
-from gpustump.engines.cuda.state import StumpState
+from gpustump.engines.cuda.stump_state import StumpState
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
 
@@ -119,24 +118,28 @@ def test_small_tables_get_few_blocks():
     assert layout.described(device, layout.groups_of(30, 10_240), 10_240)[1] == 10
 
 
-def test_what_a_run_holds_is_what_is_planned():
+@pytest.mark.parametrize("kind", ["discrete", "newton", "shared real"])
+def test_what_a_run_holds_is_what_is_planned(kind):
     """All arrays on the device, beside what sorting takes for a while."""
     X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
-    made = columns.prepare(X, None, OnCpu())
-    run = StumpState(made, signs(X[:, 0], np.random.default_rng(1)), X[:, 1] ** 2 + 1)
-    held = [run._sweep, run._search, made, made.codes, made.orders]
-    n_bytes = sum(
-        value.nbytes
+    y = signs(X[:, 0], np.random.default_rng(1))
+    case = Case.of(X, y, X[:, 1] ** 2 + 1).voting(kind)
+    search = case.votes_of_run().search("stump")
+    made = columns.prepare(X, None, OnCpu(), search=search)
+    run = made.start(case.y, case.weights, search)
+    held = [run._sweep, run._sweep._steps, run._sweep.histograms, run._search]
+    held += [run._sweep._first_weights if kind == "discrete" else run._sweep._units]
+    held += [made, made.codes, made.orders]
+    arrays = {
+        id(value): value.nbytes
         for one in held
         for value in vars(one).values()
         if isinstance(value, np.ndarray)
-    )
-    n_bytes += sum(order.nbytes for order in made.orders._held.values())
-    planned = (
-        device_memory._without_codes(*X.shape, Search())
-        + device_memory._of_codes(*X.shape)
-        + 4 * 20_000 * 6
-    )
+    }
+    n_bytes = sum(arrays.values()) + sum(order.nbytes for order in made.orders._held.values())
+    without_codes = device_memory._without_codes(*X.shape, search)
+    planned = without_codes + device_memory._of_codes(*X.shape) + 4 * 20_000 * 6
+    assert n_bytes > 20_000 * 8 * (2 + search.n_layers)
     assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 
 

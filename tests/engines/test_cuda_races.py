@@ -23,12 +23,12 @@ HERE = Path(__file__).resolve().parents[1]
 BARRIER = "__syncthreads();"
 
 BARRIERS = (
-    ("common.cuh", "combine", (0, 1)),
+    ("common.cuh", "combine", (0,)),
     ("sweep.cu", "add", (0, 1)),
-    ("search.cu", "weigh", (0, 1)),
-    ("splits.cu", "weigh_splits", (0, 1, 2)),
-    ("splits.cu", "sum_of_earlier", (0, 1)),
-    ("splits.cu", "scan_splits", (0,)),
+    ("search.cu", "weigh", (1,)),
+    ("splits.cu", "weigh_splits", (1,)),
+    ("splits.cu", "sum_of_earlier", (0,)),
+    ("splits.cu", "scan_splits", (0, 2)),
 )
 """Files, functions in them, and which of a function's barriers are taken out, one at a time."""
 

@@ -33,8 +33,8 @@ from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
-from gpustump.engines.cuda.state import StumpState
 from gpustump.engines.cuda.stump_search import StumpSearch
+from gpustump.engines.cuda.stump_state import StumpState
 from gpustump.engines.reference.engine import REFERENCE
 
 pytestmark = pytest.mark.skipif(bool(cuda_on_cpu.unusable()), reason=str(cuda_on_cpu.unusable()))
@@ -344,13 +344,19 @@ def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
         assert other.best_cut() == one.best_cut(), number
 
 
-@pytest.mark.parametrize("kernel", ["mark", "advance", "add_staged", "weigh", "scan", "finish"])
-def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernel):
+@pytest.mark.parametrize(
+    ("votes", "kernel"),
+    [
+        *(("discrete", name) for name in ("mark", "advance", "add_staged", "weigh", "scan")),
+        *(("real", name) for name in ("follow_exponential", "sum_pieces", "finish_splits")),
+        *(("newton", name) for name in ("follow_logistic", "bound_newton")),
+    ],
+)
+def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, votes, kernel):
     X, y = problem()
     with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()) as device:
-        run = boost(X, 2.0 * y - 1.0)
-        while "mark" not in device.launched:
-            next(run)
+        run = boost(X, 2.0 * y - 1.0, votes=votes)
+        next(run)
         launch = device.launch
 
         def interrupted(name: str, *rest: Any, **more: Any) -> None:

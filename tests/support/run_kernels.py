@@ -26,6 +26,10 @@ def main() -> None:
     X[random.random(X.shape) < 0.1] = np.nan
     table = columns.prepare(X, None, on_cpu)
     check_every_kind(X, signs(np.nan_to_num(X[:, 0]), random), table, n_rounds=4)
+    wide = np.round(random.normal(size=(900, 33)), 1)  # a group as wide as a tile, and a narrow one
+    check_every_kind(
+        wide, signs(wide[:, 0], random), columns.prepare(wide, None, on_cpu), n_rounds=1
+    )
     sorting.MOST_BINS = 1  # of several pieces
     table = columns.prepare(X, None, on_cpu)
     check_every_kind(X, signs(np.nan_to_num(X[:, 1]), random), table, n_rounds=2)

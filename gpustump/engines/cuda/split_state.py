@@ -1,6 +1,6 @@
 """A run of boosting on the device with real, Newton or shared votes.
 
-This is `engines.contract.State`, like `state` for classic stumps: `advance` queues everything that
+This is `engines.contract.State`, like `stump_state`: `advance` queues everything that
 follows from a step, the search for the next cut included. One copy a round brings the best cut to
 the host, with the sums over its regions, from which the votes are decided.
 """

@@ -165,7 +165,7 @@ class CudaTable:
             If it looks for intervals; the route does not choose this engine then.
         """
         from gpustump.engines.cuda.split_state import SplitState  # which import this file
-        from gpustump.engines.cuda.state import StumpState
+        from gpustump.engines.cuda.stump_state import StumpState
 
         if search.learner != "stump":
             raise ValueError(f"the CUDA kernels know stumps only; got {search}.")
