@@ -16,12 +16,24 @@ from gpustump.engines.cuda import device
 
 LEAST = 10 * placement.OLDEST[0] + placement.OLDEST[1]
 
-TARGETS = [
-    pytest.param(compiler, architecture, id=f"nvrtc {compiler.version[0]}-sm_{architecture}")
-    for compiler in nvrtc.installed()
+NEWEST_FIRST = sorted(nvrtc.installed(), key=lambda compiler: compiler.version, reverse=True)
+
+COMPILERS = {
+    architecture: compiler
+    for compiler in reversed(NEWEST_FIRST)
     for architecture in compiler.architectures
     if architecture >= LEAST
+}
+"""The newest compiler for each architecture."""
+
+TARGETS = [
+    pytest.param(compiler, architecture, id=f"nvrtc {compiler.version[0]}-sm_{architecture}")
+    for compiler in NEWEST_FIRST
+    for architecture in sorted(COMPILERS)
+    if compiler is COMPILERS[architecture]
+    or (architecture in (80, 90, 100) and architecture in compiler.architectures)
 ]
+"""Older compilers make the code of a few architectures, too."""
 
 CUPYS_OWN = ("-ftz=true", "--device-as-default-execution-space")
 """Options that CuPy adds."""
