@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpustump import arrays
@@ -29,7 +30,7 @@ from gpustump.data.parameters import (
 )
 from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.data.tables import check_table
-from gpustump.engines.contract import PreparedTable, Resources, Search, Task
+from gpustump.engines.contract import Cut, PreparedTable, Resources, Search, Task
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.interval import Interval
@@ -296,7 +297,9 @@ class Boosting(Iterator[Any]):
         """Bring weights and scores to where the constant leaves them: it is a first step."""
         everything = Split(0, math.inf)
         known = self._votes.known(everything, (self.constant,) * N_REGIONS, self._state)
-        self._state.advance(self._votes.change(known).step)
+        step = self._votes.change(known).step
+        # All samples may count as the first region's, which engines know without any values.
+        self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
 
     def _round(self) -> Any:
         found = self._votes.found(self._table, self._state)

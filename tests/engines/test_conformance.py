@@ -404,3 +404,17 @@ def test_the_cases_of_every_kind_of_votes_are_not_trivial(kind):
     assert len({cut.feature for cut in cuts}) >= 5
     assert any(cut.position is None for cut in cuts)
     assert any(fact.hypothesis.thresholds[0] == np.inf for one in facts for fact in one)
+
+
+@with_kinds(NO_LIBRARIES)
+def test_all_samples_together_have_the_references_sums(engine, kind):
+    """Those that have a feature, and those that lack it."""
+    engine.skip_if_unusable()
+    case = example().voting(kind)
+    run = (case.y, case.weights, case.votes_of_run().search("stump"))
+    expected = next(iter(ENGINES[0].ways(case.X)))[1].start(*run)
+    for name, table in itertools.islice(engine.ways(case.X), 2):
+        state = table.start(*run)
+        for feature in range(case.X.shape[1]):
+            everything = Split(feature, np.inf)
+            assert list(state.region_sums(everything)) == expected.region_sums(everything), name

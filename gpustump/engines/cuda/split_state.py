@@ -7,6 +7,7 @@ the host, with the sums over its regions, from which the votes are decided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -86,6 +87,8 @@ class SplitState:
         if cut.position is not None and split_at(self._table, cut) == hypothesis:
             return self._search.region_sums()
         with self._device.active():
+            if hypothesis.thresholds == (math.inf,):
+                return self._sums_of_all(hypothesis.feature)
             return self._sums_over(self._regions(hypothesis))
 
     def advance(self, step: Step) -> None:
@@ -122,6 +125,20 @@ class SplitState:
     def _regions(self, hypothesis: Partition) -> Array:
         values = self._table.values(hypothesis.feature)
         return self._device.array(regions(hypothesis, values)).astype(np.uint8)
+
+    def _sums_of_all(self, feature: int) -> RegionSums:
+        """The sums over all samples that have a feature, and over those that lack it."""
+        sums = arrays.to_host(self._sweep.histograms.sums[:, feature])  # (n_layers, 2, 256)
+        by_label = np.stack([sums[..., :-1].sum(axis=-1), sums[..., -1]])  # present, missing
+        first = second = by_label
+        if self._wanted.votes == "newton":
+            first, second = by_label[:, ::2], by_label[:, 1::2]
+        signed, whole = first[..., 1] - first[..., 0], second.sum(axis=-1)
+        present, missing = (
+            [(int(a), int(b)) for a, b in zip(*own, strict=True)]
+            for own in zip(signed, whole, strict=True)
+        )
+        return [present, [(0, 0)] * len(present), missing]
 
     def _sums_over(self, region: Array) -> RegionSums:
         terms = self._sweep.histograms.terms[:, : self._table.n_samples]
