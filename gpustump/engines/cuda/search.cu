@@ -16,7 +16,7 @@ struct Profile {
   int64 positive, negative;  // the weight of its samples of either label
   int64 rise, fall;          // how far score_left rose and fell inside when it was last scanned
   int64 positive_then, negative_then;  // the weights at that time
-  int64 left;   // score_left at its left edge
+  int64 left;  // score_left at its left edge
 };
 
 // How far a running sum rises and falls over a stretch of sorted samples, and where.

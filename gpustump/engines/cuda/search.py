@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.arrays.libraries import Array
+from gpustump.engines.contract import Totals
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.table import CudaTable
@@ -37,6 +38,10 @@ class Sums(NamedTuple):
     weight: int
     misclassified: int
     smallest: int
+
+    def totals(self, first_weight: int, n_samples: int) -> Totals:
+        """What a state tells of all its samples."""
+        return Totals(self.signed_weight, self.weight, self.misclassified, first_weight, n_samples)
 
 
 class Found(NamedTuple):

@@ -90,7 +90,7 @@ class SplitSearch(Search):
             "sum_pieces", n_blocks, THREADS, self._pieces, *given, shared=triple * THREADS
         )
         device.launch(
-            f"bound_{self._votes}", n_blocks, THREADS, self._pieces, self._listed, *given,
+            f"bound_{self._votes}", n_blocks, THREADS, self._listed, *given,
             shared=2 * triple * THREADS,
         )  # fmt: skip
         device.launch(

@@ -56,14 +56,7 @@ class SplitState:
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        sums = self._found().sums
-        return Totals(
-            signed=sums.signed_weight,
-            weight=sums.weight,
-            misclassified=sums.misclassified,
-            first_weight=self._sweep.first_weight,
-            n_samples=self._table.n_samples,
-        )
+        return self._found().sums.totals(self._sweep.first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> Array:

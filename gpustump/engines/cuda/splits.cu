@@ -361,8 +361,8 @@ __device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
 // Bound the cuts inside each piece of the listed bins by its corners, and score the cut at its end.
 // A block takes a bin, and each of its threads a piece at a time.
 template <class Votes>
-__device__ void bound_pieces(const Piece* pieces, const Listed* listed, const PreparedTable& table,
-                             const Round& round, const Splits& splits) {
+__device__ void bound_pieces(const Listed* listed, const PreparedTable& table, const Round& round,
+                             const Splits& splits) {
   using Score = typename Votes::Score;
   Triple* room = reinterpret_cast<Triple*>(shared);
   BestEdge* found = reinterpret_cast<BestEdge*>(shared);
@@ -597,10 +597,9 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
                                         const Round round, const Splits splits) {             \
     scan_splits<Votes>(pieces, table, round, splits);                                         \
   }                                                                                           \
-  KERNEL_OF_ALL_REGISTERS bound_##votes(const Piece* pieces, const Listed* listed,            \
-                                         const PreparedTable table, const Round round,        \
-                                         const Splits splits) {                               \
-    bound_pieces<Votes>(pieces, listed, table, round, splits);                                \
+  KERNEL_OF_ALL_REGISTERS bound_##votes(const Listed* listed, const PreparedTable table,      \
+                                        const Round round, const Splits splits) {             \
+    bound_pieces<Votes>(listed, table, round, splits);                                        \
   }
 
 VOTES(discrete, SharedVotes)

@@ -51,14 +51,7 @@ class StumpState:
     @property
     def totals(self) -> Totals:
         """Sums over all samples."""
-        sums = self._found().sums
-        return Totals(
-            signed=sums.signed_weight,
-            weight=sums.weight,
-            misclassified=sums.misclassified,
-            first_weight=self._first_weight,
-            n_samples=self._table.n_samples,
-        )
+        return self._found().sums.totals(self._first_weight, self._table.n_samples)
 
     @property
     def weights(self) -> Array:
