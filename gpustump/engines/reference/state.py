@@ -9,6 +9,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
 from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
 from gpustump.engines.reference.interval_scan import best_interval
@@ -41,7 +42,8 @@ class ArrayState:
     ) -> None:
         self._table, self._labels, self._search = table, labels, search
         self._xp = arrays.namespace_of(labels)
-        self._loss = loss_of(labels, sample_weight, search)
+        units = in_units(sample_weight, search.n_copies)
+        self._loss = loss_of(labels, units, search)
         self._integers: Integers | None = None  # worked out when they are asked for
         zeros = self._xp.zeros_like(sample_weight)
         self._scores = [zeros] * search.n_outputs
@@ -125,10 +127,10 @@ class ArrayState:
         return predicted != self._labels
 
 
-def loss_of(labels: Array, sample_weight: Array, search: Search) -> Loss:
-    """The loss that a search's votes lower; parameters as for `ArrayState`."""
+def loss_of(labels: Array, units: Array, search: Search) -> Loss:
+    """The loss that a search's votes lower, for weights in units of the integers."""
     if search.votes != "newton":
-        return ExponentialLoss(labels, sample_weight, search.n_outputs)
+        return ExponentialLoss(labels, units, search.n_outputs)
     if search.n_outputs == 1:
-        return LogisticLoss(labels, sample_weight)
-    return SoftmaxLoss(labels, sample_weight, search.n_outputs)
+        return LogisticLoss(labels, units)
+    return SoftmaxLoss(labels, units, search.n_outputs)
