@@ -18,7 +18,8 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
-from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
+from gpustump.boosting.judging import LocalJudge
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
@@ -330,15 +331,10 @@ def _watch(
         return None
     X, n_jobs = watched_table(table.X), settings.resources.n_jobs
     with arrays.computing_on(X):
-        return EarlyStopping(
-            X,
-            held_out.rows,
-            target.watched(held_out, n_jobs),
-            settings.stopping,
-            boosting.constant,
-            boosting.link,
-            n_jobs,
-        )
+        watched = target.watched(held_out, n_jobs)
+        score = scorer(settings.stopping.scoring, watched, boosting.link)
+        judge = LocalJudge(X, held_out.rows, watched, score, boosting.constant, n_jobs)
+        return EarlyStopping(judge, settings.stopping)
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:

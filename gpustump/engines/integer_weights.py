@@ -141,10 +141,13 @@ class IntegerWeights:
         float
             In [0, 1]: a ratio of two integers, rounded once, so the same number on every device.
         """
+        return self.weight_of(selected) / self.total
+
+    def weight_of(self, selected: Array) -> int:
+        """The integer weight of the selected samples; see `share`."""
         with arrays.computing_on(self.values):
             xp = arrays.namespace_of(self.values)
-            chosen = xp.where(selected, self.values, xp.zeros_like(self.values))
-            return int(xp.sum(chosen)) / self.total
+            return int(xp.sum(xp.where(selected, self.values, xp.zeros_like(self.values))))
 
 
 def grown_factor(
