@@ -75,11 +75,11 @@ class Conversation:
     ----------
     client : distributed.Client
     name : str
-        Of the fit; see `worker.Host`.
+        Of the fit; see `worker.Destination`.
     """
 
     def __init__(self, client: Any, name: str) -> None:
-        self.client, self._name = client, name
+        self.client, self.name = client, name
         self.traffic = Traffic()
         self._is_direct: bool | None = None
 
@@ -167,9 +167,9 @@ class Conversation:
         if self._is_direct is None:
             self._is_direct = await self._can_reach(worker)
         if self._is_direct:
-            packed: bytes = await getattr(self.client.rpc(worker), self._name)(payload=payload)
+            packed: bytes = await getattr(self.client.rpc(worker), self.name)(payload=payload)
         else:
-            message = {"op": self._name, "payload": payload}
+            message = {"op": self.name, "payload": payload}
             packed = await self.client.scheduler.proxy(worker=worker, msg=message)
         if not isinstance(packed, bytes):
             raise OSError(f"{worker} does not know this fit")

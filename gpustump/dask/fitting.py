@@ -9,9 +9,9 @@ rounds      see `ground`
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
-from gpustump.dask.worker import Host
 from gpustump.data.labels import encode, plain_labels
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
@@ -113,22 +112,14 @@ def fit(client: Any, request: Request) -> Fitted:
     ClusterLostError
         If workers or data are gone for good.
     """
-    name = f"gpustump-{uuid.uuid4().hex[:12]}"
-    conversation = Conversation(client, name)
-    with _hosts(client, Host(name, request.settings.resources.max_memory)):
-        shards = DaskShards(conversation, name, request.collection)
-        return _Job.prepared(conversation, shards, request).train()
-
-
-@contextmanager
-def _hosts(client: Any, host: Host) -> Iterator[None]:
-    """Have every worker answer messages, those that join later too, until the end."""
-    client.register_plugin(host, name=host.name)
+    conversation = Conversation(client, f"gpustump-{uuid.uuid4().hex[:12]}")
+    shards = DaskShards(conversation, request.collection, request.settings.resources.max_memory)
     try:
-        yield
+        return _Job.prepared(conversation, shards, request).train()
     finally:
         if client.status == "running":
-            client.unregister_worker_plugin(host.name)
+            with contextlib.suppress(OSError):  # a cluster that is gone holds nothing
+                shards.close()
 
 
 @dataclass

@@ -22,7 +22,7 @@ import distributed
 from gpustump.dask.conversation import GONE, Conversation, Message
 from gpustump.dask.holding import OWN
 from gpustump.dask.partitions import Collection, Summary
-from gpustump.dask.worker import store
+from gpustump.dask.worker import Destination, store
 
 _CHANGES = frozenset(
     ("number_classes", "hold_out", "join", "code", "begin", "advance", "watch", "judge")
@@ -80,10 +80,10 @@ class DaskShards:
     Parameters
     ----------
     conversation : Conversation
-    host : str
-        The name of the plugin on the workers.
     collection : Collection
         Kept by the leading process, from which any partition can be made again.
+    max_memory : int, optional
+        Bytes that the fit may take on a worker; by default the worker's own limit.
 
     Attributes
     ----------
@@ -92,10 +92,14 @@ class DaskShards:
         How many shards were lost and made again.
     """
 
-    def __init__(self, conversation: Conversation, host: str, collection: Collection) -> None:
+    def __init__(
+        self, conversation: Conversation, collection: Collection, max_memory: int | None = None
+    ) -> None:
         self.homes: tuple[Home, ...] = ()
         self.n_lost = 0
-        self._conversation, self._host, self._collection = conversation, host, collection
+        self._conversation, self._collection = conversation, collection
+        self._max_memory = max_memory
+        self._visited: set[str] = set()
         self._journal: list[tuple[str, tuple[Any, ...]]] = []
         self._numbers = itertools.count()
 
@@ -143,6 +147,13 @@ class DaskShards:
         self.homes = tuple(replace(home, n_samples=own) for home, own in found)
         return sum(home.n_samples for home in self.homes)
 
+    def close(self) -> None:
+        """Have all workers forget this fit; those that are gone have done so."""
+        there = self._conversation.workers()
+        self._conversation.send(
+            [Message("", worker, "close") for worker in sorted(self._visited & set(there))]
+        )
+
     def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
         """What some shards answer, or `GONE`; nothing from those without samples to train on."""
         asked = [home for home in homes if home.n_samples or method in OWN]
@@ -188,7 +199,7 @@ class DaskShards:
         while waiting:
             plan = self._placed(waiting)
             fresh = [
-                Home(f"{self._host}-{next(self._numbers)}", worker, tuple(own))
+                Home(f"shard {next(self._numbers)}", worker, tuple(own))
                 for worker, own in plan.items()
             ]
             found = self._stored(fresh)
@@ -214,12 +225,15 @@ class DaskShards:
     def _submitted(self, home: Home) -> dict[int, Any]:
         """The tasks that bring partitions to a home."""
         data, bring = self._collection, dask.delayed(store, pure=False)
+        self._visited.add(home.worker)
+        fit, limit = self._conversation.name, self._max_memory
         tasks = [
             bring(
-                self._host, home.shard, part, data.X[part], data.y[part], data.sample_weight[part]
+                Destination(fit, home.shard, part, limit),
+                data.X[part], data.y[part], data.sample_weight[part],
             )
             for part in home.parts
-        ]
+        ]  # fmt: skip
         client = self._conversation.client
         futures = client.compute(tasks, workers=[home.worker], allow_other_workers=False)
         return dict(zip(home.parts, futures, strict=True))

@@ -1,14 +1,13 @@
 """What lives on a Dask worker during a fit: its rows, coded, and the weights of its samples.
 
-Dask tasks bring the partitions here, one by one. From then on the process that leads the fit sends
-messages, each the name of a method and its arguments, and every round is a few of them. They come
-through the worker's own server, so addresses and encryption are Dask's. Measured on two worker
-processes of one machine, a message to both and back took 1.2 ms; calls of Dask's actors took 2.0
-ms, and tasks, which pass through the scheduler, 12 ms.
+Dask tasks bring the partitions here, one by one; the first one opens the host of the fit. From then
+on the process that leads the fit sends messages, each the name of a method and its arguments, and
+every round is a few of them. They come through the worker's own server, so addresses and encryption
+are Dask's. Measured on two worker processes of one machine, a message to both and back took 1.2 ms;
+calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler, 12 ms.
 
-The plugin is registered for one fit and unregistered at its end, however it ends; then everything
-that it held is gone. If the leading process dies, a worker drops what it holds after half an hour
-without a message.
+At the end of a fit, however it ends, its hosts are closed, and everything that they held is gone.
+If the leading process dies, a host closes itself after half an hour without a message.
 """
 
 from __future__ import annotations
@@ -16,59 +15,107 @@ from __future__ import annotations
 import asyncio
 import pickle
 import threading
-import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
-from distributed import Worker, WorkerPlugin, get_worker
+from distributed import Worker, get_worker
 
 from gpustump.dask.holding import Holding, Store
 from gpustump.dask.partitions import Part, Summary
 
 _IDLE_SECONDS = 1800.0
 
+_LOCK = threading.Lock()
 
-class Host(WorkerPlugin):
-    """Holds the shards of one fit on one worker.
+_HOSTS: weakref.WeakKeyDictionary[Worker, dict[str, Host | None]] = weakref.WeakKeyDictionary()
+"""For each worker in this process the hosts of its fits by name; None for one that is closed, as a
+task of it may still be running."""
+
+
+class Destination(NamedTuple):
+    """Where a partition is brought.
+
+    Attributes
+    ----------
+    fit : str
+        The fit's name, and that of its messages.
+    shard : str
+    number : int
+        The partition's.
+    max_memory : int or None
+        Bytes that the fit may take on a worker; None for the worker's own limit.
+    """
+
+    fit: str
+    shard: str
+    number: int
+    max_memory: int | None
+
+
+def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
+    """The task that brings a partition to the worker that it runs on."""
+    worker = get_worker()
+    with _LOCK:
+        hosts = _HOSTS.setdefault(worker, {})
+        if destination.fit not in hosts:
+            hosts[destination.fit] = Host(worker, destination.fit, destination.max_memory)
+        host = hosts[destination.fit]
+    if host is None:
+        raise RuntimeError("the fit that this partition was for is over")
+    return host.store(destination.shard, destination.number, Part(X, y, sample_weight))
+
+
+class Host:
+    """Holds the shards of one fit on one worker, and answers its messages.
 
     Parameters
     ----------
-    name : str
-        Of the fit: the plugin's name and that of its messages.
-    max_memory : int, optional
-        Bytes that the fit may take on each worker; by default what the worker's own limit leaves.
+    worker : distributed.Worker
+    fit : str
+    max_memory : int or None
+        See `Destination`.
     """
 
-    def __init__(self, name: str, max_memory: int | None = None) -> None:
-        self.name, self._max_memory = name, max_memory
-
-    def setup(self, worker: Worker) -> None:
-        """Begin to answer messages."""
-        self._worker = worker
+    def __init__(self, worker: Worker, fit: str, max_memory: int | None) -> None:
+        self._worker, self._fit, self._max_memory = weakref.ref(worker), fit, max_memory
+        memory = worker.memory_manager.memory_limit
+        self._limit, self._folder = max_memory or memory, worker.local_directory
+        self._n_threads = int(worker.state.nthreads)
         self._holdings: dict[str, Holding] = {}
         self._lock = threading.Lock()
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=self.name)
-        self._last_message = time.monotonic()
-        worker.handlers[self.name] = self._answer
-        self._watch = asyncio.ensure_future(self._drop_when_idle())
-
-    def teardown(self, worker: Worker) -> None:
-        """Forget everything."""
-        worker.handlers.pop(self.name, None)
-        self._watch.cancel()
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._drop_all()
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=fit)
+        self._heard, self._is_closed = threading.Event(), False
+        worker.handlers[fit] = self._answer
+        threading.Thread(target=self._close_when_idle, name=fit, daemon=True).start()
 
     def store(self, shard: str, number: int, part: Part) -> Summary:
         """Keep a partition for a shard; what it is like."""
+        self._heard.set()
         with self._lock:
             holding = self._holdings.get(shard)
             if holding is None:
-                holding = self._holdings[shard] = Holding(self._store(), self._n_threads())
-        return holding.add(number, part)
+                holding = Holding(Store(self._limit, self._folder), self._n_threads)
+                self._holdings[shard] = holding
+            return holding.add(number, part)
+
+    def close(self) -> None:
+        """Forget everything, and answer no more."""
+        worker = self._worker()
+        with _LOCK:
+            self._is_closed = True
+            if worker is not None:
+                worker.handlers.pop(self._fit, None)
+                _HOSTS[worker][self._fit] = None
+        self._heard.set()
+        with self._lock:
+            for holding in self._holdings.values():
+                holding.close()
+            self._holdings.clear()
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _answer(self, payload: bytes) -> bytes:
-        self._last_message = time.monotonic()
+        self._heard.set()
         if not payload:  # is anybody there?
             return b""
         loop = asyncio.get_running_loop()
@@ -77,10 +124,11 @@ class Host(WorkerPlugin):
     def _called(self, payload: bytes) -> bytes:
         """The answer to a message: whether it could be given, and what it is, or the error."""
         shard, about = pickle.loads(payload)
+        found: tuple[bool, Any]
         try:
             method, arguments = pickle.loads(about)
-            if method == "drop":
-                self._drop(shard)
+            if method == "close":
+                self.close()
                 found = True, None
             elif shard not in self._holdings:
                 found = False, UnknownShardError(shard)
@@ -90,34 +138,12 @@ class Host(WorkerPlugin):
             found = False, error
         return pickle.dumps(found, protocol=5)
 
-    def _store(self) -> Store:
-        memory = self._worker.memory_manager.memory_limit
-        return Store(self._max_memory or memory, self._worker.local_directory)
-
-    def _n_threads(self) -> int:
-        return int(self._worker.state.nthreads)
-
-    def _drop(self, shard: str) -> None:
-        holding = self._holdings.pop(shard, None)
-        if holding is not None:
-            holding.close()
-
-    def _drop_all(self) -> None:
-        for shard in list(self._holdings):
-            self._drop(shard)
-
-    async def _drop_when_idle(self) -> None:
-        while True:
-            await asyncio.sleep(60.0)
-            if time.monotonic() - self._last_message > _IDLE_SECONDS:
-                self._drop_all()
+    def _close_when_idle(self) -> None:
+        while self._heard.wait(_IDLE_SECONDS) and not self._is_closed:
+            self._heard.clear()
+        if not self._is_closed:
+            self.close()
 
 
 class UnknownShardError(LookupError):
     """A worker does not hold a shard that it is asked about: it was started anew."""
-
-
-def store(host: str, shard: str, number: int, X: Any, y: Any, sample_weight: Any) -> Summary:
-    """The task that brings a partition to a worker's host."""
-    found = get_worker().plugins[host]
-    return found.store(shard, number, Part(X, y, sample_weight))
