@@ -60,6 +60,7 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     }
     assert cuda_on_cpu.numbers() == sizes | places | {
         "PIECE": layout.PIECE,
+        "PLACE_BITS": layout.PLACE_BITS,
         "NO_SCORE": search.NO_SCORE,
         "MISSING": sorting.MOST_BINS,
         "MISSING + 1": steps._ALL_LEFT,

@@ -232,5 +232,5 @@ ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, ("stump",), tuple(KINDS)),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS)),
 )
