@@ -246,6 +246,16 @@ class OnCpu:
         return lambda: copy
 
 
+class Interrupted(OnCpu):
+    """A device that calls a function with the name of each kernel before it is launched."""
+
+    before: Callable[[str], object] = str
+
+    def launch(self, kernel: str, *about: Any, **how: Any) -> None:
+        self.before(kernel)
+        super().launch(kernel, *about, **how)
+
+
 def _value(argument: Any) -> Any:
     """An argument as the bytes that a kernel takes: eight of them, or a record."""
     if isinstance(argument, np.ndarray) and argument.dtype.names:
