@@ -98,7 +98,8 @@ def best_of_all(X: np.ndarray, units: np.ndarray) -> Cut:
 
 def followed(table: CudaTable, run: State, cut: Cut) -> None:
     """A step that makes the samples heavier that a cut gets wrong; sums stay below 2**62."""
-    stump, halvings = hypothesis_at(table, cut, run.totals), int(run.totals.weight > 2**61)
+    halvings = int(run.totals.weight > 2**61 or cut.score % 3 == 0)
+    stump = hypothesis_at(table, cut, run.totals)
     run.advance(discrete_step(stump, 0.5, 1.75 / 2**halvings, halvings, cut))
 
 
@@ -161,7 +162,11 @@ class Seen(IntervalSearch):
         The bounds of the bins.
     of_edges : ndarray (n_features,) of int64
         The scores of the best pairs of edges.
+    share_looked_into : float
+        Of the bins in each round, beside those that need it.
     """
+
+    share_looked_into = 0.1
 
     def __init__(self, *about: Any) -> None:
         super().__init__(*about)
@@ -171,8 +176,15 @@ class Seen(IntervalSearch):
     def _keep(self, kernel: str) -> None:
         if kernel == "list_bins":
             self.of_bins, self.of_edges = self._bounds.copy(), self._edges[:, 0].copy()
-            others = self._random.random(len(self._bounds)) < 0.1
+            others = self._random.random(len(self._bounds)) < self.share_looked_into
             self._bounds[others & (self._table.bins.records["has_cuts"] > 0)] = 2**63 - 1
+
+
+def seen_run(X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_bins: int) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "MOST_BINS", n_bins)
+        patch.setattr(stump_state, "IntervalSearch", Seen)
+        return columns.prepare(X, None, Interrupted(threads=1)).start(y, weights, INTERVALS)
 
 
 @pytest.mark.parametrize(("begin", "end"), [(1, 4), (1, 5), (5, 8), (2, 9), (5, 11), (0, 10)])
@@ -186,14 +198,12 @@ def test_ends_inside_bins_and_at_their_edges_are_found(begin, end):
     assert cut.agreement == run.totals.weight
 
 
-def test_ends_are_found_in_bins_whose_edges_all_look_the_same(monkeypatch):
+def test_ends_are_found_in_bins_whose_edges_all_look_the_same():
     """Every bin holds as much of either label, but in one of them the labels do not alternate."""
     y = np.tile([-1.0, 1.0], 8 * 16)
     y[3 * 32 : 4 * 32] = np.repeat([1.0, -1.0], 16)
     X = np.arange(float(len(y)))[:, np.newaxis]
-    monkeypatch.setattr(sorting, "MOST_BINS", 8)
-    monkeypatch.setattr(stump_state, "IntervalSearch", Seen)
-    run = columns.prepare(X, None, Interrupted()).start(y, np.ones(len(y)), INTERVALS)
+    run = seen_run(X, y, np.ones(len(y)), 8)
     cut = run.best_cut()
     assert cut == best_of_all(X, units_of(run))
     assert (cut.after, cut.position) == (0, 3 * 32 + 15)
@@ -224,39 +234,94 @@ def best_with_an_end_inside(pairs: Pairs, begin: int, n_inside: int) -> int:
     return int(pairs.score[is_inside].max())
 
 
-def bins_with_bounds(X: np.ndarray, table: CudaTable, run: Any) -> Iterator[tuple[int, int]]:
+def bins_with_bounds(X: np.ndarray, run: Any) -> Iterator[tuple[int, int]]:
     """The bound of each bin that holds cuts, and the best that it bounds."""
     units = units_of(run)
     of_features = [Pairs.of(x, units) for x in X.T]
     for bound, (begin, n_inside, feature, has_cuts) in zip(
-        run._search.of_bins.tolist(), table.bins.records.tolist(), strict=True
+        run._search.of_bins.tolist(), run._table.bins.records.tolist(), strict=True
     ):
         if has_cuts:
             yield bound, best_with_an_end_inside(of_features[feature], begin, n_inside)
 
 
 def check_bounds() -> tuple[int, int]:
-    """No pair is better than a bound of it. Returns the number of bounds, and how many are met."""
+    """No pair is better than a bound of it. Returns the number of bounds, and how many are met.
+
+    A sample of nearly all the weight has no values: the other integers are a few units each.
+    """
     found = []
     for seed, n_bins, n_samples in ((0, 12, 300), (1, 3, 150), (2, 1, 60), (3, 60, 300)):
         random = np.random.default_rng(seed)
         X = random.normal(size=(n_samples, 3)).astype(np.float32)
         X[random.random(X.shape) < 0.1] = np.nan
-        X[:, 1] = np.round(X[:, 1] * 20)
+        X[0], X[:, 1] = np.nan, np.round(X[:, 1] * 20)
         y = signs(np.abs(np.nan_to_num(X[:, 0])), random)
-        weights = random.integers(1, 4, size=n_samples).astype(np.float64)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sorting, "MOST_BINS", n_bins)
-            patch.setattr(stump_state, "IntervalSearch", Seen)
-            table = columns.prepare(X, None, Interrupted(threads=1))
-            run = table.start(y, weights, INTERVALS)
+        weights = np.append(
+            10.0 ** random.choice([17, 18, 18.3]), random.integers(1, 4, n_samples - 1)
+        )
+        run = seen_run(X, y, weights, n_bins)
         for _ in range(10):
             cut = run.best_cut()
-            found += bins_with_bounds(X, table, run)
-            followed(table, run, cut)
+            found += bins_with_bounds(X, run)
+            followed(run._table, run, cut)
     for bound, best in found:
         assert bound >= best
     return len(found), sum(best == bound for bound, best in found)
+
+
+def looked_into(y: list[int], n_bins: int) -> Any:
+    """A run whose bins have all been looked into, since when weights have not changed.
+
+    A sample of nearly all the weight has no value, as in `check_bounds`.
+    """
+    X = np.append(np.arange(float(len(y))), np.nan)[:, np.newaxis]
+    run = seen_run(X, np.append(y, 1.0), np.append(np.ones(len(y)), 1e18), n_bins)
+    run._search.share_looked_into = 1.0
+    for _ in range(2):
+        cut = run.best_cut()
+        run.advance(discrete_step(hypothesis_at(run._table, cut, run.totals), 0.5, 1.0, 0, cut))
+        run._search.share_looked_into = 0.0
+    run.best_cut()
+    return run
+
+
+IN_A_BIN = (
+    (3, [1, -1] * 4 + [-1, -1, 1, 1, 1, 1, 1, -1] + [-1, -1, -1, 1, -1, 1, -1, 1]),
+    (1, [1, 1, 1, -1, -1, -1]),
+)
+"""Bins and labels: the best rise is within the second of three bins; it is from the first sample
+to a cut in the only bin."""
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("n_bins", "y"), IN_A_BIN)
+def test_bounds_of_bins_that_were_looked_into_are_met(n_bins, y, sign):
+    run = looked_into([sign * label for label in y], n_bins)
+    bounds = list(bins_with_bounds(run._table.X, run))
+    assert len(bounds) == n_bins
+    for bound, best in bounds:
+        assert bound == best
+    assert max(bounds) == bounds[n_bins // 2]
+
+
+TIED = (
+    (2, [1, 1, -1, 1, -1, 1, -1, -1, -1, -1, -1, -1], None, 1, 5),
+    (3, [-1, -1, 1, -1, 1, 1, 1, 1, -1, -1, 1, -1], 1, 7, 3),
+)
+"""Bins, labels, both ends of the best, and an edge that would do as well for one of them."""
+
+
+@pytest.mark.parametrize(("n_bins", "y", "after", "position", "edge"), TIED)
+def test_an_end_inside_a_bin_comes_before_a_later_edge_that_is_as_good(
+    n_bins, y, after, position, edge
+):
+    run = looked_into(y, n_bins)
+    cut = run.best_cut()
+    assert (cut.after, cut.position) == (after, position)
+    assert run._search.of_edges[0] == cut.score
+    assert max(run._search.of_bins[:n_bins]) == cut.score
+    assert edge in run._table.bins.records["offset"] - 1
 
 
 def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():

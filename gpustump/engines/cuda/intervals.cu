@@ -39,12 +39,13 @@ struct Slopes {
     take_fall(next.fall, next.fall_place);
     reached.append(next.reached);
   }
-  // Of equally steep pairs the one of the lower place is kept.
+  // Of equally steep pairs the first is kept, and no later one has a lower place: such a one would
+  // begin at the lowest cut so far, before the first one, whose rise would then be larger from there.
   __device__ void take_rise(int64 by, int64 place) {
-    if (by > rise || (by == rise && place < rise_place)) rise = by, rise_place = place;
+    if (by > rise) rise = by, rise_place = place;
   }
   __device__ void take_fall(int64 by, int64 place) {
-    if (by > fall || (by == fall && place < fall_place)) fall = by, fall_place = place;
+    if (by > fall) fall = by, fall_place = place;
   }
 };
 
