@@ -130,8 +130,8 @@ __device__ inline int64 bound_of(const Profile& p, const Range& own, const Range
 }
 
 // Compute the weights of all bins, each feature's best pair of edges, and bounds for other pairs.
-KERNEL weigh_pairs(const int64* histograms, const PreparedTable table, const Round round,
-                   const Pairs pairs) {
+KERNEL_OF_64_REGISTERS weigh_pairs(const int64* histograms, const PreparedTable table,
+                                   const Round round, const Pairs pairs) {
   const int64 halvings = *pairs.halvings;
   int64(*running)[256] = reinterpret_cast<int64(*)[256]>(shared);
   Range(*before)[256] = reinterpret_cast<Range(*)[256]>(running + 2);
@@ -191,14 +191,14 @@ KERNEL weigh_pairs(const int64* histograms, const PreparedTable table, const Rou
 }
 
 // Find the steepest rise and fall of score_left over each piece.
-KERNEL scan_pairs(const Piece* pieces, const PreparedTable table, const Round round,
-                  const Pairs pairs) {
+KERNEL_OF_64_REGISTERS scan_pairs(const Piece* pieces, const PreparedTable table,
+                                  const Round round, const Pairs pairs) {
   scan_pieces(pieces, table, round, pairs.signed_weights, FLAT, pairs.pieces);
 }
 
 // Put the pieces of each bin together, and keep what the scan found of it.
-KERNEL join_pieces(const Listed* listed, const PreparedTable table, const Round round,
-                   const Pairs pairs) {
+KERNEL_OF_64_REGISTERS join_pieces(const Listed* listed, const PreparedTable table,
+                                   const Round round, const Pairs pairs) {
   FOR_GRID(i, 0, round.counts->n_listed) {
     int64 b = listed[i].bin;
     Bin bin = table.bins[b];
@@ -213,7 +213,8 @@ KERNEL join_pieces(const Listed* listed, const PreparedTable table, const Round 
 }
 
 // Find the best pair of each feature of which bins were put together. A block takes a feature.
-KERNEL pair_up(const PreparedTable table, const Round round, const Pairs pairs) {
+KERNEL_OF_64_REGISTERS pair_up(const PreparedTable table, const Round round,
+                               const Pairs pairs) {
   for (int64 j = blockIdx.x; j < table.n_features; j += gridDim.x) {
     if (pairs.looked[j] != JOINED) continue;
     const Edge edge = round.edges[j];
