@@ -138,9 +138,10 @@ class Holding:
         return answer(self._shard, method, arguments)
 
     def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        """Answer messages that were sent before this holding came into being."""
+        """Take in messages that were sent before this holding came into being."""
         for method, arguments in messages:
-            self.call(method, arguments)
+            if method in OWN or self._shard is not None:  # a shard without samples has no rounds
+                self.call(method, arguments)
 
     def number_classes(self, classes: np.ndarray) -> None:
         """Turn labels into numbers of classes, sorted as given."""

@@ -22,7 +22,7 @@ import distributed
 from gpustump.dask.conversation import GONE, Conversation, Message
 from gpustump.dask.holding import OWN
 from gpustump.dask.partitions import Collection, Summary
-from gpustump.dask.worker import Destination, store
+from gpustump.dask.worker import Destination, close_host, store
 
 _CHANGES = frozenset(
     ("number_classes", "hold_out", "join", "code", "begin", "advance", "watch", "judge")
@@ -149,10 +149,9 @@ class DaskShards:
 
     def close(self) -> None:
         """Have all workers forget this fit; those that are gone have done so."""
-        there = self._conversation.workers()
-        self._conversation.send(
-            [Message("", worker, "close") for worker in sorted(self._visited & set(there))]
-        )
+        there = sorted(self._visited & set(self._conversation.workers()))
+        client, fit = self._conversation.client, self._conversation.name
+        client.run(close_host, fit, workers=there, on_error="ignore")
 
     def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
         """What some shards answer, or `GONE`; nothing from those without samples to train on."""
@@ -242,7 +241,7 @@ class DaskShards:
         """Wait until all partitions are kept, but for those whose workers have gone."""
         waiting = dict(futures)
         while waiting:
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError, CancelledError):
                 distributed.wait(list(waiting.values()), _LOOK_AGAIN)
             there = self._conversation.workers()
             for part, future in list(waiting.items()):

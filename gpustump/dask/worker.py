@@ -66,6 +66,15 @@ def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summa
     return host.store(destination.shard, destination.number, Part(X, y, sample_weight))
 
 
+def close_host(fit: str, dask_worker: Worker) -> None:
+    """Close the host of a fit on a worker; a task that comes later cannot open it again."""
+    with _LOCK:
+        hosts = _HOSTS.setdefault(dask_worker, {})
+        host, hosts[fit] = hosts.get(fit), None
+    if host is not None:
+        host.close()
+
+
 class Host:
     """Holds the shards of one fit on one worker, and answers its messages.
 
@@ -101,12 +110,10 @@ class Host:
 
     def close(self) -> None:
         """Forget everything, and answer no more."""
+        self._is_closed = True
         worker = self._worker()
-        with _LOCK:
-            self._is_closed = True
-            if worker is not None:
-                worker.handlers.pop(self._fit, None)
-                _HOSTS[worker][self._fit] = None
+        if worker is not None:
+            worker.handlers.pop(self._fit, None)
         self._heard.set()
         with self._lock:
             for holding in self._holdings.values():
@@ -127,10 +134,7 @@ class Host:
         found: tuple[bool, Any]
         try:
             method, arguments = pickle.loads(about)
-            if method == "close":
-                self.close()
-                found = True, None
-            elif shard not in self._holdings:
+            if shard not in self._holdings:
                 found = False, UnknownShardError(shard)
             else:
                 found = True, self._holdings[shard].call(method, arguments)
@@ -141,8 +145,9 @@ class Host:
     def _close_when_idle(self) -> None:
         while self._heard.wait(_IDLE_SECONDS) and not self._is_closed:
             self._heard.clear()
-        if not self._is_closed:
-            self.close()
+        worker = self._worker()
+        if worker is not None and not self._is_closed:
+            close_host(self._fit, worker)
 
 
 class UnknownShardError(LookupError):

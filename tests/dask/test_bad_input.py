@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -25,6 +26,11 @@ def cut(values: np.ndarray, *sizes: int) -> Any:
     return da.from_array(values, chunks=chunks)
 
 
+def lazily(values: np.ndarray) -> Any:
+    """An array whose dtype Dask does not know."""
+    return da.from_delayed(dask.delayed(np.asarray)(values), values.shape, dtype=object)
+
+
 PARTS = (30, 30, 30)
 
 REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
@@ -42,8 +48,8 @@ REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
     ),
     "text and numbers": (
         cut(X, 45, 45),
-        da.concatenate([cut(Y[:45], 45), da.from_array(np.full(45, "b"), chunks=45)]),
-        None, TypeError, "",
+        da.concatenate([lazily(Y[:45]), lazily(np.full(45, "b"))]),
+        None, TypeError, "y holds text in some partitions and numbers in others",
     ),
     "one class": (
         cut(X, *PARTS), cut(0 * Y, *PARTS), None, ValueError, "y holds one class only",

@@ -24,6 +24,8 @@ from gpustump.dask import (
     DaskAdaBoostClassifier,
     DaskLogitBoostClassifier,
     WorkerMemoryError,
+    conversation,
+    shards,
 )
 from gpustump.dask.conversation import Conversation
 
@@ -37,6 +39,13 @@ def few() -> Iterator[Any]:
     client = client_of(n_workers=3, processes=False)
     yield client
     closed(client)
+
+
+@pytest.fixture(autouse=True)
+def looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost worker of this process leaves its connections open: only the scheduler tells."""
+    monkeypatch.setattr(conversation, "_LOOK_AGAIN", 0.1)
+    monkeypatch.setattr(shards, "_LOOK_AGAIN", 0.1)
 
 
 def lose_one(client: Any, chance: random.Random) -> None:
@@ -118,7 +127,7 @@ def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
     fit = DaskAdaBoostClassifier(client=few, n_estimators=20, callback=lose)
-    with pytest.raises(ClusterLostError, match="partition . of the data cannot be made again") as e:
+    with pytest.raises(ClusterLostError, match="of the data cannot be made again") as e:
         fit.fit(table[:, :30], table[:, 30])
     assert e.value.model.n_rounds == 4
     here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
@@ -126,8 +135,6 @@ def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
 
 
 def test_a_cluster_without_workers_is_waited_for_and_then_given_up(few, monkeypatch):
-    from gpustump.dask import shards
-
     monkeypatch.setattr(shards, "_WAIT_FOR_WORKERS", 0.5)
     few.cluster.scale(0)
     while few.nthreads():
