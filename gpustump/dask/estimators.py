@@ -141,10 +141,10 @@ class DaskClassifier(BoostedClassifier):
         local.set_params(
             **{name: vars(fitted)[name] for name in local.get_params() if name in known}
         )
-        kept = {n: v for n, v in vars(fitted).items() if n not in known}
-        for name in ("client", "cluster_"):
-            kept.pop(name, None)
-        vars(local).update(kept)
+        left_out = {*known, "client", "cluster_"}
+        for name, value in vars(fitted).items():
+            if name not in left_out:
+                setattr(local, name, value)
         return local
 
     def __getstate__(self) -> dict[str, Any]:

@@ -93,7 +93,8 @@ class Rows:
     def summary(self) -> Summary:
         """What this partition is like."""
         dtype = arrays.working_dtype(arrays.dtype_name(self.values))
-        return Summary(*self.values.shape, dtype, np.unique(self.labels))
+        n_rows, n_features = self.values.shape
+        return Summary(n_rows, n_features, dtype, np.unique(self.labels))
 
 
 def _column(values: Any) -> Any:

@@ -288,7 +288,7 @@ class DaskShards:
 
 
 def _of_home(home: Home, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a shard is sent of some arguments; the same object where nothing differs by partition."""
+    """What a shard is sent of some arguments; the same object where no partitions differ."""
     if not any(isinstance(own, ByPart) for own in arguments):
         return arguments
     return tuple(
@@ -303,8 +303,8 @@ def _why_not_made(part: int, future: Any) -> Exception:
     lost = (distributed.scheduler.KilledWorker, CancelledError)
     if error is None or isinstance(error, lost):
         return ClusterLostError(
-            f"partition {part} of the data cannot be made again: {error or future.status}. Its data "
-            "was on a worker that is gone, and Dask does not know how to compute it anew."
+            f"partition {part} of the data cannot be made again: {error or future.status}. Its "
+            "data were on a worker that is gone, and Dask does not know how to compute them."
         )
     error.add_note(f"in partition {part} of the data")
     return error
