@@ -6,6 +6,8 @@ losses are the reference's. The sums over a slice are differences of running sum
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpustump import arrays
@@ -34,7 +36,7 @@ class ArrayShard:
     _state: ArrayState
     _search: Search
 
-    def __init__(self, samples: Samples, xp: object = np) -> None:
+    def __init__(self, samples: Samples, xp: Any = np) -> None:
         self.samples, self._xp = samples, xp
         values = self._as_array(samples.values)
         self._table = reference.prepare(self._xp.permute_dims(values, (1, 0)))

@@ -59,7 +59,7 @@ class ClusterState:
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""
-        return min(self._shards.ask("smallest_weight"))
+        return int(min(self._shards.ask("smallest_weight")))
 
     def best_cut(self) -> Cut:
         """The largest cut."""
