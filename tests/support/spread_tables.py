@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from gpustump import arrays
 from gpustump.engines.cluster.samples import Samples
@@ -133,3 +135,13 @@ class InOrder:
 
     def advance(self, step: Step) -> None:
         self.state.advance(step)
+
+
+def any_values(dtype: str, least: int = 1) -> st.SearchStrategy[np.ndarray]:
+    """Values with infinities, subnormals, NaN and both zeros; many of them are drawn twice."""
+    width = 32 if dtype == "float32" else 64
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
+    largest, smallest = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    special += [float(x) for x in (largest, -largest, smallest, -smallest)]
+    elements = st.sampled_from(special) | st.floats(width=width)
+    return hnp.arrays(dtype, st.integers(least, 60), elements=elements)

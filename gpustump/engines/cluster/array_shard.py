@@ -12,7 +12,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.cluster.questions import BY_VALUE, Coded, Ranges, Run, Tally, Units
+from gpustump.engines.cluster.questions import BY_VALUE, NO_KEYS, Coded, Ranges, Run, Tally, Units
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.integer_weights import scaled
@@ -55,10 +55,11 @@ class ArrayShard:
             edges = np.concatenate([[0], edges, [n_present, len(keys)]])
             self._edges.append(edges)
             size.append(np.diff(edges))
-            is_empty = size[-1] == 0
+            has_keys = size[-1] > 0
+            has_keys[-1] = False  # what is missing
             within = np.minimum(edges[:-1], len(keys) - 1)
-            low.append(np.where(is_empty, np.iinfo(np.int64).max, keys[within]))
-            high.append(np.where(is_empty, np.iinfo(np.int64).min, keys[edges[1:] - 1]))
+            low.append(np.where(has_keys, keys[within], NO_KEYS[0]))
+            high.append(np.where(has_keys, keys[edges[1:] - 1], NO_KEYS[1]))
         return Coded(*map(np.concatenate, (size, low, high)))
 
     def begin(self, run: Run) -> Tally:

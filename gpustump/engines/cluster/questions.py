@@ -20,6 +20,9 @@ from gpustump.learners.hypothesis import Partition
 BY_VALUE = -1
 """For `Ranges.shift`: each sample is a unit, to be put together with the others of its value."""
 
+NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
+"""For `Coded`: the smallest and the largest key where there are none."""
+
 
 class Ranges(NamedTuple):
     """Ranges of keys, in order of features and keys; arrays (n_ranges,) of int64.
@@ -77,7 +80,8 @@ class Coded(NamedTuple):
     size : ndarray
         How many samples are in a slot.
     low, high : ndarray
-        The smallest and the largest key of a bin; the first is above the second where it is empty.
+        The smallest and the largest key of a bin; `NO_KEYS` where it is empty, and of what is
+        missing.
     """
 
     size: np.ndarray
