@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
 pytest.importorskip("numba")
 
+import spread_tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rounds import KINDS, Case
+from rounds import KINDS, Case, signs
 from spread_tables import Spread, SpreadTable, any_values
 
 from gpustump import arrays
 from gpustump.engines.cluster import places
 from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.places import _shifts, _together
-from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Run, Units, planes_of
+from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Run, Shard, Units, planes_of
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.cluster.shards import answer, shard_of
+from gpustump.engines.cluster.shards import Together, answer, shard_of
 from gpustump.engines.contract import Search, Step, discrete_step
 from gpustump.engines.integer_weights import (
     fitting_exponent,
@@ -265,3 +270,65 @@ def test_every_position_has_the_references_threshold(dtype, spread):
             for position in range(400):
                 found = table.threshold(feature, position)
                 assert found == expected.threshold(feature, position), (feature, position)
+
+
+def test_many_ranges_are_cut_into_fewer_units_each():
+    n = 4000
+    low = np.arange(n, dtype=np.int64) * 2**20
+    shift = _shifts(low, low + 2**20 - 1, np.full(n, 200))
+    assert n * 2 ** (20 - shift[0]) <= places._UNITS < n * 2 ** (21 - shift[0])
+    shift = _shifts(low, low + 2**20 - 1, np.full(n, 4))
+    assert (shift == BY_VALUE).all()
+    (shift,) = set(_shifts(np.zeros(10**5, int), np.ones(10**5, int), np.full(10**5, 9)).tolist())
+    assert shift == 0  # two units, or nobody would ever know more
+
+
+class Weighed(Together):
+    """Shards whose answers in a round are weighed as messages."""
+
+    n_bytes = 0
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        answers = super().ask(method, *arguments)
+        self.n_bytes += max(len(pickle.dumps(own)) for own in answers)
+        return answers
+
+
+def most_bytes(
+    n_copies: int, kind: str, max_cuts: int | None, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """The most that a shard sends in one of a few rounds, for 100 features.
+
+    The table holds 20 000 samples so many times, no two of them quite the same.
+    """
+    made: list[Weighed] = []
+
+    def together(shards: Sequence[Shard]) -> Weighed:
+        made.append(Weighed(shards))
+        return made[-1]
+
+    monkeypatch.setattr(spread_tables, "Together", together)
+    random = np.random.default_rng(0)
+    X = random.standard_normal((20_000, 100), dtype=np.float32)
+    y = np.tile(signs(np.abs(X[:, 0]) + X[:, 1] + X[:, 2] * X[:, 3], random), n_copies)
+    X = np.tile(X, (n_copies, 1))
+    X += np.float32(0.001) * random.standard_normal(X.shape, dtype=np.float32)
+    case = Case.of(X, y, learning_rate=0.3).voting(kind, 1.0)
+    votes = case.votes_of_run()
+    table = SpreadTable(X, None, Spread(("kernels",) * 2, max_cuts=max_cuts))
+    state = table.start(case.y, case.weights, votes.search("stump"))
+    found = 0
+    for _ in range(4):
+        made[0].n_bytes = 0
+        taken = votes.found(table, state)
+        state.advance(votes.change(taken).step)
+        found = max(found, made[0].n_bytes)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_what_shards_send_in_a_round_does_not_grow_with_the_rows(kind, monkeypatch):
+    # Units that hold no sample are not sent: of few samples some, of many hardly any.
+    few, many = (most_bytes(n, kind, 60, monkeypatch) for n in (1, 10))
+    assert many < 1.5 * few
+    assert most_bytes(10, kind, None, monkeypatch) < 2e6

@@ -225,15 +225,13 @@ def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         return name, SpreadTable(X, rows, Spread(kinds, **how))
 
     yield way("three shards", *kernels)
-    yield way("one shard", "kernels", max_cuts=3)
-    yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places, "_LISTED", 3)
         patch.setattr(places, "_UNIT_BITS", 1)
         yield way("ranges cut in two", *mixed, max_cuts=3)
         patch.setattr(codes, "Room", functools.partial(codes.Room, patience=0))
-        yield way("ranges cut in two, samples in order", *kernels, max_cuts=2, n_threads=2)
-    yield way("on arrays", "arrays", "arrays", max_cuts=8)
+        yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
+    yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
 
 
 def no_numba() -> str | None:
