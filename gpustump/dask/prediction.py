@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
+from dask.base import compute
+from dask.delayed import delayed
 
 from gpustump.dask.partitions import with_whole_rows
 
@@ -30,7 +31,7 @@ def applied(classifier: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
         An array of the results' dtype and shape, but for its rows.
     """
     X = with_whole_rows(X)
-    model = dask.delayed(classifier, name=f"gpustump-model-{classifier.model_.digest()[:16]}")
+    model = delayed(classifier, name=f"gpustump-model-{classifier.model_.digest()[:16]}")
     if getattr(X, "chunks", None) is None:
         return _of_frame(model, method, X, like)
     how: dict[str, Any] = {"drop_axis": [1]}
@@ -43,7 +44,7 @@ def applied(classifier: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
 
 def _of_frame(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     """The same for a frame, whose partitions' lengths are not known."""
-    call = dask.delayed(_call, pure=True)
+    call = delayed(_call, pure=True)
     shape = (np.nan, *like.shape[1:])
     blocks = [
         da.from_delayed(call(model, method, part, like), shape, dtype=like.dtype)
@@ -66,14 +67,14 @@ def _call(classifier: Any, method: str, part: Any, like: np.ndarray) -> np.ndarr
 def accuracy(predicted: Any, y: Any, sample_weight: Any) -> float:
     """The (weighted) share of right predictions, from sums over partitions."""
     weights = np.ravel(sample_weight.to_delayed()) if sample_weight is not None else None
-    count = dask.delayed(_right_and_all, pure=True)
+    count = delayed(_right_and_all, pure=True)
     pairs = [
         count(own, labels, None if weights is None else weights[n])
         for n, (own, labels) in enumerate(
             zip(np.ravel(predicted.to_delayed()), np.ravel(y.to_delayed()), strict=True)
         )
     ]
-    right, total = map(sum, zip(*dask.compute(*pairs), strict=True))
+    right, total = map(sum, zip(*compute(*pairs), strict=True))
     return float(right / total)
 
 

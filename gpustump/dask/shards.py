@@ -16,8 +16,8 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from typing import Any
 
-import dask
 import distributed
+from dask.delayed import delayed
 
 from gpustump.dask.conversation import GONE, Conversation, Message
 from gpustump.dask.holding import OWN
@@ -223,7 +223,7 @@ class DaskShards:
 
     def _submitted(self, home: Home) -> dict[int, Any]:
         """The tasks that bring partitions to a home."""
-        data, bring = self._collection, dask.delayed(store, pure=False)
+        data, bring = self._collection, delayed(store, pure=False)
         self._visited.add(home.worker)
         fit, limit = self._conversation.name, self._max_memory
         tasks = [

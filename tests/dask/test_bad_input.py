@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from clusters import client_of, closed
-from spread_tables import spread
+from partitioned_tables import spread
 
 from gpustump import AdaBoostClassifier
 from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier

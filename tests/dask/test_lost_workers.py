@@ -15,8 +15,8 @@ import dask.array as da
 import numpy as np
 import pytest
 from clusters import client_of, closed
+from partitioned_tables import spread
 from sklearn.datasets import load_breast_cancer
-from spread_tables import spread
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.dask import (

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from awkward_tables import DATA, made
+from partitioned_tables import spread
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from spread_tables import spread
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier

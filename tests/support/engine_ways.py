@@ -22,6 +22,7 @@ import pytest
 from backends import BACKENDS, Backend
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, Way, check_facts, facts_of
+from spread_tables import Spread, SpreadTable
 
 from gpustump import arrays
 from gpustump.data.parameters import Learner
@@ -220,6 +221,26 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         yield way("streamed in blocks", OnCpu(), host, max_memory=least)
 
 
+def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """Rows spread over shards of both kinds, in bins and units of several sizes."""
+    from gpustump.engines.cluster import places
+    from gpustump.engines.cpu import codes
+
+    kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
+
+    def way(name: str, *kinds: str, **how: Any) -> Way:
+        return name, SpreadTable(X, rows, Spread(kinds, **how))
+
+    yield way("three shards", *kernels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(places, "_LISTED", 3)
+        patch.setattr(places, "_UNIT_BITS", 1)
+        yield way("ranges cut in two", *mixed, max_cuts=3)
+        patch.setattr(codes, "Room", functools.partial(codes.Room, patience=0))
+        yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
+    yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
+
+
 def no_numba() -> str | None:
     return next(b.reason for b in BACKENDS if b.name == "numpy-coded")
 
@@ -239,5 +260,10 @@ ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
+<<<<<<< HEAD
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),
+=======
+    EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, ("stump",), tuple(KINDS)),
+>>>>>>> cluster
 )

@@ -6,11 +6,13 @@ losses are the reference's. The sums over a slice are differences of running sum
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.cluster.questions import BY_VALUE, Coded, Ranges, Run, Tally, Units
+from gpustump.engines.cluster.questions import BY_VALUE, NO_KEYS, Coded, Ranges, Run, Tally, Units
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.integer_weights import scaled
@@ -34,7 +36,7 @@ class ArrayShard:
     _state: ArrayState
     _search: Search
 
-    def __init__(self, samples: Samples, xp: object = np) -> None:
+    def __init__(self, samples: Samples, xp: Any = np) -> None:
         self.samples, self._xp = samples, xp
         values = self._as_array(samples.values)
         self._table = reference.prepare(self._xp.permute_dims(values, (1, 0)))
@@ -53,10 +55,11 @@ class ArrayShard:
             edges = np.concatenate([[0], edges, [n_present, len(keys)]])
             self._edges.append(edges)
             size.append(np.diff(edges))
-            is_empty = size[-1] == 0
+            has_keys = size[-1] > 0
+            has_keys[-1] = False  # what is missing
             within = np.minimum(edges[:-1], len(keys) - 1)
-            low.append(np.where(is_empty, np.iinfo(np.int64).max, keys[within]))
-            high.append(np.where(is_empty, np.iinfo(np.int64).min, keys[edges[1:] - 1]))
+            low.append(np.where(has_keys, keys[within], NO_KEYS[0]))
+            high.append(np.where(has_keys, keys[edges[1:] - 1], NO_KEYS[1]))
         return Coded(*map(np.concatenate, (size, low, high)))
 
     def begin(self, run: Run) -> Tally:

@@ -55,7 +55,7 @@ class CommonBins:
     @classmethod
     def of(cls, coded: list[Coded], n_cuts: np.ndarray) -> CommonBins:
         """From what all shards found, with so many cuts of each feature."""
-        size = sum(own.size for own in coded)
+        size = functools.reduce(np.add, (own.size for own in coded))
         low = functools.reduce(np.minimum, (own.low for own in coded))
         high = functools.reduce(np.maximum, (own.high for own in coded))
         n_slots = n_cuts + 2
@@ -108,7 +108,7 @@ def code_all(shards: Shards, n_samples: int, search: Search, *, max_cuts: int | 
 
 
 def values_of(keys: np.ndarray, coded_dtype: str, dtype: np.dtype) -> np.ndarray:
-    """Keys back as the values, in the dtype in which they are compared, that they were made from."""
+    """The values that keys were made from, in the dtype in which they are compared."""
     bits = keys.astype(coded_dtype.replace("float", "int"))
     lowest = np.iinfo(bits.dtype).min
     found: np.ndarray = np.where(bits < 0, lowest - bits, bits).view(coded_dtype).astype(dtype)

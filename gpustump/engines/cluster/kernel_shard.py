@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gpustump.engines.cluster.questions import Coded, Ranges, Run, Tally, Units
+from gpustump.engines.cluster.questions import NO_KEYS, Coded, Ranges, Run, Tally, Units
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.bin_sums import BinSums
@@ -55,8 +55,11 @@ class KernelShard:
         self._table, extremes = prepare_by_cuts(self.samples.values.T, own, self._team)
         layout = self._table.layout
         count = np.diff(layout.offset, append=0)
-        count[layout.first + layout.n_bins] = self._table.n_missing
-        return Coded(count, extremes.low, extremes.high)
+        missing = layout.first + layout.n_bins
+        count[missing] = self._table.n_missing
+        low, high = extremes
+        low[missing], high[missing] = NO_KEYS
+        return Coded(count, low, high)
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""

@@ -1,8 +1,9 @@
 """Many shards as one place: what the CPU engine's search asks is asked of all, and added up.
 
 A bin of a large table holds many samples, and their number must not decide how much is sent. So a
-range of keys is answered in about a hundred equally wide units. Those that may hold the best cut
-are asked about again, down to single values. A range of few samples is answered value by value.
+range of keys is answered in about a hundred equally wide units, or in fewer where many ranges are
+asked about. Those that may hold the best cut are asked about again, down to single values. A range
+of few samples is answered value by value.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ _UNIT_BITS = 7
 
 _LISTED = 256
 """Up to so many samples are answered one by one."""
+
+_UNITS = 2**15
+"""About the most units of all ranges that are asked about at once. Where there are more ranges,
+each is cut into fewer units, at least two, and fewer samples are answered one by one."""
 
 
 class Keys(NamedTuple):
@@ -126,13 +131,14 @@ class ClusterPlace:
 
 def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
     """How to cut each range into units."""
+    fewer = _UNIT_BITS - max(1, min(_UNIT_BITS, (_UNITS // len(low)).bit_length() - 1))
     # In unsigned numbers, as keys of 64 bits may be 2**63 apart and more.
     width = high.astype(np.uint64) - low.astype(np.uint64)
     bits = np.zeros(len(low), dtype=np.int64)
     while (is_wider := (width >> bits.astype(np.uint64)) > 0).any():
         bits += is_wider
-    shift = np.maximum(bits - _UNIT_BITS, 0)
-    return np.where((size <= _LISTED) & (shift > 0), BY_VALUE, shift)
+    shift = np.maximum(bits - (_UNIT_BITS - fewer), 0)
+    return np.where((size <= _LISTED >> fewer) & (shift > 0), BY_VALUE, shift)
 
 
 def _together(answers: list[Units], size: np.ndarray) -> Units:

@@ -1,4 +1,4 @@
-"""What a shard is asked, and what it answers: arrays of integers, whose sizes do not depend on rows.
+"""What a shard is asked, and what it answers: arrays of integers, as long for any number of rows.
 
 Values are spoken of by their keys (`arrays.order_keys`). A question about part of a feature is a
 range of keys, cut into units: equally wide ones, or one for each value where the range holds few
@@ -18,7 +18,10 @@ from gpustump.engines.contract import Search, Step
 from gpustump.learners.hypothesis import Partition
 
 BY_VALUE = -1
-"""For `Ranges.shift`: each sample is a unit of its own, to be put together with those of its value."""
+"""For `Ranges.shift`: each sample is a unit, to be put together with the others of its value."""
+
+NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
+"""For `Coded`: the smallest and the largest key where there are none."""
 
 
 class Ranges(NamedTuple):
@@ -77,7 +80,8 @@ class Coded(NamedTuple):
     size : ndarray
         How many samples are in a slot.
     low, high : ndarray
-        The smallest and the largest key of a bin; the first is above the second where it is empty.
+        The smallest and the largest key of a bin; `NO_KEYS` where it is empty, and of what is
+        missing.
     """
 
     size: np.ndarray

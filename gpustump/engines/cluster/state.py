@@ -59,7 +59,7 @@ class ClusterState:
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""
-        return min(self._shards.ask("smallest_weight"))
+        return int(min(self._shards.ask("smallest_weight")))
 
     def best_cut(self) -> Cut:
         """The largest cut."""
@@ -138,6 +138,32 @@ class _Bins:
 
     def expect(self, move: Move) -> None:
         """Note what a step is about to make of the sums."""
-        off_now = np.zeros(self.off.shape)
-        move_slots(self.sums, self.off, self.n_inside, move, off_now)
-        self._moved = Expected(self.sums, self.off)
+        sums, off = self.sums.copy(), np.zeros(self.sums.shape)
+        if len(sums) > len(move.factor):
+            sums[2:], off[2:] = _second_by_label(sums)
+        move_slots(sums, off, self.n_inside, move, np.zeros(off.shape))
+        self._moved = Expected(sums, off)
+
+
+def _second_by_label(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of second integers of positive and of negative samples, from that of both.
+
+    It makes a difference to what a step does to the first integers. No second integer is larger
+    than the first one, so each sum lies between bounds: the middle is taken.
+
+    Parameters
+    ----------
+    sums : ndarray (4, n_slots) of int64
+        For one output, as `questions.unfolded` makes them.
+
+    Returns
+    -------
+    ndarray (2, n_slots) of int64
+    ndarray (2, n_slots) of float64
+        How far each is off at most.
+    """
+    both = sums[2] + sums[3]
+    least, most = np.maximum(0, both - sums[1]), np.minimum(both, sums[0])
+    positive = least + (most - least) // 2
+    off = (most - positive).astype(np.float64)
+    return np.stack([positive, both - positive]), np.stack([off, off])

@@ -99,7 +99,10 @@ class ClusterTable:
         return ClusterState(self, Run(search, labels, self.exponent(search.n_copies)))
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position; see `contract.PreparedTable`."""
+        """The threshold behind a sorted position; see `contract.PreparedTable`.
+
+        Once a run has begun: shards tell keys and sums together.
+        """
         if position + 1 >= self.n_samples - self.n_missing[feature]:
             return math.inf
         found = self._thresholds.get((feature, position))
@@ -130,11 +133,15 @@ class ClusterTable:
         return known
 
     def _asked_around(self, slot: int, feature: int, position: int) -> tuple[int, int]:
-        """The same for a cut that no search has just found: ask until it is between two units."""
-        asked = Search()
-        place = ClusterPlace(self.shards, self.bins, asked)
+        """The same for a cut that no search has just found: ask until it is between two units.
+
+        A position inside of a single value is no cut; the value is on either side of it.
+        """
+        place = ClusterPlace(self.shards, self.bins, Search())
         (answer,) = place.parts(np.asarray([slot]), np.asarray([feature]))
         while (found := place.keys_around(slot, position)) is None:
-            unit = np.searchsorted(answer.slices.last, position)
+            unit = int(np.searchsorted(answer.slices.last, position))
+            if not answer.slices.is_open[unit]:
+                return int(answer.where.low[unit]), int(answer.where.high[unit])
             answer = place.samples(answer, np.asarray([0]), np.asarray([unit]))
         return found
