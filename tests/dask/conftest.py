@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("distributed")
 pytest.importorskip("numba")
 
-from clusters import client_of, closed
+from clusters import client_of, closed, tasks_left, what_is_left
 
 
 @pytest.fixture(scope="session")
@@ -44,20 +44,6 @@ def leaves_the_cluster_clean(request: pytest.FixtureRequest) -> Iterator[None]:
             assert not client.run_on_scheduler(tasks_left)
             held = client.run(what_is_left)
             assert not any(held.values()), held
-
-
-def what_is_left(dask_worker: Any) -> list[str]:
-    """The fits that a worker still answers for."""
-    from gpustump.dask.worker import _HOSTS
-
-    answering = [name for name in dask_worker.handlers if name.startswith("gpustump")]
-    hosts = _HOSTS.get(dask_worker, {})
-    return answering + [name for name, host in hosts.items() if host is not None]
-
-
-def tasks_left(dask_scheduler: Any) -> list[str]:
-    """The tasks of fits that the scheduler still knows."""
-    return [str(key) for key in dask_scheduler.tasks if "store" in str(key)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -260,10 +260,6 @@ ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
-<<<<<<< HEAD
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),
-=======
     EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, ("stump",), tuple(KINDS)),
->>>>>>> cluster
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),
 )
