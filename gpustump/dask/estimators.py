@@ -19,6 +19,10 @@ from gpustump.estimators.fitted import Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
 
 
+_KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
+"""What shards are, by device; see `engines.cluster.shards.shard_of`."""
+
+
 class DaskClassifier(BoostedClassifier):
     """What the estimators for Dask share."""
 
@@ -63,10 +67,13 @@ class DaskClassifier(BoostedClassifier):
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
                 f"weak_learner='stump', or {self._local.__name__} on one machine."
             )
+        if self.device not in _KINDS:
+            raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {self.device!r}.")
         collection = Collection.of(X, y, sample_weight)
         learner = copy.copy(self)
         learner._learn_columns(collection.example, reset=earlier is None)
-        found = fit(self.client_, Request(collection, settings, watching, earlier))
+        request = Request(collection, settings, watching, earlier, _KINDS[self.device])
+        found = fit(self.client_, request)
         self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
         self.cluster_ = found.use
         return self
@@ -189,6 +196,9 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     max_memory : int, str or None
         What a fit may take on each worker: 2_000_000_000, "500 MB". By default the worker's own
         memory limit. Values that do not fit go to files in the worker's local directory.
+    device : "auto", "cpu" or "cuda"
+        What shards compute with: the CPU's kernels with a worker's threads ("auto" and "cpu"), or
+        the array API on CuPy, on a worker's GPU.
 
     Attributes
     ----------
@@ -231,6 +241,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         verbose: int = 0,
         callback: Callback | None = None,
         max_memory: int | str | None = None,
+        device: str = "auto",
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -247,6 +258,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             verbose=verbose,
             callback=callback,
             max_memory=max_memory,
+            device=device,
         )
         self.client = client
 
@@ -262,7 +274,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         As for `LogitBoostClassifier`.
     validation_fraction, tol, warm_start, verbose, callback
         As for `LogitBoostClassifier`.
-    scoring, max_memory
+    scoring, max_memory, device
         As for `DaskAdaBoostClassifier`.
 
     Attributes
@@ -292,6 +304,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         verbose: int = 0,
         callback: Callback | None = None,
         max_memory: int | str | None = None,
+        device: str = "auto",
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -307,5 +320,6 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             verbose=verbose,
             callback=callback,
             max_memory=max_memory,
+            device=device,
         )
         self.client = client

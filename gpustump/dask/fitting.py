@@ -42,7 +42,7 @@ class Request(NamedTuple):
     earlier : Earlier or None
         What a warm start goes on from.
     kind : str
-        Of shards: "auto", "kernels" or "arrays".
+        Of shards; see `engines.cluster.shards.shard_of`.
     """
 
     collection: Collection

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_scores import additive_scorer
 from gpustump.boosting.judging import LocalJudge
@@ -186,7 +187,10 @@ class Holding:
             self._held_out = self._joined(blocks, watched, dtype, keeps=True)
         samples = self._joined(blocks, kept, dtype)
         self._blocks.clear()
-        self._shard = shard_of(samples, kind, self._n_threads) if n_samples else None
+        try:
+            self._shard = shard_of(samples, kind, self._n_threads) if n_samples else None
+        except ImportError as error:
+            raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
         return n_samples, self._store.is_on_disk
 
     def size(self) -> int:

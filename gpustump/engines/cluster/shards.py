@@ -6,6 +6,7 @@ this process, one after the other.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -39,11 +40,23 @@ def answer(shard: Shard, method: str, arguments: Sequence[Any]) -> Any:
 
 
 def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
-    """A shard of some kind: "kernels", "arrays", or "auto" for the first that works here."""
-    if kind != "arrays" and KERNELS.load():
+    """A shard of some kind.
+
+    Parameters
+    ----------
+    samples : Samples
+        At least one.
+    kind : str
+        "kernels" for the CPU's kernels; "arrays" for NumPy, "cupy", "torch" and so on for another
+        array library; "auto" for the first of these two kinds that works here.
+    n_threads : int
+        Of the kernels.
+    """
+    if kind in ("auto", "kernels") and KERNELS.load():
         from gpustump.engines.cluster.kernel_shard import KernelShard
 
         return KernelShard(samples, n_threads)
     from gpustump.engines.cluster.array_shard import ArrayShard
 
-    return ArrayShard(samples)
+    library = "numpy" if kind in ("auto", "kernels", "arrays") else kind
+    return ArrayShard(samples, importlib.import_module(f"array_api_compat.{library}"))
