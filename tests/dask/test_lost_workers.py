@@ -15,6 +15,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from clusters import client_of, closed
+from distributed import worker_client
 from partitioned_tables import spread
 from sklearn.datasets import load_breast_cancer
 
@@ -187,3 +188,42 @@ def test_too_little_memory_is_said_before_training(threads):
     fit = DaskAdaBoostClassifier(client=threads, max_memory="10 kB")
     with pytest.raises(WorkerMemoryError, match=r"rows of 30 features need .* on one worker"):
         fit.fit(*spread(X, Y))
+
+
+def test_messages_go_through_the_scheduler_where_workers_cannot_be_reached(processes, monkeypatch):
+    async def cannot(self: Conversation, worker: str) -> bool:
+        return False
+
+    monkeypatch.setattr(Conversation, "_can_reach", cannot)
+    there = DaskAdaBoostClassifier(client=processes, n_estimators=4).fit(*spread(X, Y))
+    here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
+    assert there.model_.digest() == here.model_.digest()
+
+
+def test_a_fit_within_a_task_leads_from_within_the_cluster(processes):
+    parts = spread(X, Y)
+
+    def train() -> str:
+        with worker_client() as client:
+            fit = DaskAdaBoostClassifier(client=client, n_estimators=4).fit(*parts)
+            return str(fit.model_.digest())
+
+    digest = processes.submit(train).result()
+    assert digest == AdaBoostClassifier(n_estimators=4).fit(X, Y).model_.digest()
+
+
+def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
+    parts = spread(X, Y)
+    wanted = AdaBoostClassifier(n_estimators=12).fit(X, Y).model_.digest()
+    found: list[str] = []
+
+    def train() -> None:
+        fit = DaskAdaBoostClassifier(client=threads, n_estimators=12).fit(*parts)
+        found.append(fit.model_.digest())
+
+    both = [threading.Thread(target=train) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert found == [wanted, wanted]
