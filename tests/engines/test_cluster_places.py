@@ -283,6 +283,29 @@ def test_many_ranges_are_cut_into_fewer_units_each():
     assert shift == 0  # two units, or nobody would ever know more
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shard_kind", ["kernels", "arrays"])
+def test_samples_may_be_read_only(kind, shard_kind):
+    """As they are in a file, or in a message."""
+    votes, n_outputs = KINDS[kind]
+    random = np.random.default_rng(0)
+    values = random.normal(size=(2, 200)).astype(np.float32)
+    classes, weights = random.integers(0, max(2, n_outputs), size=200), random.random(200)
+    for own in (values, classes, weights):
+        own.flags.writeable = False
+    samples = Samples(values, classes, weights)
+    shard = shard_of(samples, shard_kind)
+    cuts = [np.sort(own[:8]) for own in arrays.order_keys(values)]
+    coded = shard.code(cuts, [True, True])
+    search = Search("stump", votes, n_outputs)
+    shard.begin(Run(search, 1, unit_exponent(weights, search.n_copies)))
+    split = Split(1, 0.25)
+    before = shard.region_sums(split)
+    assert shard.units(ranges_within(coded, cuts, random)).size.sum() > 0
+    shard.advance(step_of(split, search, random))
+    assert not np.array_equal(shard.region_sums(split), before)
+
+
 class Weighed(Together):
     """Shards whose answers in a round are weighed as messages."""
 

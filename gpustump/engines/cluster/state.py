@@ -6,6 +6,7 @@ and one or two for the bins that may hold the best cut.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,9 +97,10 @@ class ClusterState:
     def _take(self, tallies: list[Tally]) -> None:
         """Add up what the shards say of a round."""
         numbers = np.sum([own.numbers for own in tallies], axis=0)
-        sums = np.sum([own.bins for own in tallies], axis=0)[:, self._table.bins.kept]
+        bins = functools.reduce(np.add, (own.bins for own in tallies))
+        sums = np.take(bins, self._table.bins.kept, axis=1)
         self._by_output, self._misclassified = numbers[:-1].reshape(-1, 2), int(numbers[-1])
-        self._bins.renewed(unfolded(np.ascontiguousarray(sums), self._run.search))
+        self._bins.renewed(unfolded(sums, self._run.search))
 
     def _n_present(self, feature: int) -> int:
         return self._table.n_samples - int(self._table.n_missing[feature])

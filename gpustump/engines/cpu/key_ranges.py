@@ -183,7 +183,8 @@ def regions_of(values: np.ndarray, hypothesis: Partition, team: Team) -> np.ndar
 
 
 @kernel(
-    "void(KEY[::1], KEY[::1], uint8[::1], KEY, uint8[::1], int64, int64)", KEY=("int32", "int64")
+    "void(Array(KEY, 1, 'C', readonly=True), KEY[::1], uint8[::1], KEY, uint8[::1], int64, int64)",
+    KEY=("int32", "int64"),
 )
 def _part_values(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
     """The regions of values `low` to `high` by their bit patterns; see `arrays.order_keys`."""
