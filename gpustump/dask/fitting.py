@@ -1,4 +1,4 @@
-"""One fit on a cluster, from collections to rounds; whatever happens, the cluster is left as it was.
+"""One fit on a cluster, from collections to rounds; however it ends, it leaves nothing behind.
 
 bring       every partition to a worker, where it is checked and kept
 learn       the classes, the dtype, how many samples there are
@@ -153,7 +153,7 @@ class _Job:
         if request.watching is not None:
             split = _hold_out(shards, classes, request.watching, request.earlier)
         types = _types_of(summaries)
-        joined = shards.ask("join", types.coded, request.kind)
+        joined = shards.ask("join", types.coded, _n_features_of(summaries), request.kind)
         n_samples = shards.learn_sizes()
         n_classes = len(classes)
         limit = request.settings.n_rounds_of(n_classes)
@@ -223,11 +223,16 @@ def _classes_of(summaries: dict[int, Summary], earlier: Earlier | None) -> np.nd
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
     """The dtypes that hold the values of all partitions."""
     compared = np.result_type(*{own.dtype for own in summaries.values() if own.dtype is not None})
-    n_features = {own.n_features for own in summaries.values() if own.n_rows}
-    if len(n_features) > 1:
-        raise ValueError(f"partitions of X differ in their number of features: {n_features}.")
     coded = "float32" if compared == np.float16 else str(compared)
     return ValueTypes(coded, str(compared))
+
+
+def _n_features_of(summaries: dict[int, Summary]) -> int:
+    """How many features all partitions have."""
+    found = {own.n_features for own in summaries.values() if own.n_rows}
+    if len(found) > 1:
+        raise ValueError(f"the partitions of X differ in their number of features: {found}.")
+    return found.pop()
 
 
 def _hold_out(
