@@ -23,6 +23,8 @@ from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
 from gpustump.data.labels import encode, plain_labels
+from gpustump.data.readable import readable_bytes
+from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
@@ -75,6 +77,11 @@ class Use(NamedTuple):
     received: int
     round_bytes: float
     n_lost: int
+
+    def __str__(self) -> str:
+        workers = "one worker" if self.n_workers == 1 else f"{self.n_workers} workers"
+        lost = f"; {self.n_lost} lost and replaced" if self.n_lost else ""
+        return f"{workers}, {readable_bytes(round(self.round_bytes))} a worker and round{lost}"
 
 
 class Fitted(NamedTuple):
@@ -184,6 +191,8 @@ class _Job:
             len({home.worker for home in shards.homes}), traffic.n_messages, traffic.sent,
             traffic.received, said / max(1, n_rounds) / len(shards.homes), shards.n_lost,
         )  # fmt: skip
+        if self.settings.show_progress:
+            announce(f"trained on {use}")
         search = self.votes.search(self.settings.learner)
         trained = Trained(runs, search, self.ground.route, self.ground.table.n_missing)
         return Fitted(trained, self.classes, self.split, use)
