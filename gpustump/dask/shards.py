@@ -125,6 +125,8 @@ class DaskShards:
 
     def ask_by_home(self, method: str, *arguments: Any) -> list[tuple[Home, Any]]:
         """The same with the home that each answer comes from."""
+        if method == "begin":  # what earlier runs did is of no use any more
+            self._journal = [one for one in self._journal if one[0] not in _OF_RUN]
         found: list[tuple[Home, Any]] = []
         waiting: Sequence[Home] = self.homes
         while True:
@@ -136,8 +138,6 @@ class DaskShards:
                 break
             waiting = self._made_again(lost)
         if method in _CHANGES:
-            if method == "begin":  # what earlier runs did is of no use any more
-                self._journal = [one for one in self._journal if one[0] not in _OF_RUN]
             self._journal.append((method, arguments))
         return found
 
