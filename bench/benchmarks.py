@@ -214,10 +214,10 @@ def add_shape(parser: argparse.ArgumentParser, samples: int, features: int) -> N
         parser.add_argument(flag, type=whole(least), default=size, metavar="N", help=about)
 
 
-def add_votes(parser: argparse.ArgumentParser) -> None:
-    """Which kinds of votes are made."""
-    about = "what regions vote (default: discrete)"
-    parser.add_argument("--votes", nargs="+", choices=VOTE_KINDS, default=["discrete"], help=about)
+def add_votes(parser: argparse.ArgumentParser, *more: str) -> None:
+    """Which kinds of votes are made; a benchmark may know more than the usual ones."""
+    about, kinds = "what regions vote (default: discrete)", (*VOTE_KINDS, *more)
+    parser.add_argument("--votes", nargs="+", choices=kinds, default=["discrete"], help=about)
 
 
 def whole(least: int) -> Callable[[str], int]:

@@ -29,7 +29,7 @@ from bench.worker import timed
 from gpustump.arrays.devices import DeviceError, devices
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import Votes
+from gpustump.data.parameters import Learner
 from gpustump.engines.contract import Resources, Task
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.codes import ResidentCodes
@@ -43,19 +43,20 @@ _REPEATS = 7  # of a launch that is timed alone
 
 _SETTINGS = {
     "discrete": VoteSettings("discrete"),
+    "intervals": VoteSettings("discrete"),
     "real": VoteSettings("real"),
     "newton": VoteSettings("newton", learning_rate=0.2, l2_regularization=3.0),
 }
 """As the estimators set them."""
 
-_INTEGERS = {"discrete": 1, "real": 1, "newton": 2}
+_INTEGERS = {"discrete": 1, "intervals": 1, "real": 1, "newton": 2}
 """Of 8 bytes, that every sample has, and whose changes are added up."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What can be chosen on the command line."""
     add_shape(parser, 1_000_000, 100)
-    add_votes(parser)
+    add_votes(parser, "intervals")
     parser.add_argument("--rounds", type=whole(_SKIPPED + 1), default=50, metavar="N")
     parser.add_argument("--shapes", action="store_true", help="time `add` in other shapes, too")
 
@@ -81,12 +82,13 @@ def _with_votes(
     device: CudaDevice, kind: str, tables: Sequence[Any], y: np.ndarray, n_rounds: int
 ) -> Iterator[str]:
     """A kind of votes, with the table on the device and on the host."""
-    votes = _SETTINGS[kind].votes(np.ones(len(y)))
+    words = kind if kind == "intervals" else f"{kind} votes"
+    search = _SETTINGS[kind].votes(np.ones(len(y))).search(_learner(kind))
     engine, seconds = CudaEngine(device), []
     for X in (tables[0], *tables):  # what is compiled at first does not count
-        task = Task(X, len(y), votes.search("stump"), n_rounds)
+        task = Task(X, len(y), search, n_rounds)
         if refusal := engine.refusal(task):
-            yield f"**{kind} votes**: left out, since {refusal}"
+            yield f"**{words}**: left out, since {refusal}"
             return
 
         def prepared(task: Task = task) -> Any:
@@ -99,13 +101,23 @@ def _with_votes(
         seconds.append(took)
     if not isinstance(columns.codes, ResidentCodes):
         raise UsageError("the codes do not fit into the GPU's memory: choose fewer --samples")
-    rounds = _by_the_clock(columns, y, votes, n_rounds)
+    rounds = _by_the_clock(columns, y, kind, n_rounds)
     _, on_device, from_host = map(number, seconds)
     yield (
-        f"**{kind} votes, {columns.n_samples} x {columns.n_features}**, prepared in {on_device} s, "
+        f"**{words}, {columns.n_samples} x {columns.n_features}**, prepared in {on_device} s, "
         f"from the host in {from_host} s; a round takes {ranged(rounds, 1e6)} microseconds"
     )
     yield _kernels(device, columns, y, kind, n_rounds, fmean(rounds))
+
+
+def _boosting(columns: CudaTable, y: np.ndarray, kind: str, n_rounds: int) -> Boosting:
+    weights = np.ones(len(y))
+    votes, learner = _SETTINGS[kind].votes(weights), _learner(kind)
+    return Boosting(columns, y, weights, votes=votes, n_rounds=n_rounds, learner=learner)
+
+
+def _learner(kind: str) -> Learner:
+    return "interval" if kind == "intervals" else "stump"
 
 
 def now(device: CudaDevice) -> Any:
@@ -136,9 +148,9 @@ def _device() -> CudaDevice:
     return found
 
 
-def _by_the_clock(columns: CudaTable, y: np.ndarray, votes: Votes, n_rounds: int) -> list[float]:
+def _by_the_clock(columns: CudaTable, y: np.ndarray, kind: str, n_rounds: int) -> list[float]:
     """Seconds of each round, as the caller of `boost` sees them."""
-    boosting = Boosting(columns, y, np.ones(len(y)), votes=votes, n_rounds=n_rounds)
+    boosting = _boosting(columns, y, kind, n_rounds)
     seconds = []
     for _ in range(n_rounds):
         took, record = timed(lambda: next(boosting, None))
@@ -179,10 +191,8 @@ def _kernels(
     whole_round: float,
 ) -> str:
     """A table of the kernels, the slowest first, and what a round takes beside all of them."""
-    votes = _SETTINGS[kind].votes(np.ones(len(y)))
     with _watched(device) as launches:
-        boosting = Boosting(columns, y, np.ones(len(y)), votes=votes, n_rounds=n_rounds)
-        n_done = sum(1 for _ in boosting)
+        n_done = sum(1 for _ in _boosting(columns, y, kind, n_rounds))
     took = {
         name: [seconds_between(device, *moments) for moments in all_moments]
         for name, all_moments in launches.items()

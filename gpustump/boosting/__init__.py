@@ -14,6 +14,7 @@
     held_out_losses   mean losses among them
     held_out_shares   accuracy, balanced accuracy, area under the ROC curve
     loss_tables       the tables from which losses are computed
+    judging           the model after each round, judged by such a score and by the error
     early_stopping    ending a run when such a score no longer rises
     finished          from the rounds of a run to a member of the model
     training          from coded labels to rounds: one run for each class, or one for all

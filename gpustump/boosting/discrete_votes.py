@@ -7,6 +7,7 @@ and the weight that it gets wrong [Freund and Schapire 1997; COS 511, lecture 11
 from __future__ import annotations
 
 import decimal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
@@ -55,6 +56,10 @@ class DiscreteVotes:
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """Nothing: boosting starts from scores of 0."""
+        return (0.0,)
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
         return (0.0,)
 
     def found(self, table: PreparedTable, state: State) -> Taken | str:

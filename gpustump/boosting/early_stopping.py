@@ -1,7 +1,7 @@
 """Early stopping: end a run when the score of held-out samples no longer rises.
 
-The scores are computed from integers (`held_out_scores`): they are the same numbers on every
-device, and so is the round at which a run stops.
+A judge (`judging`) works out the scores, from integers: they are the same numbers on every device,
+and so is the round at which a run stops.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.arrays import Array
-from gpustump.boosting.held_out_scores import Watched, scorer
+from gpustump.boosting.judging import Judge
 from gpustump.boosting.votes import AnyRound, Vote
-from gpustump.data.parameters import Link, Scoring
-from gpustump.engines.running_scores import running_scores
+from gpustump.data.parameters import Scoring
 from gpustump.learners.hypothesis import signs
 
 
@@ -44,19 +42,10 @@ class EarlyStopping:
 
     Parameters
     ----------
-    X : array (n_samples_given, n_features)
-        The whole table, of which no copy is made.
-    rows : array (n_held_out,) of int, or None
-        The rows of X to watch; None for all.
-    held_out : Watched
-        Their labels and weights.
+    judge : Judge
+        Judges the model by the held-out samples. It has not been given a hypothesis yet.
     stopping : Stopping
-    constant : sequence of float
-        The scores from which boosting starts, one for each output.
-    link : str
-        How scores become probabilities.
-    n_jobs : int, optional
-        Threads on the CPU.
+        When to stop; which score it is, the judge knows.
 
     Attributes
     ----------
@@ -68,32 +57,20 @@ class EarlyStopping:
         The number of the first round of the greatest score.
     """
 
-    def __init__(
-        self,
-        X: Array,
-        rows: Array | None,
-        held_out: Watched,
-        stopping: Stopping,
-        constant: Sequence[float] = (0.0,),
-        link: Link = "logistic",
-        n_jobs: int | None = None,
-    ) -> None:
+    def __init__(self, judge: Judge, stopping: Stopping) -> None:
         self.scores: list[float] = []
         self.errors: list[float] = []
         self.best_round = 0
         self._best_score = float("-inf")
         self._stopping = stopping
         self._n_rounds = 0
-        self._held_out = held_out
-        self._scorer = scorer(stopping.scoring, held_out, link)
-        self._scores = running_scores(X, constant, rows, n_jobs=n_jobs)
+        self._judge = judge
 
     def __call__(self, record: AnyRound) -> bool:
         self._count(record.stump, record.vote)
-        scores = self._now()
-        score = self._score(scores)
+        score, error = self._judge.judged()
         self.scores.append(score)
-        self.errors.append(self._held_out.error(scores))
+        self.errors.append(error)
         if score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
         return self._n_rounds - self.best_round >= self._stopping.patience
@@ -103,19 +80,11 @@ class EarlyStopping:
         for hypothesis, vote in zip(hypotheses, votes, strict=True):
             self._count(hypothesis, vote)
         if hypotheses:
-            self.best_round, self._best_score = self._n_rounds, self._score(self._now())
-
-    def _score(self, scores: Array) -> float:
-        return self._scorer(scores)
+            self.best_round, self._best_score = self._n_rounds, self._judge.judged().score
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
-        self._scores.add(hypothesis, _of_regions(hypothesis, vote))
+        self._judge.add(hypothesis, _of_regions(hypothesis, vote))
         self._n_rounds += 1
-
-    def _now(self) -> Array:
-        """The scores (n_held_out,), or (n_held_out, n_outputs) for more outputs than one."""
-        scores = self._scores.now()
-        return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def _of_regions(hypothesis: Any, vote: Vote) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import decimal
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -55,6 +56,10 @@ class _ExponentialVotes:
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """Nothing: boosting starts from scores of 0."""
+        return (0.0,) * self.n_outputs
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
         return (0.0,) * self.n_outputs
 
     def change(self, taken: Taken) -> Change:

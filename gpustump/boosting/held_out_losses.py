@@ -1,19 +1,20 @@
 """Mean losses of held-out samples, negated: the logistic, the log-loss and the exponential loss.
 
 A sample's loss comes from a table (`loss_tables`). Sums of losses are sums of integers, so they do
-not depend on their order, and each mean is rounded once.
+not depend on their order, and each mean is rounded once. The unit of these integers is fixed: it
+does not depend on which samples there are. So sums over groups of samples add up to those over all.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Literal, Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.held_out_samples import UNIT_BITS, Watched
+from gpustump.boosting.held_out_samples import UNIT_BITS, Watched, weight_of
 from gpustump.boosting.loss_tables import LOSS_BITS, ExponentialTable, LogisticTable
 from gpustump.engines.held_out import HeldOutSums
 
@@ -38,9 +39,10 @@ ln(K) and twice the largest difference of two scores, 2**18."""
 
 @dataclass(frozen=True)
 class NegativeLogLoss:
-    """Minus the mean of a logarithmic loss.
+    """Minus the mean of a logarithmic loss; an `AdditiveScorer`.
 
-    The error is that of `losses`, and n_held_out * 2**-42 for the rounding of weighted losses.
+    The error is that of `losses`, and n_held_out * 2**-42 for the rounding of weighted losses. Each
+    weighted loss is rounded by itself, so the sums are the same however the samples are grouped.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class NegativeLogLoss:
     weights : array (n_held_out,) of float64
         Such that products with losses, in units of 2**-32, sum to less than 2**62.
     total : int
-        The sum of the integer weights.
+        The sum of these samples' integer weights.
     kernels : HeldOutSums or None
         What adds up the products, if array operations do not.
     """
@@ -59,17 +61,32 @@ class NegativeLogLoss:
     total: int
     kernels: HeldOutSums | None
 
+    is_additive: ClassVar[Literal[True]] = True
+
     @classmethod
     def of(cls, held_out: Watched, losses: Losses) -> NegativeLogLoss:
         weights = _as_floats(held_out) * 2.0 ** -(_SPARE_BITS + LOSS_BITS)
-        return cls(losses, weights, held_out.weights.total, held_out.sums)
+        return cls(losses, weights, weight_of(held_out), held_out.sums)
 
     def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [self.total]
+
+    def parts(self, scores: Array) -> list[int]:
+        """The sum of the weighted losses in each array of `losses`, in units of 2**20."""
         if self.kernels is None:
-            sums = self._sums(scores)
-        else:
-            sums = self.losses.sums(self.kernels, scores, self.weights)
-        return -((sum(sums) << _SPARE_BITS) / (len(sums) * self.total))
+            return self._sums(scores)
+        return self.losses.sums(self.kernels, scores, self.weights)
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (total,) = totals
+        return -((sum(parts) << _SPARE_BITS) / (len(parts) * total))
 
     def _sums(self, scores: Array) -> list[int]:
         with arrays.computing_on(scores):
@@ -188,6 +205,8 @@ def _of_own_class(held_out: Watched, terms: Iterator[Array]) -> Array:
 class NegativeExponentialLoss:
     """Minus the mean, over samples and outputs, of exp(-y * F): AdaBoost's own loss.
 
+    An `AdditiveScorer`.
+
     exp(-y * F) comes from tables (`ExponentialTable`); beyond -600 <= y * F <= 600 it is exp(600)
     or exp(-600). It is multiplied by the weight in float64. The sum of the products is exact, and
     the mean is rounded once. So the relative error is below 2**-49 where nothing is capped, and if
@@ -199,23 +218,46 @@ class NegativeExponentialLoss:
     table : ExponentialTable
     weights : array (n_held_out,) of float64
         The integer weights.
+    total : int
+        Their sum, before they became floats.
     """
 
     held_out: Watched
     table: ExponentialTable
     weights: Array
+    total: int
+
+    is_additive: ClassVar[Literal[True]] = True
 
     @classmethod
     def of(cls, held_out: Watched) -> NegativeExponentialLoss:
-        return cls(held_out, ExponentialTable.beside(held_out.classes), _as_floats(held_out))
+        table = ExponentialTable.beside(held_out.classes)
+        return cls(held_out, table, _as_floats(held_out), weight_of(held_out))
 
     def __call__(self, scores: Array) -> float:
-        total = 0
+        return self.value(self.parts(scores), self.totals)
+
+    @property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [self.total]
+
+    def parts(self, scores: Array) -> list[int]:
+        """For each output the exact sum of the weighted losses in units of 2**-1000.
+
+        These integers have up to some 2000 bits.
+        """
         with arrays.computing_on(scores):
-            for margins in self.held_out.margins(scores):
-                total += _exact_sum(self.table.exponentials(margins) * self.weights)
-        count = len(self.held_out.positives) * self.held_out.weights.total
-        return -(total / (count << _SUM_BITS))
+            return [
+                _exact_sum(self.table.exponentials(margins) * self.weights)
+                for margins in self.held_out.margins(scores)
+            ]
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (total,) = totals
+        return -(sum(parts) / ((len(parts) * total) << _SUM_BITS))
 
 
 _SUM_BITS = 1000
@@ -232,6 +274,8 @@ def _exact_sum(values: Array) -> int:
     two is exact, and so is subtracting leading digits.
     """
     xp, total = arrays.namespace_of(values), 0
+    if not values.shape[0]:  # of which there is no maximum
+        return 0
     digits = 62 - values.shape[0].bit_length()
     while largest := float(xp.max(values)):
         power = math.frexp(largest)[1] - digits

@@ -3,6 +3,8 @@
 Both kinds answer the same questions, so a score is defined once for both. Scores F of samples are
 float64, whole multiples of `VOTE_UNIT` with an absolute value of at most `VOTES_LIMIT`. They are
 turned into integers, in that unit, before anything is computed from them.
+
+The held-out samples may be split into groups, each in a place of its own; see `held_out_scores`.
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ class Watched(Protocol):
     """What the scores ask of held-out samples; `HeldOut` and `HeldOutClasses` answer it."""
 
     @property
-    def weights(self) -> IntegerWeights: ...
+    def weights(self) -> IntegerWeights:
+        """Their integer weights, in the unit of all groups if they are one of several.
+
+        What is said here of held-out samples counts `weights.values` only, never `weights.total`,
+        which may be that of all groups.
+        """
 
     @property
     def sums(self) -> HeldOutSums | None:
@@ -51,8 +58,31 @@ class Watched(Protocol):
     def right(self, scores: Array) -> Array:
         """Which samples are classified right, (n_held_out,) of bool."""
 
+    def right_weight(self, scores: Array) -> int:
+        """The integer weight that is classified right; it adds up over groups of samples."""
+
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
+
+
+def error_of(right_weight: int, weight: int) -> float:
+    """The share of the weight that is classified wrongly.
+
+    Parameters
+    ----------
+    right_weight : int
+        `Watched.right_weight`, added up over all groups of samples.
+    weight : int
+        `weight_of`, added up as well.
+    """
+    return (weight - right_weight) / weight
+
+
+def weight_of(held_out: Watched) -> int:
+    """The integer weight of these samples; it adds up over groups of samples."""
+    values = held_out.weights.values
+    with arrays.computing_on(values):
+        return int(arrays.namespace_of(values).sum(values))
 
 
 @dataclass(frozen=True)
@@ -93,6 +123,10 @@ class HeldOut:
 
     def right(self, scores: Array) -> Array:
         return (scores > 0) == (self.y > 0)
+
+    def right_weight(self, scores: Array) -> int:
+        """The integer weight that is classified right."""
+        return _right_weight(self, scores)
 
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
@@ -136,17 +170,24 @@ class HeldOutClasses:
         """Whether the class with the largest score, the first of equal ones, is the sample's."""
         return arrays.namespace_of(scores).argmax(scores, axis=1) == self.classes
 
+    def right_weight(self, scores: Array) -> int:
+        """The integer weight that is classified right."""
+        return _right_weight(self, scores)
+
     def error(self, scores: Array) -> float:
         """The share of the weight that is classified wrongly."""
         return _error(self, scores)
 
 
-def _error(held_out: Watched, scores: Array) -> float:
+def _right_weight(held_out: Watched, scores: Array) -> int:
     if held_out.sums is not None:
-        total = held_out.weights.total
-        return (total - sum(held_out.sums.right_weights(scores))) / total
+        return sum(held_out.sums.right_weights(scores))
     with arrays.computing_on(scores):
-        return held_out.weights.share(~held_out.right(scores))
+        return held_out.weights.weight_of(held_out.right(scores))
+
+
+def _error(held_out: Watched, scores: Array) -> float:
+    return error_of(held_out.right_weight(scores), weight_of(held_out))
 
 
 def _in_units(scores: Array) -> Array:

@@ -7,11 +7,17 @@ integers, or rounded from one once, or a mean of such ratios:
 * the area under the ROC curve counts pairs of samples, with integer weights;
 * the losses come from tables that the host makes (`loss_tables`), and their sums are sums of
   integers (`held_out_losses`). So the exponentials and logarithms of an array library are not used.
+
+All but the area under the ROC curve are additive: each group of samples gives integers, these are
+added up over the groups, and the score follows from the sums. So samples that are spread over
+several machines have the score, to the last bit, that they have in one place. What the groups must
+share is the unit of their integer weights; nothing else depends on the other groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, Protocol
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -24,11 +30,49 @@ from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_shares import Accuracy, BalancedAccuracy, ByClass, RocAuc
 from gpustump.data.parameters import Link, Scoring
 
-__all__ = ["HeldOut", "HeldOutClasses", "Scorer", "Watched", "scorer"]
+__all__ = [
+    "AdditiveScorer",
+    "HeldOut",
+    "HeldOutClasses",
+    "Scorer",
+    "Watched",
+    "additive_scorer",
+    "check_classes",
+    "scorer",
+    "value_of",
+]
 
-Scorer = Callable[[Array], float]
+
+class AdditiveScorer(Protocol):
+    """A score of held-out samples that follows from integers which add up over groups of samples.
+
+    For groups whose integer weights are in one unit, the parts of all samples are the element-wise
+    sums of the groups' parts, and so are the totals. A group may be empty.
+    """
+
+    is_additive: ClassVar[Literal[True]]
+
+    @property
+    def totals(self) -> list[int]:
+        """What the parts are divided by: the integer weight, as a whole or of each class."""
+
+    def parts(self, scores: Array) -> list[int]:
+        """The integers that the scores decide; as many for every group."""
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score of all samples, from the sums over their groups."""
+
+    def __call__(self, scores: Array) -> float:
+        """The score of these samples alone: the value of their own parts and totals."""
+
+
+Scorer = AdditiveScorer | RocAuc
 """From the scores F of the held-out samples, float64, whole multiples of `VOTE_UNIT`, (n_held_out,)
 or (n_held_out, K), to a score of the model, the greater the better."""
+
+Value = Callable[[Sequence[int], Sequence[int]], float]
+"""From parts and totals to a score; see `AdditiveScorer`."""
 
 
 def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scorer:
@@ -57,8 +101,8 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
 
     Returns
     -------
-    callable
-        See `Scorer`. The logarithmic losses of one output are off by less than 2**-24, those of K
+    Scorer
+        A callable. The logarithmic losses of one output are off by less than 2**-24, those of K
         outputs by less than K * 2**-24, and n_held_out * 2**-42 for the rounding of weights; the
         exponential loss by less than 2**-49 of itself.
 
@@ -68,30 +112,86 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
         If "balanced_accuracy" or "roc_auc" is asked for and a class has no held-out samples, or if
         one output is to have the link "softmax".
     """
+    if scoring != "roc_auc":
+        found = additive_scorer(scoring, held_out, link)
+        check_classes(scoring, found.totals)
+        return found
+    _check_link(held_out, link)
+    with arrays.computing_on(held_out.weights.values):
+        by_class = ByClass.of(held_out)
+        check_classes(scoring, by_class.totals)
+        return RocAuc.of(held_out, by_class)
+
+
+def additive_scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> AdditiveScorer:
+    """As `scorer`, for samples that may be one group of several, without those of some classes.
+
+    Raises
+    ------
+    ValueError
+        If the score is not additive, or if one output is to have the link "softmax".
+    """
+    _check_additive(scoring)
+    _check_link(held_out, link)
+    with arrays.computing_on(held_out.weights.values):
+        if scoring == "accuracy":
+            return Accuracy.of(held_out)
+        if scoring == "balanced_accuracy":
+            return BalancedAccuracy(held_out, ByClass.of(held_out))
+        if scoring == "neg_exponential_loss":
+            return NegativeExponentialLoss.of(held_out)
+        return NegativeLogLoss.of(held_out, log_losses(held_out, scoring == "neg_log_loss", link))
+
+
+_VALUES: dict[Scoring, Value] = {
+    "loss": NegativeLogLoss.value,
+    "neg_log_loss": NegativeLogLoss.value,
+    "neg_exponential_loss": NegativeExponentialLoss.value,
+    "accuracy": Accuracy.value,
+    "balanced_accuracy": BalancedAccuracy.value,
+}
+
+
+def value_of(scoring: Scoring) -> Value:
+    """How a score follows from parts and totals, for who has the sums but no samples.
+
+    Raises
+    ------
+    ValueError
+        If the score is not additive.
+    """
+    _check_additive(scoring)
+    return _VALUES[scoring]
+
+
+def check_classes(scoring: Scoring, totals: Sequence[int]) -> None:
+    """Raise a ValueError if the score needs samples of every class, and a class has none.
+
+    Parameters
+    ----------
+    scoring : str
+    totals : sequence of int
+        The score's own, added up over all groups of samples; for "roc_auc" each class's weight.
+    """
+    if scoring not in ("balanced_accuracy", "roc_auc") or all(totals):
+        return
+    raise ValueError(
+        f"scoring={scoring!r} needs held-out samples of every class, but class number "
+        f"{list(totals).index(0)} has none. Hold out samples of it, or take scoring='loss'."
+    )
+
+
+def _check_additive(scoring: Scoring) -> None:
+    if scoring not in _VALUES:
+        raise ValueError(
+            f"scoring={scoring!r} does not add up over groups of held-out samples, because it "
+            "compares pairs of samples, which may be in two groups. Take scoring='loss'."
+        )
+
+
+def _check_link(held_out: Watched, link: Link) -> None:
     if link == "softmax" and len(held_out.positives) == 1:
         raise ValueError(
             "link='softmax' needs one output for each class, but the held-out samples have one "
             "output. Take link='logistic', or give HeldOutClasses."
-        )
-    with arrays.computing_on(held_out.weights.values):
-        if scoring == "loss" or scoring == "neg_log_loss":
-            losses = log_losses(held_out, scoring == "neg_log_loss", link)
-            return NegativeLogLoss.of(held_out, losses)
-        if scoring == "neg_exponential_loss":
-            return NegativeExponentialLoss.of(held_out)
-        if scoring == "accuracy":
-            return Accuracy(held_out)
-        by_class = ByClass.of(held_out)
-        _check_classes(scoring, by_class)
-        if scoring == "balanced_accuracy":
-            return BalancedAccuracy(held_out, by_class)
-        return RocAuc.of(held_out, by_class)
-
-
-def _check_classes(scoring: Scoring, by_class: ByClass) -> None:
-    absent = by_class.absent()
-    if absent:
-        raise ValueError(
-            f"scoring={scoring!r} needs held-out samples of every class, but class number "
-            f"{absent[0]} has none. Hold out samples of it, or take scoring='loss'."
         )

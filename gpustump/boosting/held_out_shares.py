@@ -1,6 +1,7 @@
 """Shares of the weight of held-out samples: accuracy, balanced accuracy, area under the ROC curve.
 
-Each share is a ratio of two integers, rounded once; means of shares are taken on the host.
+Each share is a ratio of two integers, rounded once; means of shares are taken on the host. The
+integers of the accuracies add up over groups of samples; those of the ROC curve do not.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.boosting.held_out_samples import Watched
+from gpustump.boosting.held_out_samples import Watched, weight_of
 from gpustump.engines.integer_weights import IntegerWeights
 
 _PAIR_BITS = 30
@@ -26,16 +27,43 @@ overflow."""
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of the weight that is classified right; of equal scores the first class counts."""
+    """The share of the weight that is classified right; of equal scores the first class counts.
+
+    An `AdditiveScorer`.
+
+    Attributes
+    ----------
+    held_out : HeldOut or HeldOutClasses
+    total : int
+        The sum of their integer weights.
+    """
 
     held_out: Watched
+    total: int
+
+    is_additive: ClassVar[Literal[True]] = True
+
+    @classmethod
+    def of(cls, held_out: Watched) -> Accuracy:
+        return cls(held_out, weight_of(held_out))
 
     def __call__(self, scores: Array) -> float:
-        held_out = self.held_out
-        if held_out.sums is not None:
-            return sum(held_out.sums.right_weights(scores)) / held_out.weights.total
-        with arrays.computing_on(scores):
-            return held_out.weights.share(held_out.right(scores))
+        return self.value(self.parts(scores), self.totals)
+
+    @property
+    def totals(self) -> list[int]:
+        """The integer weight, as the only item."""
+        return [self.total]
+
+    def parts(self, scores: Array) -> list[int]:
+        """The integer weight that is classified right, as the only item."""
+        return [self.held_out.right_weight(scores)]
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score."""
+        (right,), (total,) = parts, totals
+        return right / total
 
 
 @dataclass(frozen=True)
@@ -73,10 +101,6 @@ class ByClass:
         """For each class, its samples in `order`."""
         return [slice(*pair) for pair in zip((0, *self.ends), self.ends, strict=False)]
 
-    def absent(self) -> list[int]:
-        """The classes without samples."""
-        return [number for number, total in enumerate(self.totals) if not total]
-
 
 def _sums_of_slices(values: Array, ends: Sequence[int]) -> list[int]:
     """The sums of consecutive slices of integers (n,), given where each slice ends."""
@@ -88,18 +112,36 @@ def _sums_of_slices(values: Array, ends: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class BalancedAccuracy:
-    """The mean, over all classes, of the share of the class that is classified right."""
+    """The mean, over all classes, of the share of the class that is classified right.
+
+    An `AdditiveScorer`.
+    """
 
     held_out: Watched
     by_class: ByClass
 
+    is_additive: ClassVar[Literal[True]] = True
+
     def __call__(self, scores: Array) -> float:
+        return self.value(self.parts(scores), self.totals)
+
+    @property
+    def totals(self) -> list[int]:
+        """For each class its integer weight: 0 if it has no samples here."""
+        return list(self.by_class.totals)
+
+    def parts(self, scores: Array) -> list[int]:
+        """For each class the integer weight of its samples that are classified right."""
         kernels = self.held_out.sums
-        sums = self._sums(scores) if kernels is None else kernels.right_weights(scores)
-        return _mean([part / all_ for part, all_ in zip(sums, self.by_class.totals, strict=True)])
+        return self._sums(scores) if kernels is None else kernels.right_weights(scores)
+
+    @staticmethod
+    def value(parts: Sequence[int], totals: Sequence[int]) -> float:
+        """The score; no total may be 0."""
+        return _mean([right / total for right, total in zip(parts, totals, strict=True)])
 
     def _sums(self, scores: Array) -> list[int]:
-        """For each class the weight of its samples that are classified right."""
+        """`parts` by array operations."""
         with arrays.computing_on(scores):
             xp = arrays.namespace_of(scores)
             is_right = xp.take(self.held_out.right(scores), self.by_class.order, axis=0)
@@ -119,11 +161,16 @@ class RocAuc:
 
     Whole weights are counted exactly if those of the class, and of the rest, sum to less than
     2**30; others are rounded so that they do.
+
+    It is not additive: a pair may have its samples in two groups, and neither group can tell which
+    of the two has the larger score.
     """
 
     held_out: Watched
     samples: _Samples
     outputs: tuple[_OneAgainstRest, ...]
+
+    is_additive: ClassVar[Literal[False]] = False
 
     @classmethod
     def of(cls, held_out: Watched, by_class: ByClass) -> RocAuc:

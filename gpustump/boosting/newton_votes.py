@@ -12,6 +12,7 @@ from __future__ import annotations
 import decimal
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -29,7 +30,7 @@ from gpustump.engines.contract import (
     Step,
     Totals,
 )
-from gpustump.engines.integer_weights import IntegerWeights, unit_exponent
+from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT
 
 LARGEST_STEP = 4
@@ -68,15 +69,13 @@ class NewtonVotes:
     @classmethod
     def of(
         cls,
-        sample_weight: Array,
+        exponent: int,
         *,
         learning_rate: float,
         l2_regularization: float,
         n_outputs: int = 1,
     ) -> NewtonVotes:
-        """For a run with these weights, (n_samples,) of float64."""
-        with arrays.computing_on(sample_weight):
-            exponent = unit_exponent(sample_weight)
+        """For a run whose integers are sample weights times 2**exponent; see `unit_exponent`."""
         l2 = _times_power_of_two(l2_regularization, exponent)
         return cls(learning_rate, n_outputs, l2, exponent)
 
@@ -90,12 +89,17 @@ class NewtonVotes:
         with arrays.computing_on(labels):
             weights = IntegerWeights.of(sample_weight)
             if self.n_outputs == 1:
-                positive = _weight_of(weights, labels > 0)
-                return (vote_of(max(weights.total - positive, 1), weights.total, 1.0),)
-            classes = [_weight_of(weights, labels == n) for n in range(self.n_outputs)]
-        total = weights.total
+                positive = weights.weight_of(labels > 0)
+                return self.constant_of([weights.total - positive, positive])
+            return self.constant_of([weights.weight_of(labels == n) for n in range(self.n_outputs)])
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
+        total = sum(class_weights)
+        if self.n_outputs == 1:
+            return (vote_of(max(class_weights[0], 1), total, 1.0),)
         # ln(own / total) is what `vote_of` takes from total + own, of which total is wrong.
-        return tuple(vote_of(total, total + max(own, 1), 1.0) for own in classes)
+        return tuple(vote_of(total, total + max(own, 1), 1.0) for own in class_weights)
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of each region, for each output."""
@@ -152,11 +156,6 @@ def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
     step = first / (second + Fraction(votes.l2))
     bounded = max(Fraction(-LARGEST_STEP), min(Fraction(LARGEST_STEP), step))
     return nearest_vote(Fraction(votes.learning_rate) / 2 * bounded)
-
-
-def _weight_of(weights: IntegerWeights, selected: Array) -> int:
-    xp = arrays.namespace_of(selected)
-    return int(xp.sum(xp.where(selected, weights.values, 0)))
 
 
 def _of_odds(votes: RegionVotes) -> RegionFactors:

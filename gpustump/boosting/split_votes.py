@@ -7,6 +7,7 @@ integers over its regions, whether the split has just been found or comes from a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +38,9 @@ class Rule(Protocol):
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
         """The votes of the regions with these sums; all 0 if the run has to end."""
@@ -83,6 +87,10 @@ class SplitVotes:
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
         return self.rule.constant(labels, sample_weight)
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
+        return self.rule.constant_of(class_weights)
 
     def found(self, table: PreparedTable, state: State) -> Taken | str:
         """The best cut and the votes of its regions, or why there are none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from warnings import warn
 
 import numpy as np
@@ -18,7 +18,8 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
-from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
+from gpustump.boosting.judging import LocalJudge
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
@@ -246,24 +247,65 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
-    if settings.announces_route:
-        announce(f"trains on {route}")
     samples = job.samples.beside(table.X)
     held_out = None if job.held_out is None else job.held_out.beside(watched_table(table.X))
+    with explained_errors(route.place):
+        runs = run_all(LocalGround(route, table, samples, held_out), votes, job)
+    return Trained(runs, search, route, table.n_missing)
+
+
+class Ground(Protocol):
+    """Where the samples of a training are: in one place, or in many."""
+
+    @property
+    def route(self) -> Route: ...
+
+    @property
+    def table(self) -> PreparedTable: ...
+
+    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
+        """A run, at its start."""
+
+    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
+        """What watches the held-out samples of a run, if any are held out."""
+
+
+class Job(Protocol):
+    """What is to be trained, as far as it does not depend on where the samples are."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def n_classes(self) -> int: ...
+
+    @property
+    def n_outputs(self) -> int: ...
+
+    @property
+    def n_runs(self) -> int: ...
+
+    @property
+    def earlier(self) -> Sequence[Run] | None: ...
+
+
+def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
+    """Make the rounds of all runs, one run after the other."""
+    settings = job.settings
+    limit = settings.n_rounds_of(job.n_classes)
+    if settings.announces_route:
+        announce(f"trains on {ground.route}")
     done = job.earlier or [Run()] * job.n_runs
     total = sum(limit - len(run.rounds) for run in done)
     runs = []
-    with (
-        explained_errors(route.place),
-        Bar(total, shown=settings.show_progress, note=_note(route, table)) as bar,
-    ):
+    with Bar(total, shown=settings.show_progress, note=_note(ground.route, ground.table)) as bar:
         for number, before in enumerate(done):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs, votes)
-            boosting = _boosting(table, samples, target, settings, before)
-            watch = _watch(boosting, table, held_out, target, settings)
+            boosting = ground.boosting(target, settings, before)
+            watch = ground.watch(boosting, target, settings)
             runs.append(_run(boosting, watch, before, bar))
             bar.skip(limit - boosting.n_done)
-    return Trained(tuple(runs), search, route, table.n_missing)
+    return tuple(runs)
 
 
 def _note(route: Route, table: PreparedTable) -> str:
@@ -301,44 +343,49 @@ class Target(NamedTuple):
         return replace(plain, sums=held_out_sums(plain.classes, weights.values, 2, n_jobs))
 
 
-def _boosting(
-    table: PreparedTable, samples: Samples, target: Target, settings: Settings, before: Run
-) -> Boosting:
-    """A run, at its start."""
-    with arrays.computing_on(table.X):
-        return Boosting(
-            table,
-            target.labels(samples),
-            samples.weights,
-            votes=target.votes,
-            n_rounds=settings.n_rounds,
-            learner=settings.learner,
-            callback=settings.callback,
-            constant=before.constant or None,
-        )
+@dataclass(frozen=True)
+class LocalGround:
+    """Samples in one place; see `Ground`.
 
+    Attributes
+    ----------
+    route : Route
+    table : PreparedTable
+    samples : Samples
+        Those that are trained on, beside the table.
+    held_out : Samples or None
+        Those that are watched.
+    """
 
-def _watch(
-    boosting: Boosting,
-    table: PreparedTable,
-    held_out: Samples | None,
-    target: Target,
-    settings: Settings,
-) -> EarlyStopping | None:
-    """What watches the held-out samples, if any are held out."""
-    if held_out is None or settings.stopping is None:
-        return None
-    X, n_jobs = watched_table(table.X), settings.resources.n_jobs
-    with arrays.computing_on(X):
-        return EarlyStopping(
-            X,
-            held_out.rows,
-            target.watched(held_out, n_jobs),
-            settings.stopping,
-            boosting.constant,
-            boosting.link,
-            n_jobs,
-        )
+    route: Route
+    table: PreparedTable
+    samples: Samples
+    held_out: Samples | None
+
+    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
+        """A run, at its start."""
+        with arrays.computing_on(self.table.X):
+            return Boosting(
+                self.table,
+                target.labels(self.samples),
+                self.samples.weights,
+                votes=target.votes,
+                n_rounds=settings.n_rounds,
+                learner=settings.learner,
+                callback=settings.callback,
+                constant=before.constant or None,
+            )
+
+    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
+        """What watches the held-out samples, if any are held out."""
+        if self.held_out is None or settings.stopping is None:
+            return None
+        X, n_jobs = watched_table(self.table.X), settings.resources.n_jobs
+        with arrays.computing_on(X):
+            watched = target.watched(self.held_out, n_jobs)
+            score = scorer(settings.stopping.scoring, watched, boosting.link)
+            judge = LocalJudge(X, self.held_out.rows, watched, score, boosting.constant, n_jobs)
+            return EarlyStopping(judge, settings.stopping)
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
@@ -12,6 +14,7 @@ from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Votes
 from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
+from gpustump.engines.integer_weights import unit_exponent
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,21 @@ class VoteSettings:
 
     def votes(self, sample_weight: Array, n_outputs: int = 1) -> Votes:
         """The votes of a run on samples with these weights, (n_samples,) of float64."""
+
+        def exponent() -> int:
+            with arrays.computing_on(sample_weight):
+                return unit_exponent(sample_weight)
+
+        return self.votes_in_units(exponent, n_outputs)
+
+    def votes_in_units(self, exponent: Callable[[], int], n_outputs: int = 1) -> Votes:
+        """The same, given what `unit_exponent` says of the weights; asked only if it matters."""
         rate = self.learning_rate
         if self.kind == "newton":
             l2 = self.l2_regularization
             return SplitVotes(
                 NewtonVotes.of(
-                    sample_weight, learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
+                    exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
                 )
             )
         if self.kind == "real":

@@ -6,6 +6,7 @@ regions vote, what does that do to the weights. All of it is decided on the host
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -174,6 +175,9 @@ class Votes(Protocol):
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
+
+    def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
+        """The same from the integer weight of each class; with one output of the labels -1, +1."""
 
     def found(self, table: PreparedTable, state: State) -> Taken | str:
         """The best cut and its votes; or why there are no more rounds, as a `stop_reason`."""

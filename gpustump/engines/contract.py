@@ -63,6 +63,11 @@ class Search:
         return self.votes == "discrete" and self.n_outputs == 1
 
     @property
+    def n_copies(self) -> int:
+        """How many integers of a sample its weight counts in at first; see `in_units`."""
+        return 1 if self.votes == "newton" else self.n_outputs
+
+    @property
     def n_layers(self) -> int:
         """How many integers of a sample differ in more than their signs: one or two an output."""
         return self.n_outputs * (2 if self.votes == "newton" else 1)

@@ -64,10 +64,14 @@ def in_units(sample_weight: Array, n_copies: int = 1) -> Array:
 
     If each weight counts several times, `n_copies`, the sum of all copies does.
     """
+    return scaled(sample_weight, unit_exponent(sample_weight, n_copies))
+
+
+def scaled(sample_weight: Array, exponent: int) -> Array:
+    """Weights times 2**exponent, rounded up to whole numbers, 1 at least."""
     xp = arrays.namespace_of(sample_weight)
-    exponent = unit_exponent(sample_weight, n_copies)
-    scaled = xp.ceil(_times_power_of_two(sample_weight, exponent))
-    return xp.maximum(scaled, xp.ones_like(scaled))
+    found = xp.ceil(_times_power_of_two(sample_weight, exponent))
+    return xp.maximum(found, xp.ones_like(found))  # a subnormal product may be flushed to zero
 
 
 def unit_exponent(sample_weight: Array, n_copies: int = 1) -> int:
@@ -78,14 +82,25 @@ def unit_exponent(sample_weight: Array, n_copies: int = 1) -> int:
     alone, one heavy sample among 10**8 would leave 15 bits to the others.) Boosting starts from the
     rounded weights, so the bound on the training error holds for the error that is counted in them.
     """
+    n_integers = sample_weight.shape[0] * n_copies
+    safe = safe_exponent(float(arrays.namespace_of(sample_weight).max(sample_weight)), n_integers)
+    return fitting_exponent(safe, scaled_total(sample_weight, safe) * n_copies, n_integers)
+
+
+def safe_exponent(largest: float, n_integers: int) -> int:
+    """The first step of `unit_exponent`, from the largest of so many weights."""
+    return TOP.bit_length() - 2 - math.frexp(largest)[1] - n_integers.bit_length()
+
+
+def scaled_total(sample_weight: Array, exponent: int) -> int:
+    """The sum of the weights as `scaled` makes them; sums over several pieces may be added."""
     xp = arrays.namespace_of(sample_weight)
-    n_samples = sample_weight.shape[0] * n_copies
-    exponent = math.frexp(float(xp.max(sample_weight)))[1]
-    safe: int = TOP.bit_length() - 2 - exponent - n_samples.bit_length()
-    first = xp.ceil(_times_power_of_two(sample_weight, safe))
-    first = xp.maximum(first, xp.ones_like(first))  # where a subnormal product was flushed to zero
-    total = int(xp.sum(xp.astype(first, xp.int64))) * n_copies
-    return safe - _halvings(total, 1, n_samples)
+    return int(xp.sum(xp.astype(scaled(sample_weight, exponent), xp.int64)))
+
+
+def fitting_exponent(safe: int, total: int, n_integers: int) -> int:
+    """The second step of `unit_exponent`, from the sum of all integers with a safe exponent."""
+    return safe - _halvings(total, 1, n_integers)
 
 
 @dataclass(frozen=True)
@@ -126,10 +141,13 @@ class IntegerWeights:
         float
             In [0, 1]: a ratio of two integers, rounded once, so the same number on every device.
         """
+        return self.weight_of(selected) / self.total
+
+    def weight_of(self, selected: Array) -> int:
+        """The integer weight of the selected samples; see `share`."""
         with arrays.computing_on(self.values):
             xp = arrays.namespace_of(self.values)
-            chosen = xp.where(selected, self.values, xp.zeros_like(self.values))
-            return int(xp.sum(chosen)) / self.total
+            return int(xp.sum(xp.where(selected, self.values, xp.zeros_like(self.values))))
 
 
 def grown_factor(

@@ -68,6 +68,13 @@ class BoostedClassifier(StumpClassifier):
         DeviceError
             If `device` asks for a GPU that cannot be had.
         """
+        settings, watching, earlier = self._asked_for()
+        self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
+        return self
+
+    def _asked_for(self) -> tuple[Settings, Watching | None, Earlier | None]:
+        """The parameters, checked, what early stopping asks for, and what a warm start goes on
+        from."""
         settings, earlier = self._settings(), self._earlier()
         watching = None
         if settings.stopping is not None:
@@ -82,8 +89,7 @@ class BoostedClassifier(StumpClassifier):
                     f"n_estimators={n_rounds} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
-        self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
-        return self
+        return settings, watching, earlier
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """A warm start goes on with the same kind of votes, for the same outputs."""

@@ -31,7 +31,7 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
-from gpustump.estimators.held_out_split import Earlier, Watching, split_samples
+from gpustump.estimators.held_out_split import Earlier, Split, Watching, split_samples
 from gpustump.learners.step_table import StepTable
 from gpustump.model.class_scores import labels_at
 from gpustump.model.ensemble import StumpEnsemble
@@ -280,6 +280,11 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             held_out=held_out,
             earlier=None if data.earlier is None else data.earlier.runs,
         )
+        self._take_over(learner, Learnt(trained, classes, split), settings)
+
+    def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
+        """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
+        trained, classes, split = learnt
         table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
         fitted = {
             "classes_": classes,
@@ -294,6 +299,14 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         }
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
         self.__dict__ = kept | table | fitted  # at once: nothing is ever half new
+
+
+class Learnt(NamedTuple):
+    """The outcome of training, the classes, and which samples were held out."""
+
+    trained: Trained
+    classes: np.ndarray
+    split: Split | None
 
 
 def _checked_output(name: str) -> str:

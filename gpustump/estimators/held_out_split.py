@@ -61,11 +61,53 @@ def split_samples(
         If the samples cannot be split so, or if a warm start would watch samples that it has been
         trained on, or another score than before.
     """
+    rows = None if samples.rows is None else arrays.to_host(samples.rows)
+    drawn = draw(arrays.to_host(samples.classes), rows, names, watching, earlier)
+    with arrays.computing_on(samples.classes):
+        train_on, watch = (
+            samples.taken(moved_to_device_of(part, samples.classes))
+            for part in (drawn.kept, drawn.watched)
+        )
+    return train_on, watch, drawn.split
+
+
+class Drawn(NamedTuple):
+    """Samples to train on and samples to watch, in order: their numbers, and how they were drawn.
+
+    Attributes
+    ----------
+    kept, watched : ndarray of int64
+    split : Split
+    """
+
+    kept: np.ndarray
+    watched: np.ndarray
+    split: Split
+
+
+def draw(
+    classes: np.ndarray,
+    rows: np.ndarray | None,
+    names: np.ndarray,
+    watching: Watching,
+    earlier: Earlier | None,
+) -> Drawn:
+    """What `split_samples` does, from what it depends on.
+
+    Parameters
+    ----------
+    classes : ndarray (n_samples,) of int64
+        The number of each sample's class.
+    rows : ndarray (n_samples,) of int64, or None
+        The rows of the table that the samples are; None for all.
+    names : ndarray (n_classes,)
+    watching : Watching
+    earlier : Earlier or None
+    """
     fraction = watching.fraction
-    classes = arrays.to_host(samples.classes)
     digest = hashlib.sha256(np.ascontiguousarray(classes).tobytes())
-    if samples.rows is not None:
-        digest.update(np.ascontiguousarray(arrays.to_host(samples.rows)).tobytes())
+    if rows is not None:
+        digest.update(np.ascontiguousarray(rows).tobytes())
     if earlier is None:
         seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
     else:
@@ -89,12 +131,7 @@ def split_samples(
             f"validation_fraction={fraction!r} holds out {len(watched)} samples, and none of "
             f"class {names[absent].tolist()[0]!r}. Hold out more, or take scoring='loss'."
         )
-    with arrays.computing_on(samples.classes):
-        train_on, watch = (
-            samples.taken(moved_to_device_of(np.sort(part), samples.classes))
-            for part in (kept, watched)
-        )
-    return train_on, watch, split
+    return Drawn(np.sort(kept), np.sort(watched), split)
 
 
 def _why_not_watched(split: Split, earlier: Split | None) -> str:

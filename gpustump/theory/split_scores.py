@@ -20,6 +20,7 @@ from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
 from gpustump.data.sign_labels import check_weighted_signs
 from gpustump.engines.contract import RegionSums, Totals
+from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.integers import second_of
 from gpustump.engines.reference.state import loss_of
 from gpustump.engines.worth import Sums, worth_of
@@ -135,7 +136,9 @@ def split_scores(
     labels, weights = arrays.to_host(y), arrays.to_host(weights)
     found = VoteSettings(kind, l2_regularization=l2).votes(weights)
     assert isinstance(found, SplitVotes)
-    (own,) = loss_of(labels, weights, found.rule.search).integers().outputs
+    search = found.rule.search
+    units = in_units(weights, search.n_copies)
+    (own,) = loss_of(labels, units, search).integers().outputs
     return _scores(Cuts.of(values), Sums(own.first, second_of(own)), found)
 
 

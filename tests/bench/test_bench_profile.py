@@ -50,6 +50,16 @@ def test_votes_are_profiled_one_kind_after_the_other_or_left_out_with_the_reason
     assert measured.startswith("**discrete votes, 500 x 4**, prepared in ")
 
 
+def test_intervals_are_profiled_like_a_kind_of_votes(monkeypatch, capsys):
+    device = OnCpu()
+    monkeypatch.setattr("bench.profile.device_named", lambda place: device)
+    arguments = ["--samples", "500", "--features", "4", "--rounds", "4"]
+    assert main(["profile", *arguments, "--votes", "intervals"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("**intervals, 500 x 4**, prepared in ")
+    assert re.search(r"^\| pair_up +\|", said, re.M)
+
+
 def test_a_launch_moves_each_array_once():
     table = types.SimpleNamespace(n_samples=1000, n_features=7)
     assert profile._bytes_moved("advance", table, 1) == 1000 * 41  # as signed weights are kept

@@ -10,6 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from backends import Backend
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
@@ -18,7 +20,16 @@ from sklearn.metrics import (
 )
 
 from gpustump.boosting.held_out_losses import _exact_sum
-from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, scorer
+from gpustump.boosting.held_out_samples import error_of, weight_of
+from gpustump.boosting.held_out_scores import (
+    HeldOut,
+    HeldOutClasses,
+    Watched,
+    additive_scorer,
+    check_classes,
+    scorer,
+    value_of,
+)
 from gpustump.data.parameters import SCORINGS
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
@@ -32,6 +43,8 @@ LINKS = ("logistic", "softmax")
 LOG_LOSSES = list(itertools.product(("loss", "neg_log_loss"), LINKS))
 
 OF_EVERY_CLASS = ("balanced_accuracy", "roc_auc")
+
+ADDITIVE = tuple(scoring for scoring in SCORINGS if scoring != "roc_auc")
 
 
 def in_units(scores: np.ndarray) -> np.ndarray:
@@ -361,3 +374,105 @@ def test_sums_are_exact_however_far_apart_their_terms_are():
         values[::7] = 0
         assert Fraction(_exact_sum(values), 2**1000) == sum(map(Fraction, values.tolist()))
     assert _exact_sum(np.zeros(3)) == 0
+
+
+def watched(classes, weights: IntegerWeights, n_outputs: int, has_kernels: bool = False) -> Watched:
+    """Held-out samples of one output or of K, added up by the CPU kernels or by arrays."""
+    sums = None
+    if has_kernels:
+        from gpustump.engines.cpu.held_out_sums import HeldOutSums
+
+        sums = HeldOutSums(classes, weights.values, max(2, n_outputs))
+    if n_outputs == 1:
+        return HeldOut(2.0 * (classes == 1) - 1.0, weights, sums=sums)
+    return HeldOutClasses(classes, weights, n_outputs, sums=sums)
+
+
+def added_up(groups: list[list[int]]) -> list[int]:
+    assert all(type(number) is int for group in groups for number in group)
+    return [sum(column) for column in zip(*groups, strict=True)]
+
+
+def grouped_samples(seed: int, n_outputs: int):
+    """Classes, integer weights, scores, and the numbers of each of 1 to 4 groups of samples."""
+    random = np.random.default_rng(seed)
+    n_samples = int(random.integers(6, 40))
+    classes, _, scores = held_out(n_samples, random.choice([1e-9, 0.3, 5.0, 1e4]), seed)
+    scores = scores[:, 0] if n_outputs == 1 else scores
+    classes = classes % 2 if n_outputs == 1 else classes
+    spread = random.choice([0.0, 1.0, 9.0])
+    weights = IntegerWeights.of(np.exp(random.normal(scale=spread, size=n_samples)))
+    n_groups = int(random.integers(1, 5))
+    groups = random.integers(random.integers(1, n_groups + 1), size=n_samples)  # some may be empty
+    return classes, weights, scores, [np.flatnonzero(groups == g) for g in range(n_groups)]
+
+
+@pytest.mark.parametrize("has_kernels", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, K])
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.sampled_from(ADDITIVE), st.sampled_from(LINKS))
+def test_parts_and_totals_of_groups_add_up_to_those_of_all_samples(
+    has_kernels, n_outputs, seed, scoring, link
+):
+    if has_kernels:
+        pytest.importorskip("numba")
+    link = "logistic" if n_outputs == 1 else link
+    classes, weights, scores, groups = grouped_samples(seed, n_outputs)
+    everything = watched(classes, weights, n_outputs, has_kernels)
+    of_all = scorer(scoring, everything, link)
+    parts, totals, errors = [], [], []
+    for own in groups:
+        mine = IntegerWeights(weights.values[own], weights.total)
+        group = watched(classes[own], mine, n_outputs, has_kernels)
+        of_group = additive_scorer(scoring, group, link)
+        parts.append(of_group.parts(scores[own]))
+        totals.append(of_group.totals)
+        errors.append([group.right_weight(scores[own]), weight_of(group)])
+    assert added_up(parts) == of_all.parts(scores)
+    assert added_up(totals) == of_all.totals
+    assert value_of(scoring)(added_up(parts), added_up(totals)) == of_all(scores)
+    assert error_of(*added_up(errors)) == everything.error(scores)
+
+
+@pytest.mark.parametrize("n_outputs", [1, K])
+@pytest.mark.parametrize("scoring", ADDITIVE)
+def test_no_samples_add_nothing_in_every_library(backend: Backend, scoring, n_outputs):
+    classes, weights, scores = held_out()
+    scores = scores[:, 0] if n_outputs == 1 else scores
+    units = IntegerWeights.of(weights)
+    none = (backend.asarray(part[:0]) for part in (classes, units.values, scores))
+    classes, values, scores = none
+    if n_outputs == 1:
+        nobody: Watched = HeldOut(backend.asarray(np.zeros(0)), IntegerWeights(values, units.total))
+    else:
+        nobody = HeldOutClasses(classes, IntegerWeights(values, units.total), n_outputs)
+    for link in LINKS[:n_outputs]:
+        score = additive_scorer(scoring, nobody, link)
+        assert {*score.parts(scores), *score.totals} == {0}
+        assert nobody.right_weight(scores) == weight_of(nobody) == 0
+
+
+def test_a_score_s_value_needs_no_samples():
+    assert value_of("accuracy")([3], [4]) == 0.75
+    assert value_of("balanced_accuracy")([3, 1], [4, 4]) == 0.5
+    assert value_of("loss")([3], [3 << 20]) == -1.0
+    assert value_of("neg_exponential_loss")([3 << 1000, 1 << 1000], [2]) == -1.0
+    assert error_of(3, 4) == 0.25
+
+
+def test_a_group_may_lack_a_class_that_another_one_has():
+    ones = IntegerWeights.of(np.ones(2))
+    group = watched(np.asarray([0, 2]), ones, 3)
+    totals = additive_scorer("balanced_accuracy", group).totals
+    with pytest.raises(ValueError, match="class number 1 has none"):
+        check_classes("balanced_accuracy", totals)
+    check_classes("balanced_accuracy", added_up([totals, [0, 5, 0]]))
+
+
+def test_the_area_under_the_roc_curve_is_not_additive():
+    samples = watched(np.asarray([0, 1]), IntegerWeights.of(np.ones(2)), 1)
+    assert not scorer("roc_auc", samples).is_additive
+    assert all(scorer(scoring, samples).is_additive for scoring in ADDITIVE)
+    for ask in (lambda: value_of("roc_auc"), lambda: additive_scorer("roc_auc", samples)):
+        with pytest.raises(ValueError, match="scoring='roc_auc' does not add up over groups"):
+            ask()

@@ -22,12 +22,13 @@ from hypothesis import strategies as st
 from rounds import KINDS, Case, hypothesis_of, signs
 
 from gpustump.engines.contract import Search, Step, discrete_step
-from gpustump.engines.cpu import codes, split_state, state
+from gpustump.engines.cpu import codes, signed_search, split_search, split_state
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.drift import Drift, Expected
 from gpustump.engines.cpu.estimates import Move, move_slots
 from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Ground, Slices
+from gpustump.engines.cpu.state import CodedState
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.threads import Team
 from gpustump.learners.split import Split
@@ -37,8 +38,8 @@ SEEDS = st.integers(0, 10**9)
 
 def planes_of(run: Any) -> np.ndarray:
     """The integers of each sample in a run's round, in the planes of `Slices`."""
-    if isinstance(run, state.CodedState):
-        first = np.copysign(np.ceil(run.weights), run._samples.signed)[np.newaxis].astype(np.int64)
+    if isinstance(run, CodedState):
+        first = run._run.units[np.newaxis]
         second = first[:0]
     else:
         first, second = run._loss.terms
@@ -117,7 +118,7 @@ class Watched:
     def best_cut(self) -> Any:
         """The run's best cut; checks the bounds that it was found with."""
         with pytest.MonkeyPatch.context() as patch:
-            for module in (state, split_state):
+            for module in (signed_search, split_search):
                 patch.setattr(module, "BestSplit", self.best_split)
             found = self.run.best_cut()
         planes = planes_of(self.run)

@@ -17,6 +17,7 @@ from gpustump.engines.contract import RegionFactors, Search, Step
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.scores import CHUNK
 from gpustump.engines.cpu.terms import region_sums
+from gpustump.engines.integer_weights import in_units
 from gpustump.engines.reference.integers import Integers, picked_numbers, second_of
 from gpustump.engines.reference.state import loss_of as reference_loss_of
 from gpustump.learners.hypothesis import N_REGIONS
@@ -93,8 +94,9 @@ def test_every_number_is_the_references_in_every_round(search: Search, n_samples
         random = np.random.default_rng([seed, n_samples])
         labels, weights = drawn_samples(random, n_samples, search.n_outputs)
         pieces = pieces_of(random, n_samples)
-        loss = loss_of(labels, weights, search)
-        reference = reference_loss_of(labels, weights, search)
+        units = in_units(weights, search.n_copies)
+        loss = loss_of(labels, units, search)
+        reference = reference_loss_of(labels, units, search)
         scores = np.zeros((search.n_outputs, n_samples))
         assert loss.first_weight == reference.first_weights.sum()
         found = [loss.begin(*piece) for piece in pieces]

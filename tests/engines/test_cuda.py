@@ -49,6 +49,7 @@ def test_bins_of_several_pieces_are_put_together():
     X[:, 1] = np.round(X[:, 1] * 300)
     y = signs(X[:, 0] + X[:, 1] / 300, random)
     check_level(X, y, None, cuda(X, None), n_rounds=5)
+    check_level(X, y, None, cuda(X, None), n_rounds=3, learner="interval")
 
 
 def test_python_and_the_kernels_agree_on_sizes_and_constants():
@@ -60,6 +61,7 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
     }
     assert cuda_on_cpu.numbers() == sizes | places | {
         "PIECE": layout.PIECE,
+        "PLACE_BITS": layout.PLACE_BITS,
         "NO_SCORE": search.NO_SCORE,
         "MISSING": sorting.MOST_BINS,
         "MISSING + 1": steps._ALL_LEFT,
@@ -77,9 +79,14 @@ def test_python_and_the_kernels_agree_on_sizes_and_constants():
 
 
 @pytest.mark.parametrize(
-    "kernel", ["advance", "add_staged", "weigh", "list_bins", "scan", "finish"]
+    ("learner", "kernel"),
+    [
+        *(("stump", name) for name in ("advance", "add_staged", "weigh", "list_bins", "scan")),
+        ("stump", "finish"),
+        *(("interval", name) for name in ("weigh_pairs", "scan_pairs", "pair_up", "finish_pairs")),
+    ],
 )
-def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, kernel):
+def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, learner, kernel):
     random = np.random.default_rng(11)
     X = random.normal(size=(600, 32)).astype(np.float32)
     device = OnCpu(threads=3)
@@ -91,7 +98,7 @@ def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, ke
 
     monkeypatch.setattr(device, "launch", with_less)
     with pytest.raises(AssertionError, match=f"{kernel} takes more than"):
-        StumpState(made, signs(X[:, 0], random), np.ones(600))
+        StumpState(made, signs(X[:, 0], random), np.ones(600), learner)
 
 
 @pytest.mark.parametrize("n_processors", [1, 3, 132])
@@ -118,13 +125,14 @@ def test_small_tables_get_few_blocks():
     assert layout.described(device, layout.groups_of(30, 10_240), 10_240)[1] == 10
 
 
-@pytest.mark.parametrize("kind", ["discrete", "newton", "shared real"])
+@pytest.mark.parametrize("kind", ["discrete", "interval", "newton", "shared real"])
 def test_what_a_run_holds_is_what_is_planned(kind):
     """All arrays on the device, beside what sorting takes for a while."""
     X = np.random.default_rng(0).normal(size=(20_000, 7)).astype(np.float32)
     y = signs(X[:, 0], np.random.default_rng(1))
+    learner, kind = ("interval", "discrete") if kind == "interval" else ("stump", kind)
     case = Case.of(X, y, X[:, 1] ** 2 + 1).voting(kind)
-    search = case.votes_of_run().search("stump")
+    search = case.votes_of_run().search(learner)
     made = columns.prepare(X, None, OnCpu(), search=search)
     run = made.start(case.y, case.weights, search)
     held = [run._sweep, run._sweep._steps, run._sweep.histograms, run._search]
@@ -143,17 +151,18 @@ def test_what_a_run_holds_is_what_is_planned(kind):
     assert n_bytes <= planned - device_memory._SORTING_BYTES * 20_000
 
 
-def test_a_round_is_one_transfer_and_few_launches():
+@pytest.mark.parametrize(("learner", "n_launches"), [("stump", 7), ("interval", 9)])
+def test_a_round_is_one_transfer_and_few_launches(learner, n_launches):
     random = np.random.default_rng(10)
     X = random.normal(size=(3000, 5)).astype(np.float32)
     device = OnCpu()
     made = columns.prepare(X, None, device)
-    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=1)
+    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=1, learner=learner)
     device.launched.clear()
     device.n_transfers = 0
-    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=10)
+    check_level(X, signs(X[:, 0], random), None, [("", made)], n_rounds=10, learner=learner)
     assert device.n_transfers == 11  # the first sums, and ten rounds
-    assert len(device.launched) == 11 * 7
+    assert len(device.launched) == 11 * n_launches
 
 
 @pytest.mark.parametrize("kind", ["real", "newton", "shared newton"])

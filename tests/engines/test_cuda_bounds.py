@@ -11,14 +11,14 @@ factors.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import cuda_on_cpu
 import numpy as np
 import pytest
 from all_cuts import check_shares, cuts_of_feature
-from cuda_on_cpu import OnCpu
+from cuda_on_cpu import Interrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, signs
@@ -50,16 +50,6 @@ def keys_of(scores: np.ndarray) -> np.ndarray:
         return scores
     bits = scores.view(np.int64)
     return np.where(bits >= 0, bits, NO_SCORE - bits)
-
-
-class Interrupted(OnCpu):
-    """A device that calls a function with the name of each kernel before it is launched."""
-
-    before: Callable[[str], object] = str
-
-    def launch(self, kernel: str, *about: Any, **how: Any) -> None:
-        self.before(kernel)
-        super().launch(kernel, *about, **how)
 
 
 class Seen(SplitSearch):

@@ -25,7 +25,8 @@ BARRIER = "__syncthreads();"
 BARRIERS = (
     ("common.cuh", "combine", (0,)),
     ("sweep.cu", "add", (0, 1)),
-    ("search.cu", "weigh", (1,)),
+    ("profiles.cuh", "read_weights", (1,)),
+    ("intervals.cu", "weigh_pairs", (0, 1)),
     ("splits.cu", "weigh_splits", (1,)),
     ("splits.cu", "sum_of_earlier", (0,)),
     ("splits.cu", "scan_splits", (0, 2)),

@@ -18,6 +18,7 @@ from rounds import check_level
 
 from gpustump import AdaBoostClassifier, DeviceError, boost
 from gpustump.boosting.rounds import Boosting
+from gpustump.data.parameters import Learner
 from gpustump.data.readable import readable_bytes
 from gpustump.engines import announcements, route
 from gpustump.engines.contract import (
@@ -31,6 +32,7 @@ from gpustump.engines.contract import (
 from gpustump.engines.cuda import device_memory, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
+from gpustump.engines.cuda.device import KERNELS
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.source_table import SourceTable
 from gpustump.engines.cuda.stump_search import StumpSearch
@@ -293,26 +295,31 @@ def with_one_order(X: np.ndarray, device: OnCpu) -> columns.CudaTable:
     return columns.prepare(X, None, device, Resources(max_memory=budget))
 
 
-def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch):
+@pytest.mark.parametrize(("learner", "until"), [("stump", 33), ("interval", 48)])
+def test_a_search_that_was_interrupted_can_be_taken_up_again(monkeypatch, learner, until):
     """Orders are fetched one at a time, and the interruption may come at any step of that."""
-    went_on = [taken_up_again(monkeypatch, at) for at in range(13, 33)]
+    went_on = [taken_up_again(monkeypatch, learner, at) for at in range(13, until)]
     assert sum(went_on) >= 5  # others are refused: they were in the middle of a round
 
 
-def taken_up_again(monkeypatch: pytest.MonkeyPatch, at: int) -> bool:
+def taken_up_again(monkeypatch: pytest.MonkeyPatch, learner: Learner, at: int) -> bool:
     """Whether a run goes on after an interruption; if so, then as if there had been none."""
     monkeypatch.setattr(sorting, "MOST_BINS", 7)  # wide ones, which have to be looked into
     X, y = problem()
     signs = 2.0 * y - 1.0
-    whole = Boosting(with_one_order(X, OnCpu()), signs, np.ones(len(y)), n_rounds=8)
+
+    def boosting(device: OnCpu) -> Boosting:
+        table = with_one_order(X, device)
+        return Boosting(table, signs, np.ones(len(y)), n_rounds=8, learner=learner)
+
+    whole, device = boosting(OnCpu()), OnCpu()
     assert len(list(whole)) == 8
-    device = OnCpu()
-    run = Boosting(with_one_order(X, device), signs, np.ones(len(y)), n_rounds=8)
+    run = boosting(device)
     launch, n_left = device.launch, at
 
     def interrupted(name: str, *rest: Any, **more: Any) -> None:
         nonlocal n_left
-        n_left -= name in ("list_bins", "scan", "finish")
+        n_left -= name in ("list_bins", *KERNELS["search"][2:], *KERNELS["intervals"][1:])
         if n_left == 0:
             n_left = -1
             raise KeyboardInterrupt
@@ -350,12 +357,14 @@ def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
         *(("discrete", name) for name in ("mark", "advance", "add_staged", "weigh", "scan")),
         *(("real", name) for name in ("follow_exponential", "sum_pieces", "finish_splits")),
         *(("newton", name) for name in ("follow_logistic", "bound_newton")),
+        *(("interval", name) for name in ("weigh_pairs", "join_pieces", "pair_up")),
     ],
 )
 def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, votes, kernel):
     X, y = problem()
     with cuda_on_cpu.as_cuda(monkeypatch, OnCpu()) as device:
-        run = boost(X, 2.0 * y - 1.0, votes=votes)
+        how = {"weak_learner": "interval"} if votes == "interval" else {"votes": votes}
+        run = boost(X, 2.0 * y - 1.0, **how)
         next(run)
         launch = device.launch
 

@@ -198,9 +198,14 @@ def test_auto_weighs_the_start_of_a_gpu_against_what_all_rounds_gain(a_gpu, vote
 
 
 def test_auto_moves_no_table_to_a_gpu_whose_kernels_cannot_train_on_it(a_gpu):
-    found = chosen(LARGE, device="auto", learner="interval")
+    task = Task(LARGE, 2**31)
+    found = route.choose(task, device="auto").route
     assert found.place == "cpu"
-    assert "the CUDA kernels know stumps only" in str(found)
+    assert "2147483648 samples are too many for positions of 31 bits" in str(found)
+
+
+def test_intervals_are_trained_on_a_gpu_as_stumps_are(a_gpu):
+    assert chosen(LARGE, device="auto", learner="interval").engine == "cuda"
 
 
 @pytest.mark.parametrize("kernels", ["reference", "direct", "coded"])

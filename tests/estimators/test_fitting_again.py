@@ -11,7 +11,8 @@ import pytest
 
 from gpustump import AdaBoostClassifier, Member, Stump, StumpEnsemble
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
-from gpustump.boosting.held_out_scores import HeldOut
+from gpustump.boosting.held_out_scores import HeldOut, scorer
+from gpustump.boosting.judging import Judgement, LocalJudge
 from gpustump.engines.integer_weights import IntegerWeights
 
 RNG = np.random.default_rng(0)
@@ -86,19 +87,20 @@ def test_a_warm_start_does_not_go_on_with_another_score():
 
 
 def test_an_earlier_rounds_held_out_score_is_worked_out_once():
-    class Counting(EarlyStopping):
+    class Counting(LocalJudge):
         n_scores = 0
 
-        def _score(self, scores: np.ndarray) -> float:
+        def judged(self) -> Judgement:
             self.n_scores += 1
-            return super()._score(scores)
+            return super().judged()
 
     stumps = [Stump(0, float(at), 1, 1, 0.4) for at in range(8)]
     signs = np.where(NOISE, 1.0, -1.0)
     held_out = HeldOut(signs, IntegerWeights.of(np.ones(300)))
-    watch = Counting(X, None, held_out, Stopping(patience=3))
+    judge = Counting(X, None, held_out, scorer("loss", held_out))
+    watch = EarlyStopping(judge, Stopping(patience=3))
     watch.resume(stumps, [0.5] * 8)
-    assert watch.n_scores == 1
+    assert judge.n_scores == 1
     assert watch.best_round == 8
 
 

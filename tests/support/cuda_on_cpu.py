@@ -75,8 +75,8 @@ NUMBERS = (
     *(f"sizeof({name})" for name in layout.RECORDS),
     *(f"offsetof({name}, {field})" for name, dtype in layout.RECORDS.items()
       for field in dtype.names or ()),
-    "PIECE", "NO_SCORE", "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS", "LANES * RUN", "TOP",
-    "FLOOR",
+    "PIECE", "PLACE_BITS", "NO_SCORE", "MISSING", "MISSING + 1", "SLOTS", "LANE_BITS",
+    "LANES * RUN", "TOP", "FLOOR",
 )  # fmt: skip
 """Numbers on which the kernels and Python have to agree."""
 
@@ -156,11 +156,15 @@ class OnCpu:
             "weigh": layout.BEST_EDGE.itemsize,
             **{f"weigh_{kind}": layout.BEST_EDGE.itemsize for kind in votes},
             "list_bins": layout.BEST.itemsize,
+            "weigh_pairs": layout.SLOPES.itemsize,
             "scan": layout.EXTREMES.itemsize,
+            "scan_pairs": layout.SLOPES.itemsize,
+            "pair_up": layout.SLOPES.itemsize,
             "sum_pieces": layout.TRIPLE.itemsize,
             **{f"bound_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             **{f"scan_{kind}": 2 * layout.TRIPLE.itemsize for kind in votes},
             "finish": layout.BEST.itemsize,
+            "finish_pairs": layout.BEST.itemsize,
             "finish_splits": layout.BEST.itemsize,
         }
         self.launched: list[str] = []
@@ -240,6 +244,16 @@ class OnCpu:
         self.n_transfers += 1
         copy = x.copy()
         return lambda: copy
+
+
+class Interrupted(OnCpu):
+    """A device that calls a function with the name of each kernel before it is launched."""
+
+    before: Callable[[str], object] = str
+
+    def launch(self, kernel: str, *about: Any, **how: Any) -> None:
+        self.before(kernel)
+        super().launch(kernel, *about, **how)
 
 
 def _value(argument: Any) -> Any:

@@ -22,6 +22,7 @@ import pytest
 from backends import BACKENDS, Backend
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, Way, check_facts, facts_of
+from spread_tables import Spread, SpreadTable
 
 from gpustump import arrays
 from gpustump.data.parameters import Learner
@@ -52,6 +53,8 @@ class EngineUnderTest:
         The array library that its tables and labels are of; None for NumPy.
     compiles_for_every_shape : bool
         Then it is given the awkward tables only, and tables of one shape where they are drawn.
+    n_ways_of_intervals : int or None
+        Only the first so many are tried with intervals; stumps are tried in all of them.
     """
 
     name: str
@@ -61,6 +64,7 @@ class EngineUnderTest:
     votes: tuple[str, ...] = ("discrete",)
     backend: Backend | None = None
     compiles_for_every_shape: bool = False
+    n_ways_of_intervals: int | None = None
 
     @property
     def is_library(self) -> bool:
@@ -92,6 +96,8 @@ class EngineUnderTest:
 
         Or the first few do; or, where ways are many, a third of them.
         """
+        if learner == "interval" and n_ways is None:
+            n_ways = self.n_ways_of_intervals
         facts = facts_of(case, learner)
         y, weights = self.asarray(case.y), self.asarray(case.weights)
         search = case.votes_of_run().search(learner)
@@ -205,26 +211,48 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
 
     yield "two threads", as_routed(CudaEngine(OnCpu()), X, rows)
     yield way("one thread", OnCpu(threads=1))
+    yield way("one order at a time", OnCpu(), max_memory=one)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "MOST_BINS", 3)
+        three = way("three bins", OnCpu())
+        patch.setattr(sorting, "MOST_BINS", 1)
+        whole = way("one bin", OnCpu(threads=3))
+    yield three
+    yield whole
     yield way("three threads", OnCpu(threads=3))
     yield way("eight threads", OnCpu(threads=8))
     yield way("nothing staged", OnCpu(most_shared=160 * 1024))
     yield way("little shared memory", OnCpu(most_shared=64 * 1024))
     yield way("least shared memory", OnCpu(most_shared=48 * 1024))
-    yield way("one order at a time", OnCpu(), max_memory=one)
     yield way("host table", OnCpu(), host)
     yield way("host table, one thread there", OnCpu(), host, n_jobs=1)
     yield way("host table, one order at a time", OnCpu(), host, max_memory=one)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "MOST_BINS", 3)
-        yield way("three bins", OnCpu())
-        patch.setattr(sorting, "MOST_BINS", 1)
-        yield way("one bin", OnCpu(threads=3))
         patch.setattr(device_memory, "_LEAST_BUFFER", 1024)
-        patch.setattr(sorting, "MOST_BINS", 255)
         least = device_memory.least_bytes(*shape, Search())
         yield way("streamed", OnCpu(), host, max_memory=least)
         patch.setattr(device_memory, "_MOST_BUFFER", 1024)
         yield way("streamed in blocks", OnCpu(), host, max_memory=least)
+
+
+def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """Rows spread over shards of both kinds, in bins and units of several sizes."""
+    from gpustump.engines.cluster import places
+    from gpustump.engines.cpu import codes
+
+    kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
+
+    def way(name: str, *kinds: str, **how: Any) -> Way:
+        return name, SpreadTable(X, rows, Spread(kinds, **how))
+
+    yield way("three shards", *kernels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(places, "_LISTED", 3)
+        patch.setattr(places, "_UNIT_BITS", 1)
+        yield way("ranges cut in two", *mixed, max_cuts=3)
+        patch.setattr(codes, "Room", functools.partial(codes.Room, patience=0))
+        yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
+    yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
 
 
 def no_numba() -> str | None:
@@ -246,5 +274,6 @@ ENGINES = (
     *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
-    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, ("stump",), tuple(KINDS)),
+    EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
+    EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),
 )

@@ -12,6 +12,7 @@ import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, check_facts, facts_of, signs
 
+from gpustump.data.parameters import Learner
 from gpustump.engines.cuda import device, prediction, sorting
 from gpustump.engines.cuda import table as columns
 from gpustump.learners.step_table import StepTable
@@ -45,11 +46,15 @@ def main() -> None:
 
 
 def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, n_rounds: int) -> None:
-    """A run with each kind of votes is level with the reference."""
-    for kind in KINDS:
+    """A run with each kind of votes, and with intervals, is level with the reference."""
+    runs: list[tuple[str, Learner]] = [
+        ("discrete", "interval"),
+        *((kind, "stump") for kind in KINDS),
+    ]
+    for kind, learner in runs:
         case = Case.of(X, y, n_rounds=n_rounds).voting(kind)
-        search = case.votes_of_run().search("stump")
-        check_facts(facts_of(case, "stump"), (kind, table), (case.y, case.weights, search))
+        search = case.votes_of_run().search(learner)
+        check_facts(facts_of(case, learner), (kind, table), (case.y, case.weights, search))
 
 
 if __name__ == "__main__":

@@ -149,17 +149,4 @@ def _automatic_choice(gpu_problem: str | None) -> list[str]:
             f"--device auto: for {rounds}, tables of {large} train on a GPU,",
             "smaller ones on the CPU. For more rounds they may be smaller, for fewer not.",
         ]
-        lines += _exceptions_on_gpu()
-    return lines
-
-
-def _exceptions_on_gpu() -> list[str]:
-    """What --device auto leaves on the CPU though its kernels could train it."""
-    search = Search(learner="interval")
-    problem = refusal_of_any(replace(_large_table(), search=search))
-    lines = [] if problem is None else [f"--weak-learner interval: on the CPU; {problem}."]
-    refused = _refused(refusal_of_any)
-    if refused:
-        votes = "the CUDA kernels do not make these votes yet"
-        lines.append(f"{', '.join(refused)}: on the CPU; {votes}.")
     return lines

@@ -35,7 +35,10 @@ A table of many samples is prepared once:
 A round of the coded engine:
 
     state         a run with discrete votes of one output: these steps put together
+    signed_run    its samples, and the sums of their weights over the bins
+    signed_search   its search, and what it remembers of the bins
     split_state   a run with real, Newton or shared votes
+    split_search    its search, and what it remembers
     sweep         discrete votes: the one pass over the samples, and the change in their integers
     bin_sums      other votes: the sums over all bins, exact or estimated
     estimates     how sums follow a step that parts few samples from many, and how far they are off

@@ -46,6 +46,8 @@ _PER_BIN, _PER_FINE_BIN = 64, 384
 """Fewer samples than this in a bin cost more to look up than to scan. More bins than `NARROW_CUTS`
 have to hold more: they take more of the cache."""
 
+_NO_LOW = np.int64(2**63 - 1)
+
 _TILE = (4096, 64)
 """Rows and features that are read and coded at once: a megabyte of float32."""
 
@@ -191,18 +193,48 @@ def prepare(
         Most cuts of a feature.
     """
     source, room = Source(X, rows), room or Room()
-    useful = max(min(source.n_samples // _PER_BIN, NARROW_CUTS), source.n_samples // _PER_FINE_BIN)
     most = WIDE_CUTS if room.finely else NARROW_CUTS
-    limit = min(max_cuts, most, max(16, useful))
+    limit = min(max_cuts, most, useful_cuts(source.n_samples))
     at_once = _TILE[1] * team.size
-    blocks = [slice(*part) for part in ranges(source.n_features, at_once)]
     # Many cuts are chosen from many values, so for fewer features at once.
     few = [slice(*part) for part in ranges(source.n_features, at_once // (4 if room.finely else 1))]
     cuts = [own for block in few for own in cuts_of(source, block, limit, team)]
-    coded = _Coded.empty(source, cuts, room.finely)
-    for block in blocks:
-        _code(source, block, coded, team)
-    layout = coded.layout()
+    coded = _Coded.empty(source, cuts, finely=room.finely)
+    _code_all(source, coded, team)
+    return _table_of(source, coded, coded.layout(), team, room)
+
+
+def prepare_by_cuts(
+    X: np.ndarray, cuts: list[Cuts], team: Team
+) -> tuple[CodedTable, Extremes]:  # fmt: skip
+    """Code a table that is a share of a larger one, whose bins are common to all shares.
+
+    Its layout has a slot for each bin that there may be: some may hold no sample.
+
+    Parameters
+    ----------
+    X : ndarray (n_samples, n_features)
+    cuts : list of Cuts
+        For each feature.
+    team : Team
+    """
+    source = Source(X, None)
+    coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
+    _code_all(source, coded, team)
+    layout = coded.layout(drops_empty=False)
+    table = _table_of(source, coded, layout, team, Room())
+    return table, coded.extremes_in(layout)
+
+
+def useful_cuts(n_samples: int) -> int:
+    """How many cuts of a feature pay, of at most `WIDE_CUTS`."""
+    useful = max(min(n_samples // _PER_BIN, NARROW_CUTS), n_samples // _PER_FINE_BIN)
+    return min(WIDE_CUTS, max(16, useful))
+
+
+def _table_of(
+    source: Source, coded: _Coded, layout: BinLayout, team: Team, room: Room
+) -> CodedTable:
     columns, bundled = bundles.join(coded.codes, layout, coded.n_missing, team)
     return CodedTable(
         source=source,
@@ -223,6 +255,16 @@ def _parted(
     if not room.parted:
         return None
     return PartedSamples(columns.wide, bundled, layout, patience=room.patience)
+
+
+class Extremes(NamedTuple):
+    """The smallest and the largest key in each slot, (n_slots,) of int64; see `arrays.order_keys`.
+
+    In an empty slot the first is above the second.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
 
 
 class Uncoded(NamedTuple):
@@ -257,15 +299,22 @@ class _Coded:
         For each feature, how many samples are in each bin.
     is_mixed : list of ndarray of uint8
         Whether they have more than one value.
+    low, high : list of ndarray of int64
+        The smallest and the largest key in each bin; the largest and the smallest integer where
+        there is none. Empty lists if nobody asks for them.
     """
 
     codes: Uncoded
     cuts: list[Cuts]
     counts: list[np.ndarray]
     is_mixed: list[np.ndarray]
+    low: list[np.ndarray]
+    high: list[np.ndarray]
 
     @classmethod
-    def empty(cls, source: Source, cuts: list[Cuts], finely: bool) -> _Coded:
+    def empty(
+        cls, source: Source, cuts: list[Cuts], *, finely: bool, has_extremes: bool = False
+    ) -> _Coded:
         n_cuts = np.asarray([len(own.keys) for own in cuts], dtype=np.int64)
         is_crowded = np.asarray([own.is_crowded for own in cuts], dtype=bool)
         is_wide = (is_crowded & finely) | (n_cuts > NARROW_CUTS)
@@ -279,6 +328,8 @@ class _Coded:
             cuts,
             [np.zeros(n, dtype=np.int64) for n in n_bins],
             [np.zeros(n, dtype=np.uint8) for n in n_bins],
+            [np.full(n, _NO_LOW) for n in n_bins] if has_extremes else [],
+            [np.full(n, -_NO_LOW - 1) for n in n_bins] if has_extremes else [],
         )
 
     @property
@@ -286,12 +337,14 @@ class _Coded:
         found = zip(self.counts, self.codes.n_cuts, strict=True)
         return np.asarray([own[n + 1] for own, n in found], dtype=np.int64)
 
-    def layout(self) -> BinLayout:
-        """Slots for all bins that hold a sample, and for what each feature lacks."""
+    def layout(self, *, drops_empty: bool = True) -> BinLayout:
+        """Slots for all bins, and for what each feature lacks.
+
+        Above the last cut there is one more bin, which is dropped if it is empty and asked to be.
+        """
         n_cuts, n_missing = self.codes.n_cuts, self.n_missing
-        # Above the last cut there is one more bin, unless that is the largest value of all.
         n_above = np.asarray([own[n] for own, n in zip(self.counts, n_cuts, strict=True)])
-        n_bins = n_cuts + (n_above > 0)
+        n_bins = n_cuts + (n_above > 0) if drops_empty else n_cuts + 1
         first = np.concatenate([[0], np.cumsum(n_bins + 1)])
         counts = np.zeros(first[-1], dtype=np.int64)
         has_inner_split = np.zeros(first[-1], dtype=np.uint8)
@@ -304,12 +357,26 @@ class _Coded:
         last = np.append(offset[1:], 0) - 1
         return BinLayout(first[:-1].copy(), n_bins, offset, last, has_inner_split)
 
+    def extremes_in(self, layout: BinLayout) -> Extremes:
+        """The keys in each slot."""
+        low, high = (np.empty(len(layout.offset), dtype=np.int64) for _ in range(2))
+        for j, n_bins in enumerate(layout.n_bins):
+            slots = slice(layout.first[j], layout.first[j] + n_bins + 1)
+            low[slots], high[slots] = self.low[j][: n_bins + 1], self.high[j][: n_bins + 1]
+        return Extremes(low, high)
+
     def largest_values(self, layout: BinLayout, dtype: np.dtype) -> np.ndarray:
         """The largest value of each bin that ends at a cut; NaN for the other slots."""
         high = np.full(len(layout.offset), np.nan)
         for first, own in zip(layout.first, self.cuts, strict=True):
             high[first : first + len(own.keys)] = _floats(own.keys, dtype)
         return high
+
+
+def _code_all(source: Source, coded: _Coded, team: Team) -> None:
+    """Code all features, some of them at a time."""
+    for part in ranges(source.n_features, _TILE[1] * team.size):
+        _code(source, slice(*part), coded, team)
 
 
 def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
@@ -334,6 +401,9 @@ def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
             counts = np.zeros(len(coded.counts[feature]), dtype=np.int64)
             is_mixed = np.zeros(len(counts), dtype=np.uint8)
             _bins_of_column(view, k, cuts[j], n_cuts[j], bins, counts, is_mixed, keys)
+            if coded.low:
+                low_keys, high_keys = coded.low[feature].copy(), coded.high[feature].copy()
+                _note_extremes(keys, bins, low_keys, high_keys)
             row = codes.row[feature]
             if codes.is_wide[feature]:
                 own = codes.wide[row, start:end]
@@ -343,6 +413,9 @@ def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
             with lock:
                 coded.counts[feature] += counts
                 coded.is_mixed[feature] |= is_mixed
+                if coded.low:
+                    np.minimum(coded.low[feature], low_keys, out=coded.low[feature])
+                    np.maximum(coded.high[feature], high_keys, out=coded.high[feature])
 
     features = ranges(part.stop - part.start, _TILE[1])
     team.each(tile, [(r, f) for r in ranges(source.n_samples, _TILE[0]) for f in features])
@@ -387,6 +460,15 @@ def _bins_of_column(bits, j, cuts, n_cuts, bins, counts, is_mixed, keys):  # typ
             is_mixed[bin_] = 1
         bins[i] = bin_
         counts[bin_] += 1
+
+
+@kernel("void(KEY[::1], uint16[::1], int64[::1], int64[::1])", KEY=("int32", "int64"))
+def _note_extremes(keys, bins, low, high):  # type: ignore[no-untyped-def]
+    """Widen the range of keys of each bin."""
+    for i in range(len(keys)):
+        b, key = np.uint64(bins[i]), np.int64(keys[i])
+        low[b] = min(low[b], key)
+        high[b] = max(high[b], key)
 
 
 @kernel("void(KEY[::1], KEY[::1], int64, uint16[::1], uint16[::1])", KEY=("int32", "int64"))

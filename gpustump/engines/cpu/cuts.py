@@ -55,6 +55,14 @@ def cuts_of(source: Source, features: slice, limit: int, team: Team) -> list[Cut
         drawn = np.random.default_rng(0).random(n_drawn)
         sample = ((np.arange(n_drawn) + drawn) * stretch).astype(np.int64)
     keys = arrays.order_keys(codable(source.picked(sample, features)))
+    return cuts_by_sample(keys, limit, team)
+
+
+def cuts_by_sample(keys: np.ndarray, limit: int, team: Team) -> list[Cuts]:
+    """Choose cuts by the keys (n_drawn, n_features) of a sample, at most so many for each feature.
+
+    The keys are those of `codable` values.
+    """
     found = [Cuts(keys[:0, 0], False)] * keys.shape[1]
 
     def choose(j: int) -> None:

@@ -27,6 +27,7 @@ from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
+from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
 from gpustump.learners.thresholds import midpoint
@@ -91,7 +92,8 @@ class DirectTable:
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> DirectState:
         """Begin a run; see `engines.contract.PreparedTable`."""
-        loss = loss_of(arrays.to_host(labels), arrays.to_host(sample_weight), search)
+        units = in_units(arrays.to_host(sample_weight), search.n_copies)
+        loss = loss_of(arrays.to_host(labels), units, search)
         if search.has_signs:
             return DirectState(self, loss, SignedScan(self, search.learner))
         return DirectState(self, loss, SplitScan(self, search))

@@ -29,7 +29,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.contract import Cut, RegionSums, Search, Step
-from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.compiling import Floats, group, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
@@ -134,10 +133,10 @@ def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int |
     return max(0, first, second - ROUGHER)
 
 
-def counts_of_regions(table: CodedTable, cut: Cut) -> np.ndarray:
-    """How many samples lie in each region of a cut."""
-    missing = int(table.n_missing[cut.feature])
-    present = table.n_samples - missing
+def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.ndarray:
+    """How many samples lie in each region of a cut; `n_missing` (n_features,) lack a feature."""
+    missing = int(n_missing[cut.feature])
+    present = n_samples - missing
     first = present if cut.position is None else cut.position + 1
     counts = np.zeros(N_REGIONS, dtype=np.int64)
     counts[FIRST], counts[SECOND], counts[MISSING] = first, present - first, missing

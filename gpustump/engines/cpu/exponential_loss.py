@@ -7,7 +7,7 @@ import numpy as np
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.loss import Loss, Piece, by_sample
 from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.integer_weights import FLOOR
 
 
 class ExponentialLoss(Loss):
@@ -17,13 +17,12 @@ class ExponentialLoss(Loss):
     ----------
     labels : ndarray (n_samples,)
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
-    sample_weight : ndarray (n_samples,) of float64
-        Positive.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
     """
 
-    def __init__(self, labels: np.ndarray, sample_weight: np.ndarray, n_outputs: int) -> None:
-        units = in_units(sample_weight, n_outputs)
+    def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
         super().__init__(labels, units, n_outputs, has_second=False)
         self._weights = np.tile(units, (n_outputs, 1))
 

@@ -56,7 +56,7 @@ class HeldOutSums:
     ) -> list[int]:
         """For each output the sum of the weighted logistic losses."""
         rest = weights, LossTable(*table), bits
-        return self._added_up(_add_logistic, scores, scores.size // len(scores), *rest)
+        return self._added_up(_add_logistic, scores, _n_outputs(scores), *rest)
 
     def softmax(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
@@ -73,7 +73,7 @@ class HeldOutSums:
     def _added_up(
         self, add: Callable[..., None], scores: np.ndarray, n_sums: int, *rest: Any
     ) -> list[int]:
-        columns = np.ascontiguousarray(scores).reshape(len(scores), -1)
+        columns = np.ascontiguousarray(scores).reshape(len(scores), _n_outputs(scores))
         sums = np.zeros((len(self._pieces), n_sums), dtype=np.int64)
 
         def work(number: int) -> None:
@@ -82,6 +82,11 @@ class HeldOutSums:
         self._team.each(work, range(len(self._pieces)))
         totals: list[int] = sums.sum(axis=0).tolist()
         return totals
+
+
+def _n_outputs(scores: np.ndarray) -> int:
+    """How many columns scores have, (n_samples,) or (n_samples, n_outputs), even without rows."""
+    return 1 if scores.ndim == 1 else int(scores.shape[1])
 
 
 @kernel("void(float64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64)")

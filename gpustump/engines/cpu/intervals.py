@@ -24,7 +24,7 @@ from gpustump.engines.cpu.columns import WIDE_BINS
 from gpustump.engines.cpu.compiling import Integers, group, kernel, record
 from gpustump.engines.cpu.found_split import NOTHING, Found, as_cut, better, sign_for_missing
 from gpustump.engines.cpu.members import POSITIONS
-from gpustump.engines.cpu.places import Place
+from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.search import Edges
 from gpustump.engines.threads import ranges
 
@@ -98,7 +98,7 @@ def best_pair(now: Weighted, edges: Edges, best: Cut) -> Cut:
 def _look_inside(now: Weighted, around: Around, bounds: np.ndarray, best: Cut) -> Cut:
     """Scan the bins that may be part of a better pair than the best one."""
     table, layout, profile = now.table, now.table.layout, now.profile
-    place = Place.of_signed(table, now.signed)
+    place = CodedPlace.of_signed(table, now.signed)
     lock = threading.Lock()
 
     def look(feature: int) -> None:

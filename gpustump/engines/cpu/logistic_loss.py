@@ -7,7 +7,7 @@ import numpy as np
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.loss import Loss, Piece
 from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.integer_weights import FLOOR
 
 _CEILING = 1.0 / FLOOR
 """Of the odds."""
@@ -20,12 +20,12 @@ class LogisticLoss(Loss):
     ----------
     labels : ndarray (n_samples,) of float64
         -1.0 or 1.0.
-    sample_weight : ndarray (n_samples,) of float64
-        Positive.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     """
 
-    def __init__(self, labels: np.ndarray, sample_weight: np.ndarray) -> None:
-        super().__init__(labels, in_units(sample_weight), 1, has_second=True)
+    def __init__(self, labels: np.ndarray, units: np.ndarray) -> None:
+        super().__init__(labels, units, 1, has_second=True)
         self._odds = np.ones(len(labels))
 
     @property

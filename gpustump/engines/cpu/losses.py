@@ -11,10 +11,10 @@ from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.softmax_loss import SoftmaxLoss
 
 
-def loss_of(labels: np.ndarray, sample_weight: np.ndarray, search: Search) -> Loss:
-    """The samples of a run; parameters as for `engines.contract.PreparedTable.start`."""
+def loss_of(labels: np.ndarray, units: np.ndarray, search: Search) -> Loss:
+    """The samples of a run; parameters as for `Loss`."""
     if search.votes != "newton":
-        return ExponentialLoss(labels, sample_weight, search.n_outputs)
+        return ExponentialLoss(labels, units, search.n_outputs)
     if search.n_outputs == 1:
-        return LogisticLoss(labels, sample_weight)
-    return SoftmaxLoss(labels, sample_weight, search.n_outputs)
+        return LogisticLoss(labels, units)
+    return SoftmaxLoss(labels, units, search.n_outputs)

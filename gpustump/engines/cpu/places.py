@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import PART_BITS
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.members import POSITIONS
-from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Planes, Slices
+from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Planes, Slices
 from gpustump.engines.cpu.sorted_bins import SortedSamples
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import ranges
@@ -44,29 +44,24 @@ class Stretches(NamedTuple):
     position: Integers
 
 
-class Answer(NamedTuple):
-    """The units of some stretches, and where to find their samples.
+class Located(NamedTuple):
+    """Where the samples of units are.
 
     Attributes
     ----------
-    slices : Slices
-    slots : ndarray (n_stretches,) of int64
-        The bin that a stretch is, or is a part of.
     order : ndarray of int32 or int64
         An order of samples, marked where a unit goes on.
     begin : ndarray (n_units,) of int64
         Where in it each unit begins.
     """
 
-    slices: Slices
-    slots: np.ndarray
     order: np.ndarray
     begin: np.ndarray
 
 
 @dataclass(frozen=True)
-class Place:
-    """A coded table under the integers of a round.
+class CodedPlace:
+    """A coded table under the integers of a round; see `search.Place`.
 
     Attributes
     ----------
@@ -79,9 +74,10 @@ class Place:
     table: CodedTable
     weigh: Callable[..., None]
     n_planes: int
+    bins_at_once: ClassVar[int] = 32
 
     @classmethod
-    def of_signed(cls, table: CodedTable, signed: np.ndarray) -> Place:
+    def of_signed(cls, table: CodedTable, signed: np.ndarray) -> CodedPlace:
         """With weights in units of the integers, each with the sign of its label."""
 
         def weigh(order: np.ndarray, *rest: object) -> None:
@@ -90,7 +86,7 @@ class Place:
         return cls(table, weigh, 2)
 
     @classmethod
-    def of_terms(cls, table: CodedTable, terms: Terms) -> Place:
+    def of_terms(cls, table: CodedTable, terms: Terms) -> CodedPlace:
         """With the two integers of each sample and output."""
 
         def weigh(order: np.ndarray, *rest: object) -> None:
@@ -134,12 +130,12 @@ class Place:
         slices = answer.slices
         feature = slices.feature[stretches]
         first = slices.first[stretches]
-        begin = answer.begin[units]
+        begin = answer.where.begin[units]
         before = np.where(units > first, slices.last[units - 1], 0)
         offset = self.table.layout.offset[answer.slots[stretches]]
         position = np.where(units > first, before + 1, offset)
         count = slices.last[units] - position + 1
-        order = self._by_value(answer.order, feature, begin, count)
+        order = self._by_value(answer.where.order, feature, begin, count)
         starts = np.cumsum(count) - count
         return self._answer(
             answer.slots[stretches], feature, order, Stretches(starts, count, position)
@@ -190,7 +186,7 @@ class Place:
             feature, first, units.n_units, sums, EXACT, sums[0], sums[1], UNKNOWN, units.last,
             is_open,
         )  # fmt: skip
-        return Answer(slices, slots, order, units.begin)
+        return Answer(slices, slots, Located(order, units.begin))
 
 
 @group

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from gpustump.engines.contract import Cut, Search
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.found_split import sign_for_missing
-from gpustump.engines.cpu.places import Answer, Place
-from gpustump.engines.cpu.slices import EXACT, UNKNOWN, FloatPlanes, Ground, Slices
+from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Ground, Slices
 from gpustump.engines.cpu.unit_scores import (
     NO_AGREEMENT,
     NO_SCORE,
@@ -37,14 +36,32 @@ from gpustump.engines.cpu.unit_scores import (
 )
 from gpustump.engines.threads import Team, ranges
 
-_BINS_AT_ONCE = 32
-"""So many promising bins are looked into before the others' bounds are compared again, or half."""
-
 _MOST_UNITS = 512
 """If more parts of bins may win by estimates, their features are added up anew instead."""
 
 _UNITS_AT_ONCE = 2**15
 """Units to be weighed that are one piece of work."""
+
+
+class Place(Protocol):
+    """What a search asks about samples, wherever they are.
+
+    Attributes
+    ----------
+    bins_at_once : int
+        So many promising bins are asked about before the others' bounds are compared again, or half
+        of them.
+    """
+
+    @property
+    def bins_at_once(self) -> int: ...
+
+    def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
+        """The sums over the parts of some bins, in order of their slots; each bin is a stretch."""
+
+    def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
+        """The sums over the distinct values in some open units, each of them a stretch, or over
+        smaller parts of them, some of which are open again."""
 
 
 class Best(NamedTuple):
@@ -188,12 +205,12 @@ class BestSplit:
     weigher : Weigher
     constant : Cut
         What a split has to compete with.
+    team : Team
     """
 
-    def __init__(self, place: Place, weigher: Weigher, constant: Cut) -> None:
+    def __init__(self, place: Place, weigher: Weigher, constant: Cut, team: Team) -> None:
         self.best = Best(constant)
-        self._place, self._weigher = place, weigher
-        self._team = place.table.team
+        self._place, self._weigher, self._team = place, weigher, team
 
     def offer(self, cut: Cut, left: np.ndarray) -> None:
         """Take a cut if it is better than the best one."""
@@ -220,7 +237,7 @@ class BestSplit:
         waiting = self._promising_slots(np.flatnonzero(self._may_win(bounds)), bounds, edges)
         looked_into = []
         while len(waiting):
-            n_taken = max(_BINS_AT_ONCE, len(waiting) // 2)
+            n_taken = max(self._place.bins_at_once, len(waiting) // 2)
             highest_first = waiting[np.argsort(-bounds[waiting], kind="stable")]
             for answer, ground in self._parts(edges, np.sort(highest_first[:n_taken])):
                 own = self._weighed(answer.slices, ground)
@@ -358,10 +375,9 @@ class BestSplit:
 
     def _look_at_samples(self, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
         """Ask for the samples of the open units that may hold a better cut."""
-        units = np.flatnonzero((answer.slices.is_open > 0) & self._may_win(bounds))
-        if len(units):
-            closer, around = self._samples(answer, ground, units)
-            self._weighed(closer.slices, around)
+        while len(units := np.flatnonzero((answer.slices.is_open > 0) & self._may_win(bounds))):
+            answer, ground = self._samples(answer, ground, units)
+            bounds = self._weighed(answer.slices, ground)
 
     def _samples(self, answer: Answer, ground: Ground, units: np.ndarray) -> tuple[Answer, Ground]:
         """Ask for the samples of some open units."""

@@ -12,7 +12,7 @@ each, can be added up.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -99,3 +99,20 @@ class Ground(NamedTuple):
         """The ground of some of the stretches."""
         parts = (part[:, stretches] if len(part) else part for part in self)
         return Ground(*map(np.ascontiguousarray, parts))
+
+
+class Answer(NamedTuple):
+    """What a place answers to a question about some bins or some of their parts.
+
+    Attributes
+    ----------
+    slices : Slices
+    slots : ndarray (n_stretches,) of int64
+        The bin that a stretch is, or is a part of.
+    where : object
+        Where the place finds the units again, to be asked about them more closely.
+    """
+
+    slices: Slices
+    slots: np.ndarray
+    where: Any

@@ -7,7 +7,7 @@ import numpy as np
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.loss import Loss, Piece, by_sample
 from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chunk
-from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.integer_weights import FLOOR
 
 _LEAST_PRODUCT = 2.0**-1000
 """The smallest product of a probability and a factor."""
@@ -20,13 +20,13 @@ class SoftmaxLoss(Loss):
     ----------
     labels : ndarray (n_samples,) of int64
         The number of the class.
-    sample_weight : ndarray (n_samples,) of float64
-        Positive.
+    units : ndarray (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
     """
 
-    def __init__(self, labels: np.ndarray, sample_weight: np.ndarray, n_outputs: int) -> None:
-        super().__init__(labels, in_units(sample_weight), n_outputs, has_second=True)
+    def __init__(self, labels: np.ndarray, units: np.ndarray, n_outputs: int) -> None:
+        super().__init__(labels, units, n_outputs, has_second=True)
         self._probabilities = np.full((n_outputs, len(labels)), 1.0 / n_outputs)
 
     @property

@@ -1,27 +1,29 @@
 """The engine for CUDA devices: the same integers as the reference, at the cost of histograms.
 
-    device        what the engine needs of a device, and how CuPy provides it
-    layout        how data lie in the device's memory: groups of codes, records of the kernels
-    device_memory what stays on the device, and what is streamed or sorted again when needed
-    source_table  the caller's table, on the device or copied to it some columns at a time
-    sorting       a feature sorted, and cut into bins
-    codes         each value as a byte: on the device, or streamed to it
-    orders        the sorted orders of the features, as many as there is room for
-    table         all of these together: a table prepared for the rounds
-    steps         what a round decides, in one place on the device
-    histograms    what is added up, and the sums over the bins
-    sweep         a round's pass over the samples for classic stumps: scores and weights
-    losses        the same for real, Newton and shared votes
-    search        what the searches for the best cut have in common
-    stump_search  from histograms to the best classic stump
-    split_search  from histograms to the best split, for other votes
-    stump_state   a run with classic stumps: sweep and search, queued together once a round
-    split_state   the same for other votes
-    engine        what `engines.route` knows of all this
-    prediction    the sum of step functions, a thread for each row
+    device          what the engine needs of a device, and how CuPy provides it
+    layout          how data lie in the device's memory: groups of codes, records of the kernels
+    device_memory   what stays on the device, and what is streamed or sorted again when needed
+    source_table    the caller's table, on the device or copied to it some columns at a time
+    sorting         a feature sorted, and cut into bins
+    codes           each value as a byte: on the device, or streamed to it
+    orders          the sorted orders of the features, as many as there is room for
+    table           all of these together: a table prepared for the rounds
+    steps           what a round decides, in one place on the device
+    histograms      what is added up, and the sums over the bins
+    sweep           a round's pass over the samples for classic stumps: scores and weights
+    losses          the same for real, Newton and shared votes
+    search          what the searches for the best cut have in common
+    stump_search    from histograms to the best classic stump
+    interval_search the same for intervals and stumps
+    split_search    from histograms to the best split, for other votes
+    stump_state     a run with classic stumps, or with intervals: sweep and search, queued together
+                    once a round
+    split_state     the same for other votes
+    engine          what `engines.route` knows of all this
+    prediction      the sum of step functions, a thread for each row
 
 Kernels are CUDA C++ and stand beside the stage that launches them: `sweep.cu`, `losses.cu`,
-`search.cu` for classic stumps, `splits.cu` for other votes, `codes.cu`, `prediction.cu`. All
-include `common.cuh`. Nothing here imports CuPy before an array on a GPU is found or a device is
-asked for.
+`search.cu` for classic stumps, `intervals.cu`, `splits.cu` for other votes, `codes.cu`,
+`prediction.cu`. All include `common.cuh`. Nothing here imports CuPy before an array on a GPU is
+found or a device is asked for.
 """

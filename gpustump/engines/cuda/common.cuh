@@ -167,11 +167,14 @@ struct Step {
   int64 first_sample, n_samples;
   const uint8* regions;  // given for each sample if cut_bin is -1; null otherwise
   int64 cut_bin;         // the bin that holds the cut, or that ends with it; 256: all are left
-  int64 is_inside;       // whether the cut lies inside the bin: its marked samples are on the left
+  int64 is_inside;       // whether the cut lies inside the bin: then its marked samples are on the left
+  int64 low_bin;         // of an interval the bin of its first sample; 0 for a stump
+  int64 is_low_inside;   // whether only the marked samples of that bin lie in the interval
   int64 round;           // the number that marks them
   uint32* marks;
   const int* order;  // the feature's sorted order; marked are those from `begin` to `end`
   int64 begin, end;
+  int64 low_begin, low_end;  // and those of the bin `low_bin`, if it is another one
   int64 clears;  // whether the histograms are made anew
 };
 
@@ -183,9 +186,11 @@ __device__ inline int region_of(const Step& step, int64 sample) {
   int64 here = sample - step.first_sample;
   int code = step.codes[code_at(here, int(step.width_bits), step.feature)];
   if (code == MISSING) return MISSING_REGION;
-  if (code != step.cut_bin) return code < step.cut_bin ? FIRST_REGION : SECOND_REGION;
-  bool is_left = !step.is_inside || step.marks[sample] == uint32(step.round);
-  return is_left ? FIRST_REGION : SECOND_REGION;
+  if (code < step.low_bin || code > step.cut_bin) return SECOND_REGION;
+  bool is_cut = (code == step.cut_bin && step.is_inside) ||
+                (code == step.low_bin && step.is_low_inside);
+  bool is_first = !is_cut || step.marks[sample] == uint32(step.round);
+  return is_first ? FIRST_REGION : SECOND_REGION;
 }
 
 // What is added up: a layer for each output, or two with Newton votes, each with its histograms.

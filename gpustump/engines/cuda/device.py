@@ -34,6 +34,7 @@ KERNELS = {
         "begin_softmax",
     ),
     "search": ("weigh", "list_bins", "scan", "finish"),
+    "intervals": ("weigh_pairs", "scan_pairs", "join_pieces", "pair_up", "finish_pairs"),
     "splits": (
         "weigh_discrete", "weigh_real", "weigh_newton", "sum_pieces", "bound_discrete",
         "bound_real", "bound_newton", "scan_discrete", "scan_real", "scan_newton", "finish_splits",

@@ -25,7 +25,7 @@ _SLOTS = 256
 """A feature's bins, and a slot for missing values."""
 
 _MANY_PIECES = _SLOTS * layout.MOST_PIECES
-"""The most pieces of a feature's bins in the search for classic stumps."""
+"""The most pieces of a feature's bins in the searches for classic stumps and intervals."""
 
 _FIXED_BYTES = 2**20
 
@@ -120,6 +120,8 @@ def _histogram_bytes(search: Search) -> int:
 def _slot_bytes(search: Search) -> int:
     """Per bin: where it lies, its bound, and what the search knows of it."""
     fixed = layout.BIN.itemsize + layout.LISTED.itemsize + 8
+    if search.learner == "interval":
+        return fixed + layout.PROFILE.itemsize + layout.SLOPES.itemsize
     if search.has_signs:
         return fixed + layout.PROFILE.itemsize
     return fixed + search.n_outputs * (layout.TRIPLE.itemsize + layout.AHEAD.itemsize)
@@ -128,7 +130,8 @@ def _slot_bytes(search: Search) -> int:
 def _piece_bytes(search: Search) -> int:
     """Per piece of a bin that is looked into."""
     if search.has_signs:
-        return layout.PIECE_OF_BIN.itemsize + layout.EXTREMES.itemsize
+        found = layout.SLOPES if search.learner == "interval" else layout.EXTREMES
+        return layout.PIECE_OF_BIN.itemsize + found.itemsize
     of_output = 2 * layout.TRIPLE.itemsize + layout.AHEAD.itemsize
     return layout.PIECE_OF_BIN.itemsize + layout.BEST.itemsize + 8 + search.n_outputs * of_output
 

@@ -47,8 +47,6 @@ class CudaEngine:
 
 def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
-    if task.search.learner != "stump":
-        return f"the CUDA kernels know stumps only, not {task.search.learner}s"
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
     return None

@@ -40,7 +40,8 @@ PIECE = 2048
 """Samples of a bin that a block looks into at a time, at least."""
 
 MOST_PIECES = 32
-"""That a bin is cut into in the search for classic stumps, which puts them together one by one."""
+"""That a bin is cut into in the searches for classic stumps and intervals, which put them together
+one by one."""
 
 
 def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
@@ -52,7 +53,8 @@ def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
 SUMS = _record("signed_weight", "weight", "misclassified", "smallest")
 STEP = _record(
     "codes", "width_bits", "feature", "first_sample", "n_samples", "regions", "cut_bin",
-    "is_inside", "round", "marks", "order", "begin", "end", "clears",
+    "is_inside", "low_bin", "is_low_inside", "round", "marks", "order", "begin", "end", "low_begin",
+    "low_end", "clears",
 )  # fmt: skip
 
 LAYERS = _record("change", "histograms", "n_padded", "n_features", "n_layers")
@@ -66,17 +68,23 @@ BEST_EDGE = _record("score", "position", "polarity")
 COUNTS = _record("n_pieces", "n_listed", "n_wanted")
 LISTED = _record("bin", "first_piece")
 PIECE_OF_BIN = _record(("bin", np.int32), ("number", np.int32))
-RESULT = _record(
-    ("best", BEST), "missing", "n_wanted", ("sums", SUMS), ("samples", np.int64, 2),
-    ("values", np.uint8, 16),
-)  # fmt: skip
+NEIGHBOURS = _record(("samples", np.int64, 2), ("values", np.uint8, 16))
+RESULT = _record(("best", BEST), "missing", "n_wanted", ("sums", SUMS), ("beside", NEIGHBOURS, 2))
 SOURCE_TABLE = _record("values", "row_stride", "column_stride", "item_size", "rows")
 PREPARED_TABLE = _record("features", "bins", "orders", "source", "n_features", "n_bins")
 ROUND = _record("bounds", "edges", "wanted", "result", "counts", "sums", "most_pieces")
 
-# Of `search.cu`.
+PLACE_BITS = 31
+"""Both cuts of an interval are one position: the lower one stands above so many bits."""
+
+# Of `profiles.cuh`.
 PROFILE = _record("positive", "negative", "rise", "fall", "positive_then", "negative_then", "left")
 EXTREMES = _record("sum", "high", "low", "high_at", "low_at")
+
+# Of `intervals.cu`.
+SLOPES = _record(("reached", EXTREMES), "rise", "rise_place", "fall", "fall_place")
+RANGE = _record("low", "high")
+PAIRS = _record("profiles", "bins", "pieces", "looked", "signed_weights", "halvings")
 
 # Of `sweep.cu`.
 SAMPLES = _record(
@@ -117,8 +125,9 @@ ROWS = _record("values", "row_stride", "column_stride", "n_rows")
 RECORDS = {
     "Sums": SUMS, "Step": STEP, "Bin": BIN, "Feature": FEATURE,
     "Edge": EDGE, "Best": BEST, "BestEdge": BEST_EDGE, "Counts": COUNTS, "Listed": LISTED,
-    "Piece": PIECE_OF_BIN, "Result": RESULT, "SourceTable": SOURCE_TABLE,
+    "Piece": PIECE_OF_BIN, "Neighbours": NEIGHBOURS, "Result": RESULT, "SourceTable": SOURCE_TABLE,
     "PreparedTable": PREPARED_TABLE, "Round": ROUND, "Profile": PROFILE, "Extremes": EXTREMES,
+    "Slopes": SLOPES, "Range": RANGE, "Pairs": PAIRS,
     "Triple": TRIPLE, "Ahead": AHEAD, "Movement": MOVEMENT, "Splits": SPLITS, "Samples": SAMPLES,
     "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
     "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,

@@ -1,4 +1,4 @@
-// What the searches for the best cut have in common: see `search.cu` and `splits.cu`.
+// What the searches for the best cut have in common: see `search.cu`, `intervals.cu`, `splits.cu`.
 //
 // A search weighs all bins, lists those that may hold a better cut than the best edge, looks into
 // them, and finishes with the best cut. Scores and bounds are compared as integers: agreements as
@@ -30,7 +30,8 @@ struct Edge {
   int64 present, missing;  // the sums over its present and its missing values
 };
 
-// A cut. The larger score wins; of equal ones the lower feature, then the lower position.
+// A cut. The larger score wins; of equal ones the lower feature, then the lower position, which is a
+// `place_of` where intervals are looked for.
 struct Best {
   int64 score, feature, position;
   int64 detail;  // of classic stumps the polarity; of others the piece it was found in, or -1
@@ -41,6 +42,15 @@ struct Best {
     if (wins) *this = other;
   }
 };
+
+// Both cuts of an interval as one position: the lower `after`, the last sample before it, comes first,
+// then the lower position. A stump has an `after` of -1, so this is its position, and it comes first.
+constexpr int PLACE_BITS = 31;
+__device__ inline int64 place_of(int64 after, int64 position) {
+  return (after + 1) << PLACE_BITS | position;
+}
+__device__ inline int64 after_of(int64 place) { return (place >> PLACE_BITS) - 1; }
+__device__ inline int64 position_of(int64 place) { return place & ((1ll << PLACE_BITS) - 1); }
 
 struct BestEdge {
   int64 score, position, polarity;
@@ -66,15 +76,21 @@ struct Listed {
   int64 bin, first_piece;
 };
 
+// The two samples on either side of a cut, and their values as the table holds them, if it is on the
+// device. The samples are -1 where the host knows the values: at the edge of a bin.
+struct Neighbours {
+  int64 samples[2];
+  unsigned char values[16];
+};
+
 // All that the host reads of a round; with votes other than classic stumps', sums over the regions
 // of the best cut follow.
 struct Result {
   Best best;
-  int64 missing;     // the signed weight of the samples whose value of that feature is missing
-  int64 n_wanted;    // how many features' sorted orders the host has to provide
-  Sums sums;         // of `advance`
-  int64 samples[2];  // the two on either side of the cut if it lies inside a bin; else -1
-  unsigned char values[16];  // their values, as the table holds them, if it is on the device
+  int64 missing;   // the signed weight of the samples whose value of that feature is missing
+  int64 n_wanted;  // how many features' sorted orders the host has to provide
+  Sums sums;       // of `advance`
+  Neighbours beside[2];  // the cut; and the lower one of an interval
 };
 
 // The caller's table, from which the values on both sides of a cut are read.
@@ -117,6 +133,10 @@ __device__ inline int64 absolute(int64 x) { return x < 0 ? -x : x; }
 __device__ inline int64 larger(int64 x, int64 y) { return x > y ? x : y; }
 __device__ inline int64 smaller(int64 x, int64 y) { return x < y ? x : y; }
 
+__device__ inline void forget(Neighbours* beside) {
+  for (int k = 0; k < 2; k++) beside[k].samples[0] = beside[k].samples[1] = -1;
+}
+
 // What a round begins with. For one thread of the grid.
 __device__ inline void begin_search(const Round& round) {
   Result* result = round.result;
@@ -124,11 +144,29 @@ __device__ inline void begin_search(const Round& round) {
   *round.sums = NO_SUMS;
   *round.counts = {0, 0, 0};
   result->best = {NO_SCORE, 0, 0, 1};
-  result->samples[0] = result->samples[1] = -1;
+  forget(result->beside);
 }
 
 __device__ inline Best best_of(const Edge* edges, int64 j) {
   return {edges[j].score, j, edges[j].position, edges[j].polarity};
+}
+
+__device__ inline bool is_other(const Best& best, const Best& before) {
+  return best.feature != before.feature || best.position != before.position ||
+         best.score != before.score;
+}
+
+// Put the best cut into the result, and be ready for another look. For one thread. Returns whether
+// it is another cut than the last look's, so that what is known beside it has to be written.
+__device__ inline bool take(const Round& round, const Best& best) {
+  Result* result = round.result;
+  Best before = result->best;
+  result->n_wanted = round.counts->n_wanted;
+  *round.counts = {0, 0, 0};
+  result->best = best;
+  bool is_new = best.score != NO_SCORE && is_other(best, before);
+  if (is_new) forget(result->beside);
+  return is_new;
 }
 
 __device__ inline void copy_value(const SourceTable& source, int64 sample, int64 feature,
@@ -139,17 +177,14 @@ __device__ inline void copy_value(const SourceTable& source, int64 sample, int64
   for (int64 k = 0; k < source.item_size; k++) to[k] = from[k];
 }
 
-// Write the samples on both sides of a cut inside a bin, and their values; at an edge, where the
-// host knows the values at the bins' ends, write that there are none.
-__device__ inline void write_neighbours(const PreparedTable& table, const Best& best, bool is_edge,
-                                        Result* result) {
+// Write the samples on both sides of a cut, and their values. The feature's order is on the device.
+__device__ inline void write_neighbours(const PreparedTable& table, int64 feature, int64 position,
+                                        Neighbours* beside) {
+  const int* order = reinterpret_cast<const int*>(table.orders[feature]);
   for (int k = 0; k < 2; k++) {
-    result->samples[k] = -1;
-    if (is_edge) continue;
-    const int* order = reinterpret_cast<const int*>(table.orders[best.feature]);
-    result->samples[k] = sample_of(order[best.position + k]);
+    beside->samples[k] = sample_of(order[position + k]);
     if (table.source->values)
-      copy_value(*table.source, result->samples[k], best.feature, result->values + 8 * k);
+      copy_value(*table.source, beside->samples[k], feature, beside->values + 8 * k);
   }
 }
 

@@ -16,19 +16,44 @@ from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Totals
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS, blocks_for
+from gpustump.engines.cuda.layout import PLACE_BITS
 from gpustump.engines.cuda.table import CudaTable
 
 NO_SCORE = -(2**63)
 """The score of a round without any cut."""
 
 
+class Neighbours(NamedTuple):
+    """The `Neighbours` of `search.cuh`: what lies on both sides of a cut.
+
+    `samples` (2,) is -1 if the table knows the values by itself; `values` (16,) is of uint8.
+    """
+
+    samples: np.ndarray
+    values: np.ndarray
+
+
 class Best(NamedTuple):
-    """The `Best` of `search.cuh`: a cut; its score is `NO_SCORE` if there is none."""
+    """The `Best` of `search.cuh`: a cut; its score is `NO_SCORE` if there is none.
+
+    `place` is the position of a stump, and both positions of an interval.
+    """
 
     score: int
     feature: int
-    position: int
+    place: int
     detail: int
+
+    @property
+    def position(self) -> int:
+        """As in `Cut`."""
+        return self.place & ((1 << PLACE_BITS) - 1)
+
+    @property
+    def after(self) -> int | None:
+        """As in `Cut`: None for a stump."""
+        above = self.place >> PLACE_BITS
+        return above - 1 if above else None
 
 
 class Sums(NamedTuple):
@@ -47,16 +72,14 @@ class Sums(NamedTuple):
 class Found(NamedTuple):
     """The `Result` of `search.cuh`, and what follows it: what a round sends to the host.
 
-    `samples` (2,) and `values` (16,) of uint8 belong to a cut inside a bin. `rest` is what follows,
-    int64.
+    `beside` belongs to the cut, and to the lower one of an interval. `rest` is what follows, int64.
     """
 
     best: Best
     missing: int
     n_wanted: int
     sums: Sums
-    samples: np.ndarray
-    values: np.ndarray
+    beside: tuple[Neighbours, Neighbours]
     rest: np.ndarray
 
     @classmethod
@@ -64,9 +87,10 @@ class Found(NamedTuple):
         """From the words of the record and of what follows it, (n_words,) of int64."""
         n_words = layout.RESULT.itemsize // 8
         record = layout.read(words[:n_words].reshape(1, -1), layout.RESULT)[0]
-        best, missing, n_wanted, sums, samples, values = record.item()
+        best, missing, n_wanted, sums, beside = record.item()
+        at_cut, at_lower = (Neighbours(*one) for one in beside)
         rest = words[n_words:]
-        return cls(Best(*best), missing, n_wanted, Sums(*sums), samples, values, rest)
+        return cls(Best(*best), missing, n_wanted, Sums(*sums), (at_cut, at_lower), rest)
 
 
 class Search(ABC):
@@ -171,17 +195,21 @@ class Search(ABC):
         return prepared, of_round
 
     def _note_values(self, found: Found) -> None:
-        """Tell the table the values on both sides of a cut inside a bin."""
-        best, source = found.best, self._table.source
-        if best.score == NO_SCORE or found.samples[0] < 0:
-            return
+        """Tell the table the values on both sides of the cuts inside bins."""
+        best = found.best
+        for position, beside in zip((best.position, best.after), found.beside, strict=True):
+            if position is not None and best.score != NO_SCORE and beside.samples[0] >= 0:
+                values = self._values_of(best.feature, beside)
+                self._table.note_values(best.feature, position, values)
+
+    def _values_of(self, feature: int, beside: Neighbours) -> np.ndarray:
+        source = self._table.source
         if source.on_device is None:
-            values = source.host_values(best.feature, found.samples)
-        else:
-            dtype = np.dtype(source.dtype)
-            both = found.values.reshape(2, 8)
-            values = both[:, : dtype.itemsize].copy().view(dtype)[:, 0]
-        self._table.note_values(best.feature, best.position, values)
+            return source.host_values(feature, beside.samples)
+        dtype = np.dtype(source.dtype)
+        both = beside.values.reshape(2, 8)
+        values: np.ndarray = both[:, : dtype.itemsize].copy().view(dtype)[:, 0]
+        return values
 
 
 def n_pieces_of(bins: np.ndarray, most_pieces: int) -> int:

@@ -550,15 +550,9 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
   combine(mine, reinterpret_cast<Best*>(shared));
   const Best best = *reinterpret_cast<Best*>(shared);
   __syncthreads();  // all have read what the first thread is about to write
-  if (threadIdx.x == 0) {
-    result->n_wanted = round.counts->n_wanted;
-    *round.counts = {0, 0, 0};
-    result->best = best;
-  }
+  if (threadIdx.x == 0) take(round, best);
   bool is_none = best.score == NO_SCORE;
-  bool is_new = best.feature != before.feature || best.position != before.position ||
-                best.score != before.score;
-  if (!is_none && !is_new) return;
+  if (!is_none && !is_other(best, before)) return;
 
   int64 j = best.feature, last = table.features[j].first + table.features[j].n_bins;
   int64 b = is_none ? last : bin_at(table, j, best.position);
@@ -585,7 +579,7 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0 && !is_none) write_neighbours(table, best, is_edge, result);
+  if (threadIdx.x == 0 && !is_edge) write_neighbours(table, j, best.position, &result->beside[0]);
 }
 
 #define VOTES(votes, Votes)                                                                   \

@@ -6,7 +6,8 @@ and the launches of a round can be recorded once and repeated.
 
 A cut that the search has found is known by its bin: the codes of its feature tell the region of
 every sample but those in the bin, and where the cut lies inside the bin, its samples on the left
-are marked first. Of other hypotheses the region of each sample is given.
+are marked first. An interval has two such cuts. Of other hypotheses the region of each sample is
+given.
 """
 
 from __future__ import annotations
@@ -105,15 +106,25 @@ class Steps:
 
     def _write_cut(self, cut: Cut, position: int) -> None:
         table, records = self._table, self._records
-        bin_, begin, end = table.bins.at(cut.feature, position)
-        records["cut_bin"] = bin_
-        if position + 1 < end:
-            records["is_inside"] = True
-            records["order"] = table.orders.address(cut.feature)
-            records["begin"], records["end"] = begin, position + 1
+        self._write_bins(cut, 0 if cut.after is None else cut.after + 1, position)
         self._group, place = table.group_of(cut.feature)
         records["width_bits"], records["feature"] = self._group.width_bits, place
         for record, (first, n) in zip(records, table.codes.spans(), strict=True):
             record["codes"] = table.codes.address_of(self._group)
             record["first_sample"] = first
             record["n_samples"] = min(n, table.n_samples - first)
+
+    def _write_bins(self, cut: Cut, first: int, last: int) -> None:
+        """Write in which bins the first region begins and ends, and what is to be marked there."""
+        table, records = self._table, self._records
+        low, low_begin, low_end = table.bins.at(cut.feature, first)
+        high, begin, end = table.bins.at(cut.feature, last)
+        is_low_inside, is_inside = first > low_begin, last + 1 < end
+        records["low_bin"], records["is_low_inside"] = low, is_low_inside
+        records["cut_bin"], records["is_inside"] = high, is_inside
+        if is_low_inside or is_inside:
+            records["order"] = table.orders.address(cut.feature)
+        if is_inside:
+            records["begin"], records["end"] = max(first, begin), last + 1
+        if is_low_inside and not (is_inside and low == high):
+            records["low_begin"], records["low_end"] = first, low_end

@@ -1,4 +1,4 @@
-"""A run of boosting of classic stumps on the device: weights and scores, and the best cut.
+"""A run of boosting of classic stumps, or of intervals, on the device.
 
 This is `engines.contract.State` on a device: it has the same integers as the reference in every
 round. `split_state` is for other votes. The integers, and the two values beside the cut, come to
@@ -13,7 +13,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
+from gpustump.data.parameters import Learner
 from gpustump.engines.contract import Cut, RegionSums, Step, Totals, constant_cut, sign_of
+from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
 from gpustump.engines.cuda.stump_search import StumpSearch
 from gpustump.engines.cuda.sweep import FIRST, Change, Sweep
@@ -31,14 +33,19 @@ class StumpState:
         -1.0 or 1.0.
     sample_weight : array (n_samples,) of float64
         Positive.
+    learner : str, optional
+        "stump" or "interval".
     """
 
-    def __init__(self, table: CudaTable, labels: Array, sample_weight: Array) -> None:
+    def __init__(
+        self, table: CudaTable, labels: Array, sample_weight: Array, learner: Learner = "stump"
+    ) -> None:
         self._table, self._device = table, table.device
+        kind = IntervalSearch if learner == "interval" else StumpSearch
 
-        def made() -> tuple[Sweep, StumpSearch]:
+        def made() -> tuple[Sweep, StumpSearch | IntervalSearch]:
             sweep = Sweep(table, labels, sample_weight)
-            return sweep, StumpSearch(table, sweep)
+            return sweep, kind(table, sweep)
 
         with self._device.active():
             self._sweep, self._search = table.orders.making_room(made)
@@ -71,7 +78,7 @@ class StumpState:
         if best.score == NO_SCORE:
             return constant
         missing = sign_of(found.missing or total)
-        cut = Cut(best.feature, best.position, best.detail, missing, best.score)
+        cut = Cut(best.feature, best.position, best.detail, missing, best.score, best.after)
         return max(cut, constant)
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:

@@ -8,10 +8,13 @@
 
 #include "common.cuh"
 
-// Where a cut lies inside a bin: mark the bin's samples on the left with the round's number.
+// Where a cut lies inside a bin: mark the bin's samples on the left, or in the interval, with the
+// round's number.
 KERNEL mark(const Step* given) {
   const Step step = *given;
   FOR_GRID(k, step.begin, step.end) step.marks[sample_of(step.order[k])] = uint32(step.round);
+  FOR_GRID(k, step.low_begin, step.low_end)
+    step.marks[sample_of(step.order[k])] = uint32(step.round);
 }
 
 // The vectors of a run of classic stumps, one element for each sample, and their sums.

@@ -157,20 +157,12 @@ class CudaTable:
         return self.source.values(feature)
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
-        """Begin a run; see `engines.contract.PreparedTable`.
-
-        Raises
-        ------
-        ValueError
-            If it looks for intervals; the route does not choose this engine then.
-        """
+        """Begin a run; see `engines.contract.PreparedTable`."""
         from gpustump.engines.cuda.split_state import SplitState  # which import this file
         from gpustump.engines.cuda.stump_state import StumpState
 
-        if search.learner != "stump":
-            raise ValueError(f"the CUDA kernels know stumps only; got {search}.")
         if search.has_signs:
-            return StumpState(self, labels, sample_weight)
+            return StumpState(self, labels, sample_weight, search.learner)
         return SplitState(self, labels, sample_weight, search)
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:

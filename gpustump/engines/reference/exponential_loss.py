@@ -9,7 +9,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Step
-from gpustump.engines.integer_weights import in_units, reweighted
+from gpustump.engines.integer_weights import reweighted
 from gpustump.engines.reference.integers import Integers, factor_of, signs_of
 from gpustump.engines.worth import Sums
 
@@ -21,17 +21,16 @@ class ExponentialLoss:
     ----------
     labels : array (n_samples,)
         -1.0 or 1.0; with more outputs than one the number of the class.
-    sample_weight : array (n_samples,) of float64
-        Positive.
+    units : array (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
     """
 
-    def __init__(self, labels: Array, sample_weight: Array, n_outputs: int) -> None:
-        self._xp = arrays.namespace_of(sample_weight)
+    def __init__(self, labels: Array, units: Array, n_outputs: int) -> None:
+        self._xp = arrays.namespace_of(units)
         self._signs = signs_of(labels, n_outputs)
-        weights = in_units(sample_weight, n_outputs)
-        self.first_weights = self._xp.astype(weights, self._xp.int64)
-        self._weights = [weights] * n_outputs
+        self.first_weights = self._xp.astype(units, self._xp.int64)
+        self._weights = [units] * n_outputs
 
     @property
     def weights(self) -> Array:

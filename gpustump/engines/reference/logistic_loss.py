@@ -12,7 +12,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Step
-from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.integer_weights import FLOOR
 from gpustump.engines.reference.integers import Integers, factor_of
 from gpustump.engines.worth import Sums
 
@@ -24,14 +24,14 @@ class LogisticLoss:
     ----------
     labels : array (n_samples,) of float64
         -1.0 or 1.0.
-    sample_weight : array (n_samples,) of float64
-        Positive.
+    units : array (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     """
 
-    def __init__(self, labels: Array, sample_weight: Array) -> None:
-        self._xp = arrays.namespace_of(sample_weight)
+    def __init__(self, labels: Array, units: Array) -> None:
+        self._xp = arrays.namespace_of(units)
         self._labels = labels
-        self._units = in_units(sample_weight)
+        self._units = units
         self.first_weights = self._xp.astype(self._units, self._xp.int64)
         self._odds = self._xp.ones_like(self._units)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.contract import Step
-from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.integer_weights import FLOOR
 from gpustump.engines.reference.integers import Integers, picked_numbers
 from gpustump.engines.worth import Sums
 
@@ -33,16 +33,16 @@ class SoftmaxLoss:
     ----------
     labels : array (n_samples,) of int64
         The number of the class.
-    sample_weight : array (n_samples,) of float64
-        Positive.
+    units : array (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
         How many classes there are.
     """
 
-    def __init__(self, labels: Array, sample_weight: Array, n_outputs: int) -> None:
-        self._xp = arrays.namespace_of(sample_weight)
+    def __init__(self, labels: Array, units: Array, n_outputs: int) -> None:
+        self._xp = arrays.namespace_of(units)
         self._labels = labels
-        self._units = in_units(sample_weight)
+        self._units = units
         self.first_weights = self._xp.astype(self._units, self._xp.int64)
         equal = self._xp.full_like(self._units, 1.0 / n_outputs)
         self._probabilities = [equal] * n_outputs

@@ -31,19 +31,17 @@ class ArrayState:
     table : ArrayTable
     labels : array (n_samples,)
         -1.0 or 1.0, float64; with more outputs than one the number of the class, int64.
-    sample_weight : array (n_samples,) of float64
-        Positive.
+    units : array (n_samples,) of float64
+        Sample weights in units of the integers: whole numbers above 0.
     search : Search
     """
 
-    def __init__(
-        self, table: ArrayTable, labels: Array, sample_weight: Array, search: Search
-    ) -> None:
+    def __init__(self, table: ArrayTable, labels: Array, units: Array, search: Search) -> None:
         self._table, self._labels, self._search = table, labels, search
         self._xp = arrays.namespace_of(labels)
-        self._loss = loss_of(labels, sample_weight, search)
+        self._loss = loss_of(labels, units, search)
         self._integers: Integers | None = None  # worked out when they are asked for
-        zeros = self._xp.zeros_like(sample_weight)
+        zeros = self._xp.zeros_like(units)
         self._scores = [zeros] * search.n_outputs
         self._first_weight = int(self._xp.sum(self._loss.first_weights))
         self._totals: Totals | None = None
@@ -52,7 +50,7 @@ class ArrayState:
     def totals(self) -> Totals:
         """Sums over all samples."""
         if self._totals is None:
-            first, second = map(sum, zip(*self._current().totals, strict=True))
+            first, second = map(sum, zip(*self.integers().totals, strict=True))
             counted = self._xp.where(self._is_wrong(), self._loss.first_weights, 0)
             self._totals = Totals(
                 signed=first,
@@ -70,12 +68,12 @@ class ArrayState:
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""
-        outputs = self._current().outputs
+        outputs = self.integers().outputs
         return min(int(self._xp.min(second_of(own))) for own in outputs)
 
     def best_cut(self) -> Cut:
         """The largest cut; see `best_stump`, `best_interval` and `best_split`."""
-        integers = self._current()
+        integers = self.integers()
         if self._search.has_signs:
             return _WITH_SIGNS[self._search.learner](self._table, integers.signed)
         return best_split(self._table, integers, worth_of(self._search))
@@ -83,7 +81,7 @@ class ArrayState:
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
         xp, region = self._xp, self._regions(hypothesis)
-        integers = self._current().outputs
+        integers = self.integers().outputs
         sums = [
             xp.sum(xp.where(region == number, part, 0))
             for number in range(N_REGIONS)
@@ -105,7 +103,8 @@ class ArrayState:
         self._loss.advance(region, step)
         self._integers = self._totals = None
 
-    def _current(self) -> Integers:
+    def integers(self) -> Integers:
+        """This round's integers."""
         if self._integers is None:
             self._integers = self._loss.integers()
         return self._integers
@@ -125,10 +124,10 @@ class ArrayState:
         return predicted != self._labels
 
 
-def loss_of(labels: Array, sample_weight: Array, search: Search) -> Loss:
-    """The loss that a search's votes lower; parameters as for `ArrayState`."""
+def loss_of(labels: Array, units: Array, search: Search) -> Loss:
+    """The loss that a search's votes lower, for weights in units of the integers."""
     if search.votes != "newton":
-        return ExponentialLoss(labels, sample_weight, search.n_outputs)
+        return ExponentialLoss(labels, units, search.n_outputs)
     if search.n_outputs == 1:
-        return LogisticLoss(labels, sample_weight)
-    return SoftmaxLoss(labels, sample_weight, search.n_outputs)
+        return LogisticLoss(labels, units)
+    return SoftmaxLoss(labels, units, search.n_outputs)

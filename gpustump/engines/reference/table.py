@@ -23,6 +23,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.parameters import check_count
 from gpustump.engines.contract import Search
+from gpustump.engines.integer_weights import in_units
 from gpustump.learners.thresholds import midpoint
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ class ArrayTable:
         """Begin a run; see `engines.contract.PreparedTable`."""
         from gpustump.engines.reference.state import ArrayState  # which is made of tables
 
-        return ArrayState(self, labels, sample_weight, search)
+        units = in_units(sample_weight, search.n_copies)
+        return ArrayState(self, labels, units, search)
 
     def row_of(self, feature: int) -> tuple[Block, int]:
         """The block that holds a feature, and its place there."""

@@ -1,0 +1,143 @@
+"""Judging a model after each round, by the score and the error of held-out samples.
+
+Early stopping asks a judge and does not know where the samples are. A `LocalJudge` has them in one
+place. Where they are spread over several places, each place has a `LocalJudge`, and each one tells
+integers: once its `totals`, after each round its `parts`. Lists of either kind are added up item by
+item (`added_up`). From the sums follows the judgement (`judgement`), the same to the last bit as if
+all samples were in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gpustump.arrays import Array
+from gpustump.boosting.held_out_samples import Watched, error_of, weight_of
+from gpustump.boosting.held_out_scores import AdditiveScorer, Scorer, check_classes, value_of
+from gpustump.data.parameters import Scoring
+from gpustump.engines.running_scores import running_scores
+from gpustump.learners.hypothesis import Partition
+
+
+class Judgement(NamedTuple):
+    """What held-out samples say of a model: its score, the greater the better, and its error."""
+
+    score: float
+    error: float
+
+
+class Judge(Protocol):
+    """What early stopping asks."""
+
+    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
+        """Add a hypothesis to the model.
+
+        Parameters
+        ----------
+        hypothesis : Partition
+        region_votes : ndarray (n_regions, n_outputs) of float64
+            What its regions vote.
+        """
+
+    def judged(self) -> Judgement:
+        """What all held-out samples say of the model so far."""
+
+
+class LocalJudge:
+    """A judge with held-out samples of its own: all of them, or one group of several.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+        The whole table, of which no copy is made.
+    rows : array (n_held_out,) of int, or None
+        The rows of X to watch; None for all.
+    held_out : Watched
+        Their labels and weights.
+    scorer : Scorer
+        For these samples. Where they are one group of several, from `additive_scorer`.
+    constant : sequence of float
+        The scores from which boosting starts, one for each output.
+    n_jobs : int, optional
+        Threads on the CPU.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        rows: Array | None,
+        held_out: Watched,
+        scorer: Scorer,
+        constant: Sequence[float] = (0.0,),
+        n_jobs: int | None = None,
+    ) -> None:
+        self._held_out, self._weight = held_out, weight_of(held_out)
+        self._scorer = scorer
+        self._scores = running_scores(X, constant, rows, n_jobs=n_jobs)
+
+    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
+        """Add a hypothesis to the model."""
+        self._scores.add(hypothesis, region_votes)
+
+    def judged(self) -> Judgement:
+        """What these samples say of the model so far."""
+        scores = self._now()
+        right = self._held_out.right_weight(scores)
+        return Judgement(self._scorer(scores), error_of(right, self._weight))
+
+    @property
+    def totals(self) -> list[int]:
+        """The weight of these samples, then the score's totals; the same in all rounds."""
+        return [self._weight, *self._additive().totals]
+
+    def parts(self) -> list[int]:
+        """The weight that is classified right, then the score's parts, of the model so far."""
+        scores = self._now()
+        return [self._held_out.right_weight(scores), *self._additive().parts(scores)]
+
+    def _additive(self) -> AdditiveScorer:
+        if not self._scorer.is_additive:
+            raise ValueError(
+                "The area under the ROC curve does not add up over groups of samples, because it "
+                "compares pairs of samples. Take another score."
+            )
+        return self._scorer
+
+    def _now(self) -> Array:
+        """The scores (n_held_out,), or (n_held_out, n_outputs) for more outputs than one."""
+        scores = self._scores.now()
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def added_up(groups: Sequence[Sequence[int]]) -> list[int]:
+    """The element-wise sums of what local judges tell: of their parts, or of their totals."""
+    return [sum(column) for column in zip(*groups, strict=True)]
+
+
+def check_totals(scoring: Scoring, totals: Sequence[int]) -> None:
+    """Raise a ValueError if a class without samples leaves a score undefined.
+
+    Parameters
+    ----------
+    scoring : str
+    totals : sequence of int
+        Those of the local judges, added up.
+    """
+    check_classes(scoring, totals[1:])
+
+
+def judgement(scoring: Scoring, parts: Sequence[int], totals: Sequence[int]) -> Judgement:
+    """What all samples say, from what the local judges tell.
+
+    Parameters
+    ----------
+    scoring : str
+        An additive score.
+    parts, totals : sequence of int
+        Added up over all groups. The unit of the integer weights must have been the same.
+    """
+    (right, *own_parts), (weight, *own_totals) = parts, totals
+    return Judgement(value_of(scoring)(own_parts, own_totals), error_of(right, weight))

@@ -1,0 +1,325 @@
+"""The estimators for Dask: those of `gpustump`, whose tables are spread over the workers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from gpustump.boosting.rounds import Callback
+from gpustump.dask.fitting import Request, Use, fit
+from gpustump.dask.partitions import Collection, example_of
+from gpustump.dask.prediction import accuracy, applied, is_lazy
+from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
+from gpustump.estimators.adaboost import AdaBoostClassifier
+from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.fitted import Learnt
+from gpustump.estimators.logitboost import LogitBoostClassifier
+
+
+_KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
+"""What shards are, by device; see `engines.cluster.shards.shard_of`."""
+
+
+class DaskClassifier(BoostedClassifier):
+    """What the estimators for Dask share."""
+
+    client: Any
+    cluster_: Use
+    _client: Any
+    _local: ClassVar[type[BoostedClassifier]]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on a table that is spread over the workers of a cluster.
+
+        Rows stay where they are: a partition that a worker holds is coded there. What is not
+        computed yet is computed by the workers, one partition after the other, and only what the
+        fit makes of it is kept.
+
+        Parameters
+        ----------
+        X : dask array (n_samples, n_features) or dask frame
+            Cut into partitions of rows in any way. NaN means missing.
+        y : dask array, series or frame of one column (n_samples,)
+            Partitioned as X. Two classes or more; a partition may lack some.
+        sample_weight : dask array, series or frame of one column (n_samples,), optional
+            Finite, not negative, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data or a parameter is not as described; the message names it and what was found.
+        WorkerMemoryError
+            If a worker's memory is too small for its share of the table.
+        ClusterLostError
+            If there is no worker left, or if data are lost that Dask cannot compute again; its
+            `model` holds the rounds that were done.
+        """
+        settings, watching, earlier = self._asked_for()
+        if settings.learner != "stump":
+            raise ValueError(
+                "weak_learner='interval' is not for clusters, which boost stumps. Take "
+                f"weak_learner='stump', or {self._local.__name__} on one machine."
+            )
+        if self.device not in _KINDS:
+            raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {self.device!r}.")
+        collection = Collection.of(X, y, sample_weight)
+        learner = copy.copy(self)
+        learner._learn_columns(collection.example, reset=earlier is None)
+        request = Request(collection, settings, watching, earlier, _KINDS[self.device])
+        found = fit(self.client_, request)
+        self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
+        self.cluster_ = found.use
+        return self
+
+    @property
+    def client_(self) -> Any:
+        """The Dask client: `client`, or the current one.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or if it is closed or asynchronous.
+        """
+        from distributed import get_client
+
+        try:
+            client = get_client() if self.client is None else self.client
+        except ValueError as error:
+            raise ValueError(
+                "there is no Dask client: make one first, client = distributed.Client(...), or "
+                "pass client=..."
+            ) from error
+        if client.status != "running":
+            raise ValueError(
+                f"the Dask client is {client.status}; make a new one with distributed.Client(...)."
+            )
+        if client.asynchronous:
+            raise ValueError(
+                "the Dask client is asynchronous, and fit is not. Call it in a thread of its own, "
+                "with a client of its own: await asyncio.to_thread(fit)."
+            )
+        return client
+
+    def decision_function(self, X: Any) -> Any:
+        """The score of each sample: lazily, with the partitions of X, if X is Dask's."""
+        if not is_lazy(X):
+            return super().decision_function(X)
+        n_classes = len(self._fitted().classes_)
+        return self._applied(
+            "decision_function", X, np.empty((0,) if n_classes == 2 else (0, n_classes))
+        )
+
+    def predict(self, X: Any) -> Any:
+        """The label of each sample: lazily, with the partitions of X, if X is Dask's."""
+        if not is_lazy(X):
+            return super().predict(X)
+        return self._applied("predict", X, self._fitted().classes_[:0])
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities: lazily, with the partitions of X, if X is Dask's."""
+        if not is_lazy(X):
+            return super().predict_proba(X)
+        return self._applied("predict_proba", X, np.empty((0, len(self._fitted().classes_))))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`."""
+        if not is_lazy(X):
+            return super().predict_log_proba(X)
+        return self._applied("predict_log_proba", X, np.empty((0, len(self._fitted().classes_))))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The (weighted) share of samples that `predict` gets right, computed at once."""
+        if not is_lazy(X):
+            return super().score(X, y, sample_weight)
+        return accuracy(self.predict(X), y, sample_weight)
+
+    def to_local(self) -> Any:
+        """The same fitted estimator without Dask; the model is shared."""
+        fitted = self._fitted()
+        local = self._local()
+        known = vars(local)
+        local.set_params(
+            **{name: vars(fitted)[name] for name in local.get_params() if name in known}
+        )
+        left_out = {*known, "client", "cluster_"}
+        for name, value in vars(fitted).items():
+            if name not in left_out:
+                setattr(local, name, value)
+        return local
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return state | {"client": None}  # a connection is nothing to keep
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(**self.get_params(deep=False))  # with the same client
+
+    def _fitted(self) -> Self:
+        check_is_fitted(self)
+        return self
+
+    def _applied(self, method: str, X: Any, like: np.ndarray) -> Any:
+        self._learn_columns(example_of(X), reset=False)
+        return applied(self.to_local(), method, X, like)
+
+    def _learn_columns(self, example: Any, *, reset: bool) -> None:
+        """Learn, or compare, the number and the names of the features."""
+        self._table(example, reset=reset)
+
+
+class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
+    """`gpustump.AdaBoostClassifier` on a Dask cluster: the same model for any number of workers.
+
+    The model is that of a fit on one machine with the same rows in the same order, byte for byte,
+    whatever the workers compute with, and whether some of them are lost meanwhile.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        By default the current one.
+    n_estimators, learning_rate, votes, multi_class, random_state, n_iter_no_change
+        As for `AdaBoostClassifier`.
+    validation_fraction, tol, warm_start, verbose, callback
+        As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
+    scoring : str
+        As for `AdaBoostClassifier`. With "roc_auc", which compares pairs of samples, the scores of
+        all held-out samples are sent in every round.
+    weak_learner : "stump"
+        Intervals are not for clusters.
+    max_memory : int, str or None
+        What a fit may take on each worker: 2_000_000_000, "500 MB". By default the worker's own
+        memory limit. Values that do not fit go to files in the worker's local directory.
+    device : "auto", "cpu" or "cuda"
+        What shards compute with: the CPU's kernels with a worker's threads ("auto" and "cpu"), or
+        the array API on CuPy, on a worker's GPU.
+
+    Attributes
+    ----------
+    client_ : distributed.Client
+    cluster_ : Use
+        How many workers held rows, the messages and bytes that were sent, how many bytes that was
+        for each worker and round, and how often a worker was lost.
+    model_, classes_, rounds_, stop_reasons_, n_iter_, held_out_scores_, feature_importances_
+        As for `AdaBoostClassifier`, and so are all others. `to_local()` gives the plain estimator.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from gpustump.dask import DaskAdaBoostClassifier
+    >>> client = Client(n_workers=2, threads_per_worker=1)  # doctest: +SKIP
+    >>> X = da.random.default_rng(0).normal(size=(100_000, 10), chunks=(10_000, -1))
+    >>> y = X[:, 0] > 0
+    >>> clf = DaskAdaBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
+    >>> clf.predict(X).compute()  # doctest: +SKIP
+    """
+
+    _local = AdaBoostClassifier
+
+    def __init__(
+        self,
+        *,
+        client: Any = None,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        votes: VoteKind = "discrete",
+        multi_class: MultiClass = "one_vs_rest",
+        weak_learner: Learner = "stump",
+        random_state: Any = None,
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        scoring: Scoring = "loss",
+        tol: float = 0.0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        max_memory: int | str | None = None,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            votes=votes,
+            multi_class=multi_class,
+            weak_learner=weak_learner,
+            random_state=random_state,
+            n_iter_no_change=n_iter_no_change,
+            validation_fraction=validation_fraction,
+            scoring=scoring,
+            tol=tol,
+            warm_start=warm_start,
+            verbose=verbose,
+            callback=callback,
+            max_memory=max_memory,
+            device=device,
+        )
+        self.client = client
+
+
+class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
+    """`gpustump.LogitBoostClassifier` on a Dask cluster: the same model for any number of workers.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        By default the current one.
+    n_estimators, learning_rate, l2_regularization, multi_class, random_state, n_iter_no_change
+        As for `LogitBoostClassifier`.
+    validation_fraction, tol, warm_start, verbose, callback
+        As for `LogitBoostClassifier`.
+    scoring, max_memory, device
+        As for `DaskAdaBoostClassifier`.
+
+    Attributes
+    ----------
+    client_, cluster_
+        As for `DaskAdaBoostClassifier`.
+    model_, classes_, rounds_, stop_reasons_, n_iter_, held_out_scores_, feature_importances_
+        As for `LogitBoostClassifier`, and so are all others. `to_local()` gives the plain one.
+    """
+
+    _local = LogitBoostClassifier
+
+    def __init__(
+        self,
+        *,
+        client: Any = None,
+        n_estimators: int | None = None,
+        learning_rate: float = 0.2,
+        l2_regularization: float = 3.0,
+        multi_class: MultiClass = "shared",
+        random_state: Any = None,
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        scoring: Scoring = "neg_log_loss",
+        tol: float = 0.0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        max_memory: int | str | None = None,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            l2_regularization=l2_regularization,
+            multi_class=multi_class,
+            random_state=random_state,
+            n_iter_no_change=n_iter_no_change,
+            validation_fraction=validation_fraction,
+            scoring=scoring,
+            tol=tol,
+            warm_start=warm_start,
+            verbose=verbose,
+            callback=callback,
+            max_memory=max_memory,
+            device=device,
+        )
+        self.client = client

@@ -1,0 +1,168 @@
+"""A fit on a cluster: rows are brought to workers and coded, and then rounds are made of messages.
+
+The process that calls `fit` leads: it decides the cuts and the votes, and tells the workers. All of
+`boosting` is the same as on one machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpustump.boosting.early_stopping import EarlyStopping
+from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses
+from gpustump.boosting.held_out_scores import scorer
+from gpustump.boosting.judging import Judgement, added_up, check_totals, judgement
+from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.training import Run, Settings, Target
+from gpustump.dask.holding import Watch
+from gpustump.dask.shards import DaskShards
+from gpustump.engines.cluster.table import ClusterTable
+from gpustump.engines.integer_weights import IntegerWeights, fitting_exponent, safe_exponent
+from gpustump.engines.route import Route
+from gpustump.learners.hypothesis import Partition
+
+
+@dataclass(frozen=True)
+class HeldOutUnits:
+    """The unit of the held-out samples' integer weights, 2**-exponent, and their sum."""
+
+    exponent: int
+    total: int
+
+    @classmethod
+    def of(cls, shards: DaskShards) -> HeldOutUnits:
+        """From all weights; see `integer_weights.unit_exponent`."""
+        largest, counts = zip(*shards.ask("held_out_weights"), strict=True)
+        safe = safe_exponent(max(largest), sum(counts))
+        exponent = fitting_exponent(safe, sum(shards.ask("held_out_total", safe)), sum(counts))
+        return cls(exponent, sum(shards.ask("held_out_total", exponent)))
+
+
+@dataclass(frozen=True)
+class ClusterGround:
+    """Samples on the workers of a cluster; see `boosting.training.Ground`.
+
+    Attributes
+    ----------
+    route : Route
+    table : ClusterTable
+    shards : DaskShards
+    n_classes : int
+    held_out : HeldOutUnits or None
+    started : list of Boosting
+        The runs so far.
+    """
+
+    route: Route
+    table: ClusterTable
+    shards: DaskShards
+    n_classes: int
+    held_out: HeldOutUnits | None
+    started: list[Boosting] = field(default_factory=list)
+
+    def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
+        """A run, at its start."""
+        boosting = Boosting(
+            self.table,
+            target.positive,
+            None,
+            votes=target.votes,
+            n_rounds=settings.n_rounds,
+            learner=settings.learner,
+            callback=settings.callback,
+            constant=before.constant or target.votes.constant_of(self._class_weights(target)),
+        )
+        self.started.append(boosting)
+        return boosting
+
+    def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
+        """What watches the held-out samples, if any are held out."""
+        if self.held_out is None or settings.stopping is None:
+            return None
+        about = Watch(
+            settings.stopping.scoring, boosting.link, boosting.constant, target.positive,
+            target.n_outputs, self.held_out.exponent, self.held_out.total,
+        )  # fmt: skip
+        kind = RankingJudge if about.scoring == "roc_auc" else ClusterJudge
+        return EarlyStopping(kind(self.shards, about), settings.stopping)
+
+    def _class_weights(self, target: Target) -> list[int]:
+        """The integer weight of each class, or of the labels -1 and +1."""
+        exponent = self.table.exponent()
+        found = added_up(self.shards.ask("class_weights", exponent, self.n_classes))
+        if target.n_outputs > 1:
+            return found
+        positive = found[target.positive]
+        return [sum(found) - positive, positive]
+
+
+class ClusterJudge:
+    """Held-out samples on many workers; see `boosting.judging.Judge`.
+
+    Parameters
+    ----------
+    shards : DaskShards
+    about : Watch
+    """
+
+    def __init__(self, shards: DaskShards, about: Watch) -> None:
+        self._shards, self._about = shards, about
+        self._terms: list[tuple[Any, np.ndarray]] = []
+        self._totals = added_up(shards.ask("watch", about))
+        check_totals(about.scoring, self._totals)
+
+    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
+        """Add a hypothesis to the model; the workers are told with the next question."""
+        self._terms.append((hypothesis, region_votes))
+
+    def judged(self) -> Judgement:
+        """What all held-out samples say of the model so far."""
+        terms, self._terms = tuple(self._terms), []
+        parts = added_up(self._shards.ask("judge", terms))
+        return judgement(self._about.scoring, parts, self._totals)
+
+
+class RankingJudge:
+    """The same for the area under the ROC curve, which compares pairs of samples of all workers.
+
+    So here the scores of the held-out samples are sent in every round.
+    """
+
+    def __init__(self, shards: DaskShards, about: Watch) -> None:
+        self._shards, self._terms = shards, list[tuple[Any, np.ndarray]]()
+        shards.ask("watch", about)
+        self._about, self._order = about, tuple[str, ...]()
+
+    def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
+        """Add a hypothesis to the model."""
+        self._terms.append((hypothesis, region_votes))
+
+    def judged(self) -> Judgement:
+        """What all held-out samples say of the model so far."""
+        terms, self._terms = tuple(self._terms), []
+        found = self._shards.ask_by_home("judge", terms)
+        order = tuple(home.shard for home, _ in found)
+        if order != self._order:  # at first, and if a worker was lost
+            self._learn_samples(order)
+        scores = np.concatenate([own for _, own in found])
+        own = scores[:, 0] if scores.shape[1] == 1 else scores
+        return Judgement(self._scorer(own), self._held_out.error(own))
+
+    def _learn_samples(self, order: tuple[str, ...]) -> None:
+        """Have classes and weights of all held-out samples sent, shard after shard."""
+        about = self._about
+        found = self._shards.ask_by_home("held_out_samples", about.exponent)
+        by_shard = {home.shard: own for home, own in found}
+        parts = [by_shard[shard] for shard in order]
+        classes, units = map(np.concatenate, zip(*parts, strict=True))
+        weights = IntegerWeights(units, int(units.sum()))
+        self._held_out: HeldOut | HeldOutClasses
+        if about.n_outputs > 1:
+            self._held_out = HeldOutClasses(classes, weights, about.n_outputs)
+        else:
+            self._held_out = HeldOut(np.where(classes == about.positive, 1.0, -1.0), weights)
+        self._scorer = scorer(about.scoring, self._held_out, about.link)
+        self._order = order

@@ -1,0 +1,333 @@
+"""The rows of a shard on a worker: first as partitions, then joined, coded, and watched.
+
+Values are kept feature by feature. If they would take more than half of the worker's memory, they
+go to a file in the worker's local directory, and only what is made of them stays in memory: codes
+of two bytes, classes, weights.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpustump.arrays.devices import DeviceError
+from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
+from gpustump.boosting.held_out_scores import additive_scorer
+from gpustump.boosting.judging import LocalJudge
+from gpustump.dask.partitions import Part, Rows, Summary
+from gpustump.data.parameters import Link, Scoring
+from gpustump.data.readable import readable_bytes
+from gpustump.engines.cluster.questions import Shard
+from gpustump.engines.cluster.samples import Samples
+from gpustump.engines.cluster.shards import answer, shard_of
+from gpustump.engines.cpu.cuts import codable
+from gpustump.engines.held_out import held_out_sums
+from gpustump.engines.integer_weights import IntegerWeights, scaled
+from gpustump.engines.running_scores import RunningScores, running_scores
+
+_SHARE_OF_VALUES = 0.5
+"""Of the memory limit. Values beyond it go to a file."""
+
+_ELEMENT_BYTES, _SAMPLE_BYTES = 2, 120
+"""What a value takes in memory if all values are in files, and what a sample takes besides."""
+
+
+class WorkerMemoryError(MemoryError):
+    """A worker's memory is too small for its share of the table."""
+
+
+class Store:
+    """Where arrays go: into memory, or into files.
+
+    Parameters
+    ----------
+    limit : int or None
+        Bytes of memory that may be taken; None for any number.
+    folder : str
+        For files.
+    """
+
+    def __init__(self, limit: int | None, folder: str) -> None:
+        self.limit, self._folder = limit, folder
+        self._in_memory = 0
+        self._files: list[str] = []
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """An array of values."""
+        n_bytes = int(np.prod(shape)) * dtype.itemsize
+        if self.limit is None or self._in_memory + n_bytes <= _SHARE_OF_VALUES * self.limit:
+            self._in_memory += n_bytes
+            return np.empty(shape, dtype)
+        handle, path = tempfile.mkstemp(prefix="gpustump-", suffix=".values", dir=self._folder)
+        os.close(handle)
+        self._files.append(path)
+        return np.memmap(path, dtype, "w+", shape=shape)
+
+    def release(self, values: np.ndarray) -> None:
+        """An array is not used any more."""
+        if isinstance(values, np.memmap):
+            path = str(values.filename)
+            self._files.remove(path)
+            os.unlink(path)
+        else:
+            self._in_memory -= values.nbytes
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether there are files."""
+        return bool(self._files)
+
+    def close(self) -> None:
+        """Remove all files."""
+        for path in self._files:
+            os.unlink(path)
+        self._files.clear()
+
+
+@dataclass
+class _Block:
+    """A partition's samples: all rows' values, feature by feature, and the samples among them."""
+
+    values: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    rows: np.ndarray | None
+    classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    watched: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+class Holding:
+    """The rows that a worker holds for one shard.
+
+    Parameters
+    ----------
+    store : Store
+    n_threads : int
+    """
+
+    def __init__(self, store: Store, n_threads: int) -> None:
+        self._store, self._n_threads = store, n_threads
+        self._blocks: dict[int, _Block] = {}
+        self._shard: Shard | None = None
+        self._held_out: Samples | None = None
+        self._judge: LocalJudge | None = None
+        self._running: RunningScores | None = None
+        self._n_features = 0
+
+    def add(self, number: int, part: Part) -> Summary:
+        """Keep a partition."""
+        rows = Rows.of(part)
+        if rows is None:
+            return Summary(0, 0, None, np.empty(0))
+        given = codable(rows.values)
+        values = self._store.empty(given.shape[::-1], given.dtype)
+        values[:] = given.T
+        self._blocks[number] = _Block(values, rows.labels, rows.weights, rows.rows)
+        return rows.summary()
+
+    def call(self, method: str, arguments: Sequence[Any]) -> Any:
+        """Answer a message: one for the shard, or one of the methods below."""
+        if method in OWN:
+            return getattr(self, method)(*arguments)
+        if self._shard is None:
+            raise RuntimeError(f"the shard was asked for {method!r} before its rows were joined")
+        return answer(self._shard, method, arguments)
+
+    def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        """Take in messages that were sent before this holding came into being."""
+        for method, arguments in messages:
+            if method in OWN or self._shard is not None:  # a shard without samples has no rounds
+                self.call(method, arguments)
+
+    def number_classes(self, classes: np.ndarray) -> None:
+        """Turn labels into numbers of classes, sorted as given."""
+        for block in self._blocks.values():
+            block.classes = np.searchsorted(classes, block.labels).astype(np.int64)
+            block.labels = block.labels[:0]
+
+    def samples_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, int]]:
+        """For each partition the classes of its samples, the rows that they are, and all rows."""
+        return {
+            number: (block.classes, block.rows, block.values.shape[1])
+            for number, block in self._blocks.items()
+        }
+
+    def hold_out(self, watched: Mapping[int, np.ndarray]) -> None:
+        """Set samples aside, by partition: their numbers among the partition's samples."""
+        for number, own in watched.items():
+            self._blocks[number].watched = own
+
+    def join(self, dtype: str, kind: str) -> tuple[int, bool]:
+        """Make a shard of all partitions; how many samples it has, and whether values are in files.
+
+        Parameters
+        ----------
+        dtype : str
+            In which values are kept: "float32" or "float64".
+        kind : str
+            See `shard_of`.
+
+        Raises
+        ------
+        WorkerMemoryError
+            If the worker's memory cannot hold what has to be in it.
+        """
+        blocks = [self._blocks[number] for number in sorted(self._blocks)]
+        self._n_features = blocks[0].values.shape[0] if blocks else 0
+        kept = [_kept(block) for block in blocks]
+        n_samples = sum(map(len, kept))
+        self._check_memory(n_samples)
+        watched = [block.watched for block in blocks]
+        if any(map(len, watched)):
+            self._held_out = self._joined(blocks, watched, dtype, keeps=True)
+        samples = self._joined(blocks, kept, dtype)
+        self._blocks.clear()
+        try:
+            self._shard = shard_of(samples, kind, self._n_threads) if n_samples else None
+        except ImportError as error:
+            raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
+        return n_samples, self._store.is_on_disk
+
+    def size(self) -> int:
+        """How many samples are trained on."""
+        return 0 if self._shard is None else len(self._shard.samples)
+
+    def held_out_weights(self) -> tuple[float, int]:
+        """The largest weight of the samples that are set aside, and how many they are."""
+        if self._held_out is None:
+            return 0.0, 0
+        return self._held_out.largest_weight(), len(self._held_out)
+
+    def held_out_total(self, exponent: int) -> int:
+        """Their weights in units of 2**-exponent."""
+        return 0 if self._held_out is None else self._held_out.scaled_total(exponent)
+
+    def held_out_samples(self, exponent: int) -> tuple[np.ndarray, np.ndarray]:
+        """Their classes and integer weights."""
+        own = self._held_out
+        if own is None:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        return own.classes, scaled(own.weights, exponent).astype(np.int64)
+
+    def watch(self, about: Watch) -> list[int] | None:
+        """Begin to watch a run; the totals of the score, None where the scores are asked for."""
+        self._judge = self._running = None
+        own = self._held_out
+        if own is None:
+            own = Samples(np.empty((self._n_features, 0)), *self.held_out_samples(0))
+        X, units = own.values.T, self.held_out_samples(about.exponent)[1]
+        if about.scoring == "roc_auc":
+            self._running = running_scores(X, about.constant, None, n_jobs=self._n_threads)
+            return None
+        watched = _watched(own, IntegerWeights(units, about.total), about, self._n_threads)
+        scorer = additive_scorer(about.scoring, watched, about.link)
+        self._judge = LocalJudge(X, None, watched, scorer, about.constant, self._n_threads)
+        return self._judge.totals
+
+    def judge(self, terms: Sequence[tuple[Any, np.ndarray]]) -> Any:
+        """Add terms to the model; the parts of its score, or the scores of the samples."""
+        judge = self._judge or self._running
+        assert judge is not None
+        for hypothesis, votes in terms:
+            judge.add(hypothesis, votes)
+        return judge.parts() if isinstance(judge, LocalJudge) else judge.copy()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._blocks.clear()
+        self._shard = self._held_out = self._judge = self._running = None
+        self._store.close()
+
+    def _check_memory(self, n_samples: int) -> None:
+        limit, n_features = self._store.limit, self._n_features
+        needed = n_samples * (n_features * _ELEMENT_BYTES + _SAMPLE_BYTES)
+        if limit is not None and needed > limit:
+            raise WorkerMemoryError(
+                f"{n_samples} rows of {n_features} features need {readable_bytes(needed)} on one "
+                f"worker, with the values in files, but its memory limit is "
+                f"{readable_bytes(limit)}. Take more workers, or more memory for each."
+            )
+
+    def _joined(
+        self,
+        blocks: Sequence[_Block],
+        chosen: Sequence[np.ndarray],
+        dtype: str,
+        keeps: bool = False,
+    ) -> Samples:
+        """Chosen samples of all blocks, whose values are let go of feature by feature."""
+        n_features = blocks[0].values.shape[0] if blocks else 0
+        ends = np.cumsum([0, *map(len, chosen)])
+        values = self._store.empty((n_features, int(ends[-1])), np.dtype(dtype))
+        for block, own, start, end in zip(blocks, chosen, ends[:-1], ends[1:], strict=True):
+            rows = own if block.rows is None else block.rows[own]
+            is_whole = len(rows) == block.values.shape[1]
+            for to, given in zip(values[:, start:end], block.values, strict=True):
+                to[:] = given if is_whole else given[rows]
+            if not keeps:
+                self._store.release(block.values)
+                block.values = block.values[:, :0]
+        parts = [
+            (block.classes[own], block.weights[own])
+            for block, own in zip(blocks, chosen, strict=True)
+        ]
+        nothing = (np.empty(0, dtype=np.int64), np.empty(0))
+        classes, weights = map(np.concatenate, zip(nothing, *parts, strict=True))
+        return Samples(values, classes, weights)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How held-out samples judge a run.
+
+    Attributes
+    ----------
+    scoring : str
+    link : str
+    constant : tuple of float
+    positive : int
+        With one output the class whose label is +1.
+    n_outputs : int
+    exponent : int
+        Of the integer weights of all held-out samples.
+    total : int
+        Their sum.
+    """
+
+    scoring: Scoring
+    link: Link
+    constant: tuple[float, ...]
+    positive: int
+    n_outputs: int
+    exponent: int
+    total: int
+
+
+OWN = (
+    "replay", "number_classes", "samples_by_part", "hold_out", "join", "size",
+    "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
+)  # fmt: skip
+"""Messages that a holding answers itself."""
+
+
+def _kept(block: _Block) -> np.ndarray:
+    """The samples of a block that are not set aside."""
+    is_kept = np.ones(len(block.weights), dtype=bool)
+    is_kept[block.watched] = False
+    found: np.ndarray = np.flatnonzero(is_kept)
+    return found
+
+
+def _watched(samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int) -> Watched:
+    """Held-out samples as the scores take them."""
+    if about.n_outputs > 1:
+        sums = held_out_sums(samples.classes, weights.values, about.n_outputs, n_threads)
+        return HeldOutClasses(samples.classes, weights, about.n_outputs, sums=sums)
+    y = samples.labels(1, about.positive)
+    classes = (y > 0).astype(np.int64)
+    return HeldOut(y, weights, sums=held_out_sums(classes, weights.values, 2, n_threads))

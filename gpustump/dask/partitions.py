@@ -1,0 +1,207 @@
+"""Dask collections as partitions of rows, and what a partition holds once it is computed.
+
+X may be an array or a frame, y and the weights an array, a series or a frame of one column. Their
+partitions must hold the same rows. Arrays of known chunks are cut as X is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.data.labels import check_labels
+from gpustump.data.sample_weights import check_weights
+from gpustump.data.tables import check_table
+
+
+class Part(NamedTuple):
+    """A partition's table, labels and weights, as they were given."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+
+
+class Summary(NamedTuple):
+    """What a partition is like.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_features : int
+    dtype : str or None
+        In which its values are compared; None without rows.
+    labels : ndarray (n,)
+        The distinct labels of its samples of positive weight.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: str | None
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A partition's samples, checked.
+
+    Attributes
+    ----------
+    values : ndarray (n_rows, n_features)
+        Those of all rows.
+    labels : ndarray (n_samples,)
+    weights : ndarray (n_samples,) of float64
+    rows : ndarray (n_samples,) of int64, or None
+        The rows of positive weight; None for all.
+    """
+
+    values: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    rows: np.ndarray | None
+
+    @classmethod
+    def of(cls, part: Part) -> Rows | None:
+        """Check a partition; None if it has no rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As a fit on this table alone would, but that one class is enough.
+        """
+        n_rows = len(part.X)
+        for name, own in (("y", part.y), ("sample_weight", part.sample_weight)):
+            if own is not None and len(own) != n_rows:
+                raise ValueError(
+                    f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
+                    f"Partition {name} as X."
+                )
+        if n_rows == 0:
+            return None
+        X = arrays.to_host(check_table(part.X))
+        labels = arrays.to_host(check_labels(_column(part.y), X))
+        if part.sample_weight is not None and not np.any(np.asarray(part.sample_weight)):
+            nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
+            return cls(X, labels[:0], np.empty(0), nothing)
+        weights, rows = check_weights(_column(part.sample_weight), X)
+        return cls(X, labels if rows is None else labels[rows], weights, rows)
+
+    def summary(self) -> Summary:
+        """What this partition is like."""
+        dtype = arrays.working_dtype(arrays.dtype_name(self.values))
+        n_rows, n_features = self.values.shape
+        return Summary(n_rows, n_features, dtype, np.unique(self.labels))
+
+
+def _column(values: Any) -> Any:
+    """A frame of one column as that column."""
+    is_frame = getattr(values, "ndim", 1) == 2 and hasattr(values, "iloc") and values.shape[1] == 1
+    return values.iloc[:, 0] if is_frame else values
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Tables, labels and weights, partition by partition, all of them not computed yet.
+
+    Attributes
+    ----------
+    X, y : list of Delayed
+    sample_weight : list of Delayed or of None
+    example : object
+        A table of one row or two that is like X, to learn its columns from.
+    """
+
+    X: list[Any]
+    y: list[Any]
+    sample_weight: list[Any]
+    example: Any
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Collection:
+        """From Dask collections.
+
+        Raises
+        ------
+        TypeError
+            If one is no Dask collection.
+        ValueError
+            If their partitions do not match.
+        """
+        X = with_whole_rows(X)
+        parts = blocks_of(X, "X")
+        own = [("y", y), ("sample_weight", sample_weight)]
+        y_parts, weight_parts = (_beside(X, other, name, len(parts)) for name, other in own)
+        return cls(parts, y_parts, weight_parts, example_of(X))
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+def blocks_of(collection: Any, name: str) -> list[Any]:
+    """The partitions of a Dask collection of rows, as Delayed objects.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    if not hasattr(collection, "to_delayed") or not hasattr(collection, "dask"):
+        raise TypeError(
+            f"{name} must be a Dask array or frame; got {type(collection).__name__}. Use the "
+            "estimators of `gpustump` for data in memory, or dask.array.from_array."
+        )
+    return list(np.ravel(collection.to_delayed()))
+
+
+def with_whole_rows(X: Any) -> Any:
+    """X with all columns of a row in one chunk."""
+    if getattr(X, "numblocks", None) is None:
+        return X
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, (n_samples, n_features), but it has {X.ndim}."
+        )
+    if X.numblocks[1] > 1:
+        warnings.warn(
+            f"X has {X.numblocks[1]} chunks of columns, which are joined: a row has to be in one "
+            "place. To do it once and for all: X.rechunk({1: -1}).",
+            stacklevel=4,
+        )
+        X = X.rechunk({1: -1})
+    return X
+
+
+def example_of(X: Any) -> Any:
+    """A table of one row or two that is like X."""
+    if hasattr(X, "_meta_nonempty"):
+        return X._meta_nonempty
+    return np.zeros((1, X.shape[1]), dtype=X.dtype)
+
+
+def _beside(X: Any, other: Any, name: str, n_parts: int) -> list[Any]:
+    """The partitions of another collection, cut as X is where the sizes of its chunks are known."""
+    if other is None:
+        if name == "y":
+            raise ValueError("This classifier requires y to be passed, but the target y is None.")
+        return [None] * n_parts
+    chunks, own = getattr(X, "chunks", None), getattr(other, "chunks", None)
+    if chunks is not None and own is not None and chunks[0] != own[0]:
+        if np.isnan(sum(chunks[0])) or np.isnan(sum(own[0])):
+            pass  # whether they match is seen where they are computed
+        elif sum(chunks[0]) != sum(own[0]):
+            raise ValueError(
+                f"X and {name} have inconsistent numbers of samples: {sum(chunks[0])} and "
+                f"{sum(own[0])}."
+            )
+        else:
+            other = other.rechunk({0: chunks[0]})
+    parts = blocks_of(other, name)
+    if len(parts) != n_parts:
+        raise ValueError(
+            f"X has {n_parts} partitions and {name} has {len(parts)}. Partition {name} as X."
+        )
+    return parts

@@ -1,0 +1,310 @@
+"""The shards of a fit on the workers of a cluster, and what happens when a worker is lost.
+
+Everything that changes a shard is noted in a journal. If a worker goes, with the shard that it
+held, its partitions are brought to the workers that are left, where they make a new shard, and the
+journal is read to it. All it holds are integers that follow from the rows and the journal, so it
+then is what the lost one was, and the round goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, replace
+from typing import Any
+
+import distributed
+from dask.delayed import delayed
+
+from gpustump.dask.conversation import GONE, Conversation, Message
+from gpustump.dask.holding import OWN
+from gpustump.dask.partitions import Collection, Summary
+from gpustump.dask.worker import Destination, close_host, store
+
+_CHANGES = frozenset(
+    ("number_classes", "hold_out", "join", "code", "begin", "advance", "watch", "judge")
+)
+"""Messages that change a shard, in whose order they are noted."""
+
+_OF_RUN = frozenset(("begin", "advance", "watch", "judge"))
+"""Those of a run of boosting; the next run begins anew."""
+
+_LOOK_AGAIN = 1.0
+"""Seconds after which it is looked whether workers that compute partitions are still there."""
+
+_WAIT_FOR_WORKERS = 60.0
+"""Seconds to wait for a worker where none is left; those that were killed may be started anew."""
+
+
+class ClusterLostError(RuntimeError):
+    """Workers or data are gone for good.
+
+    Attributes
+    ----------
+    model : StumpEnsemble or None
+        The model of the rounds that were done; None if there were none.
+    """
+
+    model: Any = None
+
+
+class ByPart(dict[int, Any]):
+    """Arguments that differ by partition: each shard is sent those of its own."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """A shard and where it lives.
+
+    Attributes
+    ----------
+    shard, worker : str
+    parts : tuple of int
+        The numbers of its partitions.
+    n_samples : int
+        How many samples it is trained on; not known before its rows are joined.
+    """
+
+    shard: str
+    worker: str
+    parts: tuple[int, ...]
+    n_samples: int = -1
+
+
+class DaskShards:
+    """All shards of a fit; see `engines.cluster.shards.Shards`.
+
+    Parameters
+    ----------
+    conversation : Conversation
+    collection : Collection
+        Kept by the leading process, from which any partition can be made again.
+    max_memory : int, optional
+        Bytes that the fit may take on a worker; by default the worker's own limit.
+
+    Attributes
+    ----------
+    homes : tuple of Home
+    n_lost : int
+        How many shards were lost and made again.
+    """
+
+    def __init__(
+        self, conversation: Conversation, collection: Collection, max_memory: int | None = None
+    ) -> None:
+        self.homes: tuple[Home, ...] = ()
+        self.n_lost = 0
+        self._conversation, self._collection = conversation, collection
+        self._max_memory = max_memory
+        self._visited: set[str] = set()
+        self._journal: list[tuple[str, tuple[Any, ...]]] = []
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        """How many partitions there are."""
+        return len(self._collection)
+
+    def bring(self) -> dict[int, Summary]:
+        """Bring all partitions to workers; what each of them is like."""
+        self.homes, summaries = self._settled(range(len(self._collection)))
+        return summaries
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        """What each shard answers; those that are lost are made again.
+
+        Raises
+        ------
+        ClusterLostError
+            If there is no worker left, or if a partition cannot be made again.
+        """
+        found = self.ask_by_home(method, *arguments)
+        return [own for home, own in found if home.n_samples or method in OWN]
+
+    def ask_by_home(self, method: str, *arguments: Any) -> list[tuple[Home, Any]]:
+        """The same with the home that each answer comes from."""
+        found: list[tuple[Home, Any]] = []
+        waiting: Sequence[Home] = self.homes
+        while True:
+            answers = self._told(waiting, method, arguments)
+            pairs = list(zip(waiting, answers, strict=True))
+            found += [(home, own) for home, own in pairs if own is not GONE]
+            lost = [home for home, own in pairs if own is GONE]
+            if not lost:
+                break
+            waiting = self._made_again(lost)
+        if method in _CHANGES:
+            if method == "begin":  # what earlier runs did is of no use any more
+                self._journal = [one for one in self._journal if one[0] not in _OF_RUN]
+            self._journal.append((method, arguments))
+        return found
+
+    def learn_sizes(self) -> int:
+        """Note how many samples each shard has; returns how many all have."""
+        found = self.ask_by_home("size")
+        self.homes = tuple(replace(home, n_samples=own) for home, own in found)
+        return sum(home.n_samples for home in self.homes)
+
+    def close(self) -> None:
+        """Have all workers forget this fit; those that are gone have done so."""
+        there = sorted(self._visited & set(self._conversation.workers()))
+        client, fit = self._conversation.client, self._conversation.name
+        client.run(close_host, fit, workers=there, on_error="ignore")
+
+    def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
+        """What some shards answer, or `GONE`; nothing from those without samples to train on."""
+        asked = [home for home in homes if home.n_samples or method in OWN]
+        messages = [
+            Message(home.shard, home.worker, method, _of_home(home, arguments)) for home in asked
+        ]
+        answers = dict(zip(asked, self._conversation.send(messages), strict=True))
+        return [answers.get(home) for home in homes]
+
+    def _made_again(self, lost: Sequence[Home]) -> tuple[Home, ...]:
+        """Shards with the partitions of lost ones, that know all that those knew."""
+        made: tuple[Home, ...] = ()
+        while lost:
+            self.n_lost += len(lost)
+            self.homes = tuple(home for home in self.homes if home not in lost)
+            fresh, _ = self._settled([part for home in lost for part in home.parts])
+            lost = []
+            for home in fresh:
+                size = self._brought_up(home)
+                if size is GONE:
+                    lost.append(home)
+                else:
+                    made += (replace(home, n_samples=size),)
+        self.homes += made
+        return made
+
+    def _brought_up(self, home: Home) -> Any:
+        """Read the journal to a new shard; how many samples it is trained on, or `GONE`."""
+        journal = [(method, _of_home(home, own)) for method, own in self._journal]
+        (answer,) = self._told([home], "replay", (journal,))
+        if answer is GONE or not any(method == "join" for method, _ in journal):
+            return answer or home.n_samples
+        return self._told([home], "size", ())[0]
+
+    def _settled(self, parts: Sequence[int]) -> tuple[tuple[Home, ...], dict[int, Summary]]:
+        """Bring partitions to workers, a new shard on each; where they are, and what they are like.
+
+        A partition whose worker goes meanwhile is brought to another one.
+        """
+        homes: tuple[Home, ...] = ()
+        summaries: dict[int, Summary] = {}
+        waiting = list(parts)
+        while waiting:
+            plan = self._placed(waiting)
+            fresh = [
+                Home(f"shard {next(self._numbers)}", worker, tuple(own))
+                for worker, own in plan.items()
+            ]
+            found = self._stored(fresh)
+            summaries |= found
+            kept = tuple(home for home in fresh if all(part in found for part in home.parts))
+            homes += kept
+            waiting = [part for home in fresh if home not in kept for part in home.parts]
+        return homes, summaries
+
+    def _stored(self, homes: Sequence[Home]) -> dict[int, Summary]:
+        """Have the partitions of some homes computed and kept there."""
+        futures = {part: own for home in homes for part, own in self._submitted(home).items()}
+        worker_of = {part: home.worker for home in homes for part in home.parts}
+        client = self._conversation.client
+        try:
+            self._await(futures, worker_of)
+            done = {part: own for part, own in futures.items() if own.status == "finished"}
+            results: Sequence[Summary] = client.gather(list(done.values()), errors="skip")
+            return dict(zip(done, results, strict=True)) if len(results) == len(done) else {}
+        finally:
+            client.cancel(list(futures.values()), force=True)
+
+    def _submitted(self, home: Home) -> dict[int, Any]:
+        """The tasks that bring partitions to a home."""
+        data, bring = self._collection, delayed(store, pure=False)
+        self._visited.add(home.worker)
+        fit, limit = self._conversation.name, self._max_memory
+        tasks = [
+            bring(
+                Destination(fit, home.shard, part, limit),
+                data.X[part], data.y[part], data.sample_weight[part],
+            )
+            for part in home.parts
+        ]  # fmt: skip
+        client = self._conversation.client
+        futures = client.compute(tasks, workers=[home.worker], allow_other_workers=False)
+        return dict(zip(home.parts, futures, strict=True))
+
+    def _await(self, futures: Mapping[int, Any], worker_of: Mapping[int, str]) -> None:
+        """Wait until all partitions are kept, but for those whose workers have gone."""
+        waiting = dict(futures)
+        while waiting:
+            with contextlib.suppress(TimeoutError, CancelledError):
+                distributed.wait(list(waiting.values()), _LOOK_AGAIN)
+            there = self._conversation.workers()
+            for part, future in list(waiting.items()):
+                if future.status == "pending" and worker_of[part] in there:
+                    continue
+                del waiting[part]
+                if future.status != "finished" and worker_of[part] in there:
+                    raise _why_not_made(part, future)
+
+    def _placed(self, parts: Sequence[int]) -> dict[str, list[int]]:
+        """A worker for each partition: the one that holds it, or one that has little to do."""
+        workers = self._workers()
+        plan: dict[str, list[int]] = {worker: [] for worker in workers}
+        held = self._held(parts)
+        for part in parts:
+            if held.get(part) in plan:
+                plan[held[part]].append(part)
+        for part in parts:
+            if held.get(part) not in plan:
+                plan[min(plan, key=lambda w: len(plan[w]) / workers[w])].append(part)
+        return {worker: sorted(own) for worker, own in plan.items() if own}
+
+    def _held(self, parts: Sequence[int]) -> dict[int, str]:
+        """Which worker holds each of those partitions that are computed already."""
+        client = self._conversation.client
+        futures = {part: distributed.futures_of(self._collection.X[part]) for part in parts}
+        own = {part: found[0] for part, found in futures.items() if len(found) == 1}
+        if not own:
+            return {}
+        where = client.who_has(list(own.values()))
+        found = {part: where.get(future.key) for part, future in own.items()}
+        return {part: workers[0] for part, workers in found.items() if workers}
+
+    def _workers(self) -> dict[str, int]:
+        """All workers, at least one."""
+        ends = time.monotonic() + _WAIT_FOR_WORKERS
+        while not (found := self._conversation.workers()):
+            if time.monotonic() > ends:
+                raise ClusterLostError(
+                    f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds."
+                )
+            time.sleep(0.2)
+        return found
+
+
+def _of_home(home: Home, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a shard is sent of some arguments; the same object where no partitions differ."""
+    if not any(isinstance(own, ByPart) for own in arguments):
+        return arguments
+    return tuple(
+        {part: own[part] for part in home.parts if part in own} if isinstance(own, ByPart) else own
+        for own in arguments
+    )
+
+
+def _why_not_made(part: int, future: Any) -> Exception:
+    """Why a partition could not be brought to a worker that is there."""
+    error = future.exception() if future.status == "error" else None
+    lost = (distributed.scheduler.KilledWorker, CancelledError)
+    if error is None or isinstance(error, lost):
+        return ClusterLostError(
+            f"partition {part} of the data cannot be made again: {error or future.status}. Its "
+            "data were on a worker that is gone, and Dask does not know how to compute them."
+        )
+    error.add_note(f"in partition {part} of the data")
+    return error

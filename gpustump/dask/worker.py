@@ -1,0 +1,154 @@
+"""What lives on a Dask worker during a fit: its rows, coded, and the weights of its samples.
+
+Dask tasks bring the partitions here, one by one; the first one opens the host of the fit. From then
+on the process that leads the fit sends messages, each the name of a method and its arguments, and
+every round is a few of them. They come through the worker's own server, so addresses and encryption
+are Dask's. Measured on two worker processes of one machine, a message to both and back took 1.2 ms;
+calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler, 12 ms.
+
+At the end of a fit, however it ends, its hosts are closed, and everything that they held is gone.
+If the leading process dies, a host closes itself after half an hour without a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from distributed import Worker, get_worker
+
+from gpustump.dask.holding import Holding, Store
+from gpustump.dask.partitions import Part, Summary
+
+_IDLE_SECONDS = 1800.0
+
+_LOCK = threading.Lock()
+
+_HOSTS: weakref.WeakKeyDictionary[Worker, dict[str, Host | None]] = weakref.WeakKeyDictionary()
+"""For each worker in this process the hosts of its fits by name; None for one that is closed, as a
+task of it may still be running."""
+
+
+class Destination(NamedTuple):
+    """Where a partition is brought.
+
+    Attributes
+    ----------
+    fit : str
+        The fit's name, and that of its messages.
+    shard : str
+    number : int
+        The partition's.
+    max_memory : int or None
+        Bytes that the fit may take on a worker; None for the worker's own limit.
+    """
+
+    fit: str
+    shard: str
+    number: int
+    max_memory: int | None
+
+
+def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
+    """The task that brings a partition to the worker that it runs on."""
+    worker = get_worker()
+    with _LOCK:
+        hosts = _HOSTS.setdefault(worker, {})
+        if destination.fit not in hosts:
+            hosts[destination.fit] = Host(worker, destination.fit, destination.max_memory)
+        host = hosts[destination.fit]
+    if host is None:
+        raise RuntimeError("the fit that this partition was for is over")
+    return host.store(destination.shard, destination.number, Part(X, y, sample_weight))
+
+
+def close_host(fit: str, dask_worker: Worker) -> None:
+    """Close the host of a fit on a worker; a task that comes later cannot open it again."""
+    with _LOCK:
+        hosts = _HOSTS.setdefault(dask_worker, {})
+        host, hosts[fit] = hosts.get(fit), None
+    if host is not None:
+        host.close()
+
+
+class Host:
+    """Holds the shards of one fit on one worker, and answers its messages.
+
+    Parameters
+    ----------
+    worker : distributed.Worker
+    fit : str
+    max_memory : int or None
+        See `Destination`.
+    """
+
+    def __init__(self, worker: Worker, fit: str, max_memory: int | None) -> None:
+        self._worker, self._fit, self._max_memory = weakref.ref(worker), fit, max_memory
+        memory = worker.memory_manager.memory_limit
+        self._limit, self._folder = max_memory or memory, worker.local_directory
+        self._n_threads = int(worker.state.nthreads)
+        self._holdings: dict[str, Holding] = {}
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=fit)
+        self._heard, self._is_closed = threading.Event(), False
+        worker.handlers[fit] = self._answer
+        threading.Thread(target=self._close_when_idle, name=fit, daemon=True).start()
+
+    def store(self, shard: str, number: int, part: Part) -> Summary:
+        """Keep a partition for a shard; what it is like."""
+        self._heard.set()
+        with self._lock:
+            holding = self._holdings.get(shard)
+            if holding is None:
+                holding = Holding(Store(self._limit, self._folder), self._n_threads)
+                self._holdings[shard] = holding
+            return holding.add(number, part)
+
+    def close(self) -> None:
+        """Forget everything, and answer no more."""
+        self._is_closed = True
+        worker = self._worker()
+        if worker is not None:
+            worker.handlers.pop(self._fit, None)
+        self._heard.set()
+        with self._lock:
+            for holding in self._holdings.values():
+                holding.close()
+            self._holdings.clear()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _answer(self, payload: bytes) -> bytes:
+        self._heard.set()
+        if not payload:  # is anybody there?
+            return b""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, self._called, payload)
+
+    def _called(self, payload: bytes) -> bytes:
+        """The answer to a message: whether it could be given, and what it is, or the error."""
+        shard, about = pickle.loads(payload)
+        found: tuple[bool, Any]
+        try:
+            method, arguments = pickle.loads(about)
+            if shard not in self._holdings:
+                found = False, UnknownShardError(shard)
+            else:
+                found = True, self._holdings[shard].call(method, arguments)
+        except Exception as error:
+            found = False, error
+        return pickle.dumps(found, protocol=5)
+
+    def _close_when_idle(self) -> None:
+        while self._heard.wait(_IDLE_SECONDS) and not self._is_closed:
+            self._heard.clear()
+        worker = self._worker()
+        if worker is not None and not self._is_closed:
+            close_host(self._fit, worker)
+
+
+class UnknownShardError(LookupError):
+    """A worker does not hold a shard that it is asked about: it was started anew."""

@@ -1,0 +1,120 @@
+"""The bins that all shards share: where they are cut, and what they hold in all."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cluster.questions import Coded, planes_of
+from gpustump.engines.cluster.shards import Shards
+from gpustump.engines.contract import Search
+from gpustump.engines.cpu.bin_layout import BinLayout
+from gpustump.engines.cpu.codes import useful_cuts
+from gpustump.engines.cpu.cuts import cuts_by_sample
+from gpustump.engines.threads import Team
+
+_DRAWN = 2**14
+"""Rows whose values decide where the cuts fall, or 16 for each bin if that is more."""
+
+_FEATURE_BYTES = 18_000
+"""What the sums over a feature's bins may take in a shard's answer, for each output. It bounds the
+traffic of a round: 1.8 MB from each shard for 100 features."""
+
+
+@dataclass(frozen=True)
+class CommonBins:
+    """The bins of all features, and how shards number them.
+
+    Shards number all bins that there may be. A bin that no shard has a sample in has no slot here.
+
+    Attributes
+    ----------
+    layout : BinLayout
+    low, high : ndarray (n_slots,) of int64
+        The smallest and the largest key of each bin.
+    kept : ndarray (n_slots,) of int64
+        The slot that each slot here has in the shards.
+    number : ndarray (n_slots,) of int64
+        The bin's number among those of its feature in the shards.
+    n_samples : int
+    n_missing : ndarray (n_features,) of int64
+    """
+
+    layout: BinLayout
+    low: np.ndarray
+    high: np.ndarray
+    kept: np.ndarray
+    number: np.ndarray
+    n_samples: int
+    n_missing: np.ndarray
+
+    @classmethod
+    def of(cls, coded: list[Coded], n_cuts: np.ndarray) -> CommonBins:
+        """From what all shards found, with so many cuts of each feature."""
+        size = functools.reduce(np.add, (own.size for own in coded))
+        low = functools.reduce(np.minimum, (own.low for own in coded))
+        high = functools.reduce(np.maximum, (own.high for own in coded))
+        n_slots = n_cuts + 2
+        first = np.cumsum(n_slots) - n_slots
+        number = np.arange(n_slots.sum()) - np.repeat(first, n_slots)
+        is_missing = number == np.repeat(n_cuts + 1, n_slots)
+        kept = np.flatnonzero((size > 0) | is_missing)
+        feature = np.repeat(np.arange(len(n_cuts)), n_slots)[kept]
+        n_missing = size[is_missing]
+        n_samples = int(size[first[0] : first[0] + n_slots[0]].sum())
+        layout = _layout(feature, size[kept], (low < high)[kept] & ~is_missing[kept])
+        return cls(layout, low[kept], high[kept], kept, number[kept], n_samples, n_missing)
+
+
+def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLayout:
+    """The slots of some bins, those of missing values included."""
+    n_slots = np.bincount(feature)
+    first = np.cumsum(n_slots) - n_slots
+    offset = np.cumsum(size) - size
+    offset -= np.repeat(offset[first], n_slots)
+    last = np.append(offset[1:], 0) - 1
+    return BinLayout(first, n_slots - 1, offset, last, is_open.astype(np.uint8))
+
+
+def code_all(shards: Shards, n_samples: int, search: Search, *, max_cuts: int | None = None) -> Any:
+    """Have all shards code their rows by the same cuts.
+
+    Parameters
+    ----------
+    shards : Shards
+    n_samples : int
+        How many they hold together.
+    search : Search
+        What will be searched for first: how many sums a bin has.
+    max_cuts : int, optional
+        Most cuts of a feature.
+
+    Returns
+    -------
+    CommonBins
+    """
+    by_traffic = _FEATURE_BYTES * search.n_outputs // (8 * planes_of(search)) - 2
+    limit = min(useful_cuts(n_samples), by_traffic, max_cuts or by_traffic)
+    share = min(1.0, max(_DRAWN, 16 * limit) / n_samples)
+    keys = np.concatenate([own for own in shards.ask("drawn_keys", share) if len(own)])
+    cuts = cuts_by_sample(keys, limit, Team(1))
+    own = [cut.keys for cut in cuts]
+    coded = shards.ask("code", own, [cut.is_crowded for cut in cuts])
+    return CommonBins.of(coded, np.asarray([len(one) for one in own]))
+
+
+def values_of(keys: np.ndarray, coded_dtype: str, dtype: np.dtype) -> np.ndarray:
+    """The values that keys were made from, in the dtype in which they are compared."""
+    bits = keys.astype(coded_dtype.replace("float", "int"))
+    lowest = np.iinfo(bits.dtype).min
+    found: np.ndarray = np.where(bits < 0, lowest - bits, bits).view(coded_dtype).astype(dtype)
+    return found
+
+
+def missing_key_of(dtype: str) -> int:
+    """The key of NaN."""
+    return arrays.missing_key(dtype)

@@ -1,0 +1,202 @@
+"""A shard by the CPU's kernels: its rows are coded, and bins are added up as on one machine."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from gpustump.engines.cluster.questions import NO_KEYS, Coded, Ranges, Run, Tally, Units
+from gpustump.engines.cluster.samples import Samples
+from gpustump.engines.contract import Search, Step
+from gpustump.engines.cpu.bin_sums import BinSums
+from gpustump.engines.cpu.codes import CodedTable, prepare_by_cuts
+from gpustump.engines.cpu.cuts import Cuts
+from gpustump.engines.cpu.key_ranges import (
+    KeyRanges,
+    grouped,
+    keys_of,
+    regions_of,
+    samples_of_bins,
+    signed_unit_sums,
+    unit_sums,
+)
+from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.samples import Update
+from gpustump.engines.cpu.signed_run import SignedRun
+from gpustump.engines.cpu.terms import PieceSums, region_sums
+from gpustump.engines.integer_weights import scaled
+from gpustump.engines.threads import Team
+from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition, signs
+
+
+class KernelShard:
+    """Some rows of a table; see `questions.Shard`.
+
+    Parameters
+    ----------
+    samples : Samples
+        At least one.
+    n_threads : int
+    """
+
+    _table: CodedTable
+    _rows: _Rows
+
+    def __init__(self, samples: Samples, n_threads: int = 1) -> None:
+        self.samples, self._team = samples, Team(n_threads)
+
+    def code(self, cuts: list[np.ndarray], is_crowded: list[bool]) -> Coded:
+        """Code all rows."""
+        own = [Cuts(*pair) for pair in zip(cuts, is_crowded, strict=True)]
+        self._table, extremes = prepare_by_cuts(self.samples.values.T, own, self._team)
+        layout = self._table.layout
+        count = np.diff(layout.offset, append=0)
+        missing = layout.first + layout.n_bins
+        count[missing] = self._table.n_missing
+        low, high = extremes
+        low[missing], high[missing] = NO_KEYS
+        return Coded(count, low, high)
+
+    def begin(self, run: Run) -> Tally:
+        """Begin a run."""
+        labels = self.samples.labels(run.search.n_outputs, run.positive)
+        units = scaled(self.samples.weights, run.exponent)
+        kind = _SignedRows if run.search.has_signs else _SplitRows
+        self._rows = kind(self._table, labels, units, run.search)
+        return self._rows.tally()
+
+    def advance(self, step: Step) -> Tally:
+        """Follow a step."""
+        inside = self._regions(step.hypothesis)
+        if step.cut is not None and step.cut.position is None:
+            inside[:] = FIRST  # a constant does not part what is missing from what is not
+        self._rows.advance(step, inside)
+        return self._rows.tally()
+
+    def units(self, ranges: Ranges) -> Units:
+        """The sums over parts of bins, from the samples that lie in them."""
+        is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
+        first = np.flatnonzero(is_new)
+        feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
+        samples, owner = samples_of_bins(self._table, feature, ranges.bin[first])
+        keys = keys_of(self._table, samples, feature[owner])
+        about = KeyRanges(ends, ranges.low, ranges.high, ranges.shift)
+        units, unit = grouped(keys, owner, about)
+        return Units(*units, self._rows.unit_sums(samples, unit, len(units.size)))
+
+    def region_sums(self, hypothesis: Partition) -> np.ndarray:
+        """The sums over the regions of a hypothesis."""
+        return self._rows.region_sums(self._regions(hypothesis))
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        return self._rows.smallest_weight()
+
+    def weights(self) -> np.ndarray:
+        """See `contract.State.weights`."""
+        return self._rows.weights()
+
+    def _regions(self, hypothesis: Partition) -> np.ndarray:
+        return regions_of(self.samples.values[hypothesis.feature], hypothesis, self._team)
+
+
+class _Rows(Protocol):
+    """What a run knows of a shard's samples."""
+
+    def tally(self) -> Tally: ...
+
+    def advance(self, step: Step, inside: np.ndarray) -> None:
+        """Follow a step; `inside` (n_samples,) of uint8 says which region each sample lies in."""
+
+    def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
+        """See `key_ranges.unit_sums`."""
+
+    def region_sums(self, inside: np.ndarray) -> np.ndarray: ...
+
+    def smallest_weight(self) -> int: ...
+
+    def weights(self) -> np.ndarray: ...
+
+
+class _SignedRows:
+    """Discrete votes of one output."""
+
+    def __init__(
+        self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
+    ) -> None:
+        self._run = SignedRun(table, labels, units)
+
+    def tally(self) -> Tally:
+        return Tally(np.asarray(self._run.sums, dtype=np.int64), self._run.bin_sums())
+
+    def advance(self, step: Step, inside: np.ndarray) -> None:
+        by_region = np.asarray(signs(step.discrete_hypothesis), dtype=np.int8)
+        np.take(by_region, inside, out=self._run.samples.votes)
+        self._run.advance(Update.of(step))
+
+    def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
+        return signed_unit_sums(self._run.samples.signed, samples, unit, n_units)
+
+    def region_sums(self, inside: np.ndarray) -> np.ndarray:
+        units = self._run.units
+        parts = [units[inside == number] for number in range(N_REGIONS)]
+        return np.asarray([[(own.sum(), np.abs(own).sum())] for own in parts], dtype=np.int64)
+
+    def smallest_weight(self) -> int:
+        return self._run.smallest_weight()
+
+    def weights(self) -> np.ndarray:
+        return self._run.weights
+
+
+class _SplitRows:
+    """Other votes, whose integers all change in every round."""
+
+    def __init__(
+        self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
+    ) -> None:
+        self._n_samples, self._is_newton = table.n_samples, search.votes == "newton"
+        self._loss = loss_of(labels, units, search)
+        self._bins = BinSums(table, self._loss.terms, search)
+        self._take(self._loss.begin)
+
+    def tally(self) -> Tally:
+        self._bins.look()
+        return Tally(self._sums.numbers, self._folded(self._bins.sums))
+
+    def advance(self, step: Step, inside: np.ndarray) -> None:
+        self._take(functools.partial(self._loss.advance, step, inside))
+
+    def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
+        return unit_sums(self._loss.terms, samples, unit, n_units)
+
+    def region_sums(self, inside: np.ndarray) -> np.ndarray:
+        return region_sums(self._loss.terms, inside, 0, self._n_samples)
+
+    def smallest_weight(self) -> int:
+        return self._loss.smallest_weight()
+
+    def weights(self) -> np.ndarray:
+        return self._loss.weights
+
+    def _take(self, work: Callable[[int, int], PieceSums]) -> None:
+        """Have the terms of all samples made, and added up over the bins."""
+        found = list[PieceSums]()
+
+        def make(low: int, high: int) -> None:
+            found.append(work(low, high))
+
+        self._bins.add_up(make)
+        self._sums = functools.reduce(operator.add, found)
+
+    def _folded(self, planes: np.ndarray) -> np.ndarray:
+        """The planes of `questions.planes_of`, which know one sum of second integers an output."""
+        if not self._is_newton:
+            return planes
+        by_output = planes.reshape(-1, 4, planes.shape[1])
+        folded = np.stack([by_output[:, 0], by_output[:, 1], by_output[:, 2] + by_output[:, 3]], 1)
+        return np.ascontiguousarray(folded.reshape(-1, planes.shape[1]))

@@ -1,0 +1,61 @@
+"""The rows of a shard: values by feature, classes and weights, and what is asked about weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.integer_weights import scaled, scaled_total
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    values : ndarray (n_features, n_samples) of float32 or float64
+        One feature after the other; perhaps in a file.
+    classes : ndarray (n_samples,) of int64
+        The number of each sample's class.
+    weights : ndarray (n_samples,) of float64
+        Positive.
+    """
+
+    values: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def largest_weight(self) -> float:
+        """The largest weight; 0 without samples."""
+        return float(self.weights.max(initial=0.0))
+
+    def scaled_total(self, exponent: int) -> int:
+        """See `integer_weights.scaled_total`."""
+        return scaled_total(self.weights, exponent)
+
+    def class_weights(self, exponent: int, n_classes: int) -> list[int]:
+        """For each class the sum of its samples' weights in units of 2**-exponent."""
+        units = scaled(self.weights, exponent).astype(np.int64)
+        return [int(units[self.classes == number].sum()) for number in range(n_classes)]
+
+    def labels(self, n_outputs: int, positive: int) -> np.ndarray:
+        """As `contract.PreparedTable.start` takes them."""
+        if n_outputs > 1:
+            return self.classes
+        signs: np.ndarray = np.where(self.classes == positive, 1.0, -1.0)
+        return signs
+
+    def drawn_keys(self, share: float) -> np.ndarray:
+        """The keys (n_drawn, n_features) of about this share of the rows, drawn evenly."""
+        n_drawn = min(len(self), int(np.ceil(share * len(self))))
+        stretch = len(self) / max(1, n_drawn)
+        drawn = np.random.default_rng(0).random(n_drawn)
+        rows = ((np.arange(n_drawn) + drawn) * stretch).astype(np.int64)
+        keys: np.ndarray = arrays.order_keys(np.ascontiguousarray(self.values[:, rows].T))
+        return keys

@@ -1,0 +1,62 @@
+"""Shards, and how messages reach them: what answers for all rows of a table.
+
+A message is the name of a method of `questions.Shard` and its arguments. `Together` calls shards in
+this process, one after the other.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from gpustump.engines.cluster.questions import Shard
+from gpustump.engines.cluster.samples import Samples
+from gpustump.engines.cpu.engine import KERNELS
+
+
+class Shards(Protocol):
+    """All shards of a table."""
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        """What each shard answers. All shards are asked at the same time."""
+
+
+class Together:
+    """Shards in this process."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = tuple(shards)
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        """What each shard answers."""
+        return [answer(shard, method, arguments) for shard in self._shards]
+
+
+def answer(shard: Shard, method: str, arguments: Sequence[Any]) -> Any:
+    """What a shard answers to a message: from its samples, or from what it made of them."""
+    asked = shard.samples if method in Samples.__dict__ else shard
+    return getattr(asked, method)(*arguments)
+
+
+def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
+    """A shard of some kind.
+
+    Parameters
+    ----------
+    samples : Samples
+        At least one.
+    kind : str
+        "kernels" for the CPU's kernels; "arrays" for NumPy, "cupy", "torch" and so on for another
+        array library; "auto" for the first of these two kinds that works here.
+    n_threads : int
+        Of the kernels.
+    """
+    if kind in ("auto", "kernels") and KERNELS.load():
+        from gpustump.engines.cluster.kernel_shard import KernelShard
+
+        return KernelShard(samples, n_threads)
+    from gpustump.engines.cluster.array_shard import ArrayShard
+
+    library = "numpy" if kind in ("auto", "kernels", "arrays") else kind
+    return ArrayShard(samples, importlib.import_module(f"array_api_compat.{library}"))

@@ -1,0 +1,171 @@
+"""A boosting run whose samples are spread over shards: the CPU engine's search, asked of all.
+
+The sums over the bins come with the answer to each step. So a round takes one message for the step,
+and one or two for the bins that may hold the best cut.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpustump.engines.cluster.places import ClusterPlace
+from gpustump.engines.cluster.questions import Run, Tally, unfolded
+from gpustump.engines.contract import Cut, RegionSums, Step, Totals, split_at
+from gpustump.engines.cpu.drift import Expected
+from gpustump.engines.cpu.estimates import Move, move_slots
+from gpustump.engines.cpu.signed_search import SignedSearch
+from gpustump.engines.cpu.split_search import Counts, SplitSearch
+from gpustump.engines.threads import Team
+from gpustump.learners.hypothesis import Partition
+
+if TYPE_CHECKING:
+    from gpustump.engines.cluster.table import ClusterTable
+
+
+class ClusterState:
+    """The state of one run; see `contract.State`.
+
+    Parameters
+    ----------
+    table : ClusterTable
+    run : Run
+    """
+
+    def __init__(self, table: ClusterTable, run: Run) -> None:
+        self._table, self._run, self._shards = table, run, table.shards
+        layout, team = table.bins.layout, Team(1)
+        self._place = ClusterPlace(self._shards, table.bins, run.search)
+        self._bins = _Bins(np.diff(layout.offset, append=0))
+        self._bins.n_inside[layout.first + layout.n_bins] = table.n_missing
+        self._signed = SignedSearch(layout, team) if run.search.has_signs else None
+        counts = Counts(table.n_samples, table.n_missing)
+        self._split = SplitSearch(layout, counts, run.search, team)
+        self._found: tuple[Partition, Cut] | None = None
+        self._take(self._shards.ask("begin", run))
+        self._first_weight = sum(self._shards.ask("scaled_total", run.exponent))
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+        first, second = (int(own) for own in self._by_output.sum(axis=0))
+        return Totals(first, second, self._misclassified, self._first_weight, self._table.n_samples)
+
+    @property
+    def weights(self) -> Any:
+        """Float64 weights, shard after shard."""
+        return np.concatenate(self._shards.ask("weights"))
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        return int(min(self._shards.ask("smallest_weight")))
+
+    def best_cut(self) -> Cut:
+        """The largest cut."""
+        self._place.begin_round()
+        if self._signed is not None:
+            signed = int(self._by_output[0, 0])
+            cut = self._signed.best(self._place, self._bins.sums, signed)
+        else:
+            totals = [(first, second) for first, second in self._by_output.tolist()]
+            cut = self._split.best(self._place, self._bins, totals)
+        if cut.position is not None and cut.position + 1 < self._n_present(cut.feature):
+            self._table.note_threshold(cut.feature, cut.position, self._place)
+        self._found = (split_at(self._table, cut), cut)
+        return cut
+
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region and output the sums of both integers of its samples."""
+        if self._found is not None and self._found[0] == hypothesis:
+            known = self._split.sums_of(self._found[1])
+            if known is not None:
+                return known
+        sums = np.sum(self._shards.ask("region_sums", hypothesis), axis=0)
+        return [[(first, second) for first, second in own] for own in sums.tolist()]
+
+    def advance(self, step: Step) -> None:
+        """Add a step's votes to the scores, and multiply weights or odds by its factors."""
+        if self._signed is not None:
+            self._signed.follow(step)
+        elif (known := self._split.follow(step)) is not None:
+            self._bins.expect(known[1])
+        self._found = None
+        self._take(self._shards.ask("advance", step))
+
+    def _take(self, tallies: list[Tally]) -> None:
+        """Add up what the shards say of a round."""
+        numbers = np.sum([own.numbers for own in tallies], axis=0)
+        bins = functools.reduce(np.add, (own.bins for own in tallies))
+        sums = np.take(bins, self._table.bins.kept, axis=1)
+        self._by_output, self._misclassified = numbers[:-1].reshape(-1, 2), int(numbers[-1])
+        self._bins.renewed(unfolded(sums, self._run.search))
+
+    def _n_present(self, feature: int) -> int:
+        return self._table.n_samples - int(self._table.n_missing[feature])
+
+
+class _Bins:
+    """The sums over the bins of all features, never estimates; see `cpu.split_search.Bins`.
+
+    Parameters
+    ----------
+    n_inside : ndarray (n_slots,) of int64
+        How many samples stand in each slot.
+    """
+
+    is_exact = True
+    sums: np.ndarray
+    off: np.ndarray
+    _expected: Expected
+
+    def __init__(self, n_inside: np.ndarray) -> None:
+        self.n_inside = n_inside
+        self._moved: Expected | None = None
+
+    def renewed(self, sums: np.ndarray) -> None:
+        """Take the sums of a round."""
+        self.sums, self.off = sums, np.zeros(sums.shape)
+        self._expected = self._moved or Expected(sums, self.off)
+        self._moved = None
+
+    def look(self) -> Expected:
+        """What the last step would have made of the bulk's sums."""
+        return self._expected
+
+    def renew(self, features: np.ndarray) -> np.ndarray:
+        """All are exact."""
+        return features
+
+    def expect(self, move: Move) -> None:
+        """Note what a step is about to make of the sums."""
+        sums, off = self.sums.copy(), np.zeros(self.sums.shape)
+        if len(sums) > len(move.factor):
+            sums[2:], off[2:] = _second_by_label(sums)
+        move_slots(sums, off, self.n_inside, move, np.zeros(off.shape))
+        self._moved = Expected(sums, off)
+
+
+def _second_by_label(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of second integers of positive and of negative samples, from that of both.
+
+    It makes a difference to what a step does to the first integers. No second integer is larger
+    than the first one, so each sum lies between bounds: the middle is taken.
+
+    Parameters
+    ----------
+    sums : ndarray (4, n_slots) of int64
+        For one output, as `questions.unfolded` makes them.
+
+    Returns
+    -------
+    ndarray (2, n_slots) of int64
+    ndarray (2, n_slots) of float64
+        How far each is off at most.
+    """
+    both = sums[2] + sums[3]
+    least, most = np.maximum(0, both - sums[1]), np.minimum(both, sums[0])
+    positive = least + (most - least) // 2
+    off = (most - positive).astype(np.float64)
+    return np.stack([positive, both - positive]), np.stack([off, off])

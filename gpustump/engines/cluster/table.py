@@ -1,0 +1,147 @@
+"""The table that the rounds see: bins in one place, rows in many."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpustump.engines.cluster.bins import CommonBins, code_all, values_of
+from gpustump.engines.cluster.places import ClusterPlace
+from gpustump.engines.cluster.questions import Run
+from gpustump.engines.cluster.shards import Shards
+from gpustump.engines.cluster.state import ClusterState
+from gpustump.engines.contract import Search
+from gpustump.engines.integer_weights import fitting_exponent, safe_exponent
+from gpustump.learners.thresholds import midpoint
+
+
+@dataclass(frozen=True)
+class ValueTypes:
+    """The dtypes of a table's values.
+
+    Attributes
+    ----------
+    coded : str
+        In which shards keep them, "float32" or "float64": keys are of its width.
+    compared : str
+        In which they are compared, and thresholds computed: that one, or "float16".
+    """
+
+    coded: str
+    compared: str
+
+
+@dataclass(frozen=True)
+class ClusterTable:
+    """A table whose rows are held by shards; see `contract.PreparedTable`.
+
+    Attributes
+    ----------
+    X : object
+        The caller's own table.
+    shards : Shards
+    bins : CommonBins
+    types : ValueTypes
+    note : str or None
+    """
+
+    X: Any
+    shards: Shards
+    bins: CommonBins
+    types: ValueTypes
+    note: str | None = None
+    _exponents: dict[int, int] = field(default_factory=dict, repr=False)
+    _thresholds: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def prepared(
+        cls, X: Any, shards: Shards, types: ValueTypes, search: Search, n_samples: int, **how: Any
+    ) -> ClusterTable:
+        """Have the shards code their rows, `n_samples` in all; `how` is that of `code_all`."""
+        return cls(X, shards, code_all(shards, n_samples, search, **how), types)
+
+    @property
+    def n_samples(self) -> int:
+        return self.bins.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return len(self.bins.layout.first)
+
+    @property
+    def n_missing(self) -> np.ndarray:
+        return self.bins.n_missing
+
+    def exponent(self, n_copies: int = 1) -> int:
+        """The unit of the integers, from the weights of all samples; see `unit_exponent`."""
+        known = self._exponents.get(n_copies)
+        if known is None:
+            n_integers = self.n_samples * n_copies
+            safe = safe_exponent(max(self.shards.ask("largest_weight")), n_integers)
+            total = sum(self.shards.ask("scaled_total", safe)) * n_copies
+            known = self._exponents[n_copies] = fitting_exponent(safe, total, n_integers)
+        return known
+
+    def start(self, labels: int, sample_weight: None, search: Search) -> ClusterState:
+        """Begin a run.
+
+        Parameters
+        ----------
+        labels : int
+            With one output the class whose label is +1; the shards know the classes.
+        sample_weight : None
+            The shards know the weights.
+        search : Search
+        """
+        return ClusterState(self, Run(search, labels, self.exponent(search.n_copies)))
+
+    def threshold(self, feature: int, position: int) -> float:
+        """The threshold behind a sorted position; see `contract.PreparedTable`.
+
+        Once a run has begun: shards tell keys and sums together.
+        """
+        if position + 1 >= self.n_samples - self.n_missing[feature]:
+            return math.inf
+        found = self._thresholds.get((feature, position))
+        if found is None:
+            found = self.note_threshold(feature, position, None)
+        return found
+
+    def note_threshold(self, feature: int, position: int, place: ClusterPlace | None) -> float:
+        """Find a threshold, by what a place has been told in this round if it has; it is kept."""
+        low, high = self._keys_around(feature, position, place)
+        keys = np.asarray([low, high])
+        below, above = values_of(keys, self.types.coded, np.dtype(self.types.compared))
+        self._thresholds.clear()  # a round asks for its own thresholds only
+        found = self._thresholds[feature, position] = midpoint(below, above)
+        return found
+
+    def _keys_around(
+        self, feature: int, position: int, place: ClusterPlace | None
+    ) -> tuple[int, int]:
+        """The keys of the values on either side of a cut."""
+        bins, layout = self.bins, self.bins.layout
+        slot = int(layout.first[feature]) + layout.bin_at(feature, position)
+        if position == layout.last[slot]:  # between two bins
+            return int(bins.high[slot]), int(bins.low[slot + 1])
+        known = None if place is None else place.keys_around(slot, position)
+        if known is None:
+            known = self._asked_around(slot, feature, position)
+        return known
+
+    def _asked_around(self, slot: int, feature: int, position: int) -> tuple[int, int]:
+        """The same for a cut that no search has just found: ask until it is between two units.
+
+        A position inside of a single value is no cut; the value is on either side of it.
+        """
+        place = ClusterPlace(self.shards, self.bins, Search())
+        (answer,) = place.parts(np.asarray([slot]), np.asarray([feature]))
+        while (found := place.keys_around(slot, position)) is None:
+            unit = int(np.searchsorted(answer.slices.last, position))
+            if not answer.slices.is_open[unit]:
+                return int(answer.where.low[unit]), int(answer.where.high[unit])
+            answer = place.samples(answer, np.asarray([0]), np.asarray([unit]))
+        return found

@@ -1,0 +1,286 @@
+"""The samples of a coded table whose values lie in ranges of keys, and sums over units of them.
+
+This is how a table that is a share of a larger one answers questions: units follow from keys, not
+from what happens to be in this share (see `cluster.questions`). As in `places`, the samples of a
+bin are looked up in the order of their codes, or found among all codes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.cpu.codes import CodedTable
+from gpustump.engines.cpu.columns import PART_BITS
+from gpustump.engines.cpu.compiling import Integers, group, kernel
+from gpustump.engines.cpu.members import POSITIONS
+from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.threads import Team, ranges
+from gpustump.learners.hypothesis import MISSING, Partition
+from gpustump.learners.thresholds import rounded_down
+
+_VALUES_AT_ONCE = 2**18
+"""Values whose regions one thread finds at a time."""
+
+
+@group
+class KeyRanges(NamedTuple):
+    """Ranges of keys inside of bins, bin by bin and in order of keys.
+
+    Attributes
+    ----------
+    first : ndarray (n_bins + 1,) of int64
+        Where the ranges of each bin begin.
+    low, high : ndarray (n_ranges,) of int64
+        The smallest and the largest key.
+    shift : ndarray (n_ranges,) of int64
+        Keys with the same `(key - low) >> shift` are a unit; if it is negative, each sample is one.
+    """
+
+    first: Integers
+    low: Integers
+    high: Integers
+    shift: Integers
+
+
+class Found(NamedTuple):
+    """Samples, arrays (n,) of int64: the bin whose they are, counted among those asked for."""
+
+    samples: np.ndarray
+    owner: np.ndarray
+
+
+class Grouped(NamedTuple):
+    """Units that hold samples; arrays (n_units,) of int64.
+
+    Attributes
+    ----------
+    range : ndarray
+    number : ndarray
+        Which unit of its range; `key - low` if each sample is one.
+    size : ndarray
+    low, high : ndarray
+        The smallest and the largest key.
+    """
+
+    range: np.ndarray
+    number: np.ndarray
+    size: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def samples_of_bins(table: CodedTable, feature: np.ndarray, bins: np.ndarray) -> Found:
+    """All samples of some bins, each a feature and a number; in order, and each bin once."""
+    layout, is_wide = table.layout, table.bundles.is_wide[feature] > 0
+    slots = layout.first[feature] + bins
+    count = layout.n_inside(slots)
+    end = np.cumsum(count)
+    found = np.empty(int(end[-1]) if len(end) else 0, dtype=np.int64)
+    is_ready = np.zeros(len(bins), dtype=bool)
+    if table.parted is not None and is_wide.any():
+        is_ready[is_wide] = table.parted.prepare(feature[is_wide], table.team)
+        own = np.flatnonzero(is_ready)
+        start = table.bundles.column[feature[own]] * table.n_samples + layout.offset[slots[own]]
+        if len(own):
+            _pick(table.parted.order, start, count[own], (end - count)[own], found)
+
+    def look_for(one: int) -> None:
+        own = np.flatnonzero((feature == one) & ~is_ready)
+        place = np.full(int(layout.n_bins[one]) + 1, -1)
+        place[bins[own]] = own
+        by_code = table.bundles.by_code(one, place)
+        _find(table.codes_of(one), PART_BITS * int(is_wide[own[0]]), by_code, end - count, found)
+
+    table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
+    return Found(found, np.repeat(np.arange(len(bins)), count))
+
+
+def grouped(keys: np.ndarray, owner: np.ndarray, about: KeyRanges) -> tuple[Grouped, np.ndarray]:
+    """Put samples into units.
+
+    Parameters
+    ----------
+    keys : ndarray (n,) of int64
+        Of the samples.
+    owner : ndarray (n,) of int64
+        The bin of each.
+    about : KeyRanges
+
+    Returns
+    -------
+    Grouped
+    ndarray (n,) of int64
+        The unit of each sample; -1 if it is in none of the ranges.
+    """
+    unit = np.empty(len(keys), dtype=np.int64)
+    inside = np.zeros(len(about.low), dtype=np.int64)
+    _assign_ranges(keys, owner, about, unit, inside)
+    width = (about.high - about.low).view(np.uint64)  # perhaps beyond 2**63
+    steps = width >> np.maximum(about.shift, 0).view(np.uint64)
+    room = np.where(about.shift < 0, inside, steps.view(np.int64) + 1)
+    base = np.cumsum(room) - room
+    n_units = int(room.sum())
+    number, count = np.empty(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64)
+    low, high = (np.empty(n_units, dtype=np.int64) for _ in range(2))
+    _assign_units(keys, about, base, unit, number, count, low, high)
+    kept = np.flatnonzero(count)
+    new = np.full(n_units + 1, -1)  # the last one is for samples in no range
+    new[kept] = np.arange(len(kept))
+    of_range = np.repeat(np.arange(len(room)), room)
+    parts = (part[kept] for part in (of_range, number, count, low, high))
+    return Grouped(*parts), new[unit]
+
+
+def unit_sums(terms: Terms, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
+    """The sums over units, (n_planes, n_units), in the planes of `cluster.questions.planes_of`."""
+    has_second = len(terms.second) > 0
+    width = 3 if has_second else 2
+    sums = np.zeros((width * len(terms.first), n_units), dtype=np.int64)
+    for output in range(len(terms.first)):
+        plane = width * output
+        _add_first(terms.first[output], samples, unit, plane, sums)
+        if has_second:
+            _add_second(terms.second[output], samples, unit, plane + 2, sums)
+    return sums
+
+
+def signed_unit_sums(
+    signed: np.ndarray, samples: np.ndarray, unit: np.ndarray, n_units: int
+) -> np.ndarray:
+    """The same for weights in units of the integers, each with the sign of its label."""
+    own = signed[samples]
+    integers = np.copysign(np.ceil(np.abs(own)), own).astype(np.int64)
+    sums = np.zeros((2, n_units), dtype=np.int64)
+    _add_first(integers, np.arange(len(samples)), unit, 0, sums)
+    return sums
+
+
+def keys_of(table: CodedTable, samples: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """The keys of values, each sample's of its own feature, as int64."""
+    keys: np.ndarray = arrays.order_keys(table.source.picked(samples, features))
+    return keys.astype(np.int64)
+
+
+def regions_of(values: np.ndarray, hypothesis: Partition, team: Team) -> np.ndarray:
+    """The region of each of a feature's values, (n_samples,) of uint8.
+
+    The values are float32 or float64; see `learners.hypothesis.regions`.
+    """
+    dtype = str(values.dtype)
+    bits = values.view(dtype.replace("float", "int"))
+    ends = arrays.order_keys(rounded_down(np.asarray(hypothesis.thresholds), dtype))
+    slices = np.asarray(hypothesis.slices, dtype=np.uint8)
+    found = np.empty(len(values), dtype=np.uint8)
+    missing = bits.dtype.type(arrays.missing_key(dtype))
+    team.each(
+        lambda part: _part_values(bits, ends, slices, missing, found, *part),
+        ranges(len(values), _VALUES_AT_ONCE),
+    )
+    return found
+
+
+@kernel(
+    "void(Array(KEY, 1, 'C', readonly=True), KEY[::1], uint8[::1], KEY, uint8[::1], int64, int64)",
+    KEY=("int32", "int64"),
+)
+def _part_values(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
+    """The regions of values `low` to `high` by their bit patterns; see `arrays.order_keys`."""
+    lowest = -missing - 1
+    infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
+    own, given = bits[low:high], found[low:high]
+    last = slices[len(ends)]
+    for i in range(len(own)):
+        bit = own[i]
+        key = bit if bit >= 0 else lowest - bit
+        region = last
+        for k in range(len(ends) - 1, -1, -1):
+            region = slices[k] if key <= ends[k] else region
+        is_missing = key > infinity or key < -infinity
+        given[i] = np.uint8(MISSING) if is_missing else region
+
+
+@kernel("void(POSITION[::1], int64[::1], int64[::1], int64[::1], int64[::1])", POSITION=POSITIONS)
+def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
+    """Copy stretches of an order of samples, without their marks."""
+    low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
+    for t in range(len(start)):
+        for k in range(count[t]):
+            found[to[t] + k] = order[start[t] + k] & low
+
+
+@kernel("void(CODE[::1], int64, int64[::1], int64[::1], int64[::1])", CODE=("uint8", "uint16"))
+def _find(codes, shift, by_code, start, found):  # type: ignore[no-untyped-def]
+    """List the samples of the bins that `by_code` gives a place, from that bin's start on."""
+    cursor = start.copy()
+    for i in range(len(codes)):
+        place = by_code[codes[i] >> shift]
+        if place >= 0:
+            found[cursor[place]] = i
+            cursor[place] += 1
+
+
+@kernel("void(int64[::1], int64[::1], KeyRanges, int64[::1], int64[::1])")
+def _assign_ranges(keys, owner, ranges, found, inside):  # type: ignore[no-untyped-def]
+    """The range of each sample, -1 if it is in none, and how many samples are in each."""
+    for i in range(len(keys)):
+        key, low, high = keys[i], ranges.first[owner[i]], ranges.first[owner[i] + 1]
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if ranges.low[middle] <= key:
+                low = middle
+            else:
+                high = middle
+        is_inside = high > low and ranges.low[low] <= key and key <= ranges.high[low]
+        found[i] = low if is_inside else -1
+        if is_inside:
+            inside[low] += 1
+
+
+@kernel(
+    "void(int64[::1], KeyRanges, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1],"
+    " int64[::1])"
+)
+def _assign_units(keys, ranges, base, unit, number, count, low, high):  # type: ignore[no-untyped-def]
+    """From the range of each sample to its unit; describes the units."""
+    cursor = base.copy()
+    for i in range(len(keys)):
+        r = unit[i]
+        if r < 0:
+            continue
+        key = keys[i]
+        offset = np.uint64(key) - np.uint64(ranges.low[r])  # perhaps beyond 2**63
+        if ranges.shift[r] < 0:
+            own = cursor[r]
+            cursor[r] += 1
+        else:
+            offset >>= np.uint64(ranges.shift[r])
+            own = base[r] + np.int64(offset)
+        unit[i] = own
+        low[own] = key if count[own] == 0 else min(low[own], key)
+        high[own] = key if count[own] == 0 else max(high[own], key)
+        number[own] = np.int64(offset)
+        count[own] += 1
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1], int64, int64[:, ::1])")
+def _add_first(first, samples, unit, plane, sums):  # type: ignore[no-untyped-def]
+    """Add the sizes of positive integers to one plane, those of negative ones to the next."""
+    positive, negative = sums[plane], sums[plane + 1]
+    for i in range(len(samples)):
+        if unit[i] >= 0:
+            own = first[samples[i]]
+            if own > 0:
+                positive[unit[i]] += own
+            else:
+                negative[unit[i]] -= own
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1], int64, int64[:, ::1])")
+def _add_second(second, samples, unit, plane, sums):  # type: ignore[no-untyped-def]
+    own = sums[plane]
+    for i in range(len(samples)):
+        if unit[i] >= 0:
+            own[unit[i]] += second[samples[i]]

@@ -1,0 +1,61 @@
+"""The search for the best interval or classic stump, as `intervals.cu` does it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.engines.cuda import layout
+from gpustump.engines.cuda.device import THREADS, blocks_for
+from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.sweep import Sweep
+from gpustump.engines.cuda.table import CudaTable
+
+_RUNNING_BYTES = 2 * 256 * (8 + 2 * layout.RANGE.itemsize)
+"""Bytes of shared memory of `weigh_pairs`: running sums, and the ranges before and after a bin."""
+
+
+class IntervalSearch(Search):
+    """The search of a run with discrete votes of one output, for intervals as well.
+
+    Parameters
+    ----------
+    table : CudaTable
+    sweep : Sweep
+    """
+
+    def __init__(self, table: CudaTable, sweep: Sweep) -> None:
+        super().__init__(table, sweep.sums, most_pieces=layout.MOST_PIECES)
+        device, n_slots = table.device, len(table.bins)
+        self._sweep = sweep
+        self._profiles = layout.zeros(device, n_slots, layout.PROFILE)
+        self._slopes = layout.zeros(device, n_slots, layout.SLOPES)
+        self._slopes_of_pieces = layout.zeros(device, self._n_pieces, layout.SLOPES)
+        self._looked = device.xp.zeros(table.n_features, dtype=np.uint32)
+        self._pairs = layout.record(
+            layout.PAIRS,
+            profiles=device.address(self._profiles),
+            bins=device.address(self._slopes),
+            pieces=device.address(self._slopes_of_pieces),
+            looked=device.address(self._looked),
+            signed_weights=device.address(sweep.signed),
+            halvings=sweep.halvings_at,
+        )
+
+    def queue(self) -> None:
+        """Queue a search behind a sweep."""
+        self._device.launch(
+            "weigh_pairs", self._table.n_features, THREADS, self._sweep.histograms.sums,
+            self._prepared, self._round, self._pairs,
+            shared=_RUNNING_BYTES + layout.SLOPES.itemsize * THREADS,
+        )  # fmt: skip
+        self._queue_looking()
+
+    def _queue_scan(self, n_blocks: int) -> None:
+        device, full, n_features = self._device, self._device.most_threads, self._table.n_features
+        given = (self._prepared, self._round, self._pairs)
+        slopes = layout.SLOPES.itemsize * THREADS
+        device.launch("scan_pairs", n_blocks, THREADS, self._pieces, *given, shared=slopes)
+        n_bins = blocks_for(len(self._table.bins), device)
+        device.launch("join_pieces", n_bins, THREADS, self._listed, *given)
+        device.launch("pair_up", n_features, THREADS, *given, shared=slopes)
+        device.launch("finish_pairs", 1, full, *given, shared=layout.BEST.itemsize * full)

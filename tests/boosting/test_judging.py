@@ -1,0 +1,157 @@
+"""Judges: one place with all samples and many places with a group each say the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpustump import Stump
+from gpustump.boosting.early_stopping import EarlyStopping, Stopping
+from gpustump.boosting.held_out_scores import (
+    HeldOut,
+    HeldOutClasses,
+    Watched,
+    additive_scorer,
+    scorer,
+)
+from gpustump.boosting.judging import (
+    Judgement,
+    LocalJudge,
+    added_up,
+    check_totals,
+    judgement,
+)
+from gpustump.boosting.votes import Vote
+from gpustump.data.parameters import SCORINGS, Scoring
+from gpustump.engines.integer_weights import IntegerWeights
+
+K = 3
+
+N_FEATURES = 3
+
+ADDITIVE = tuple(scoring for scoring in SCORINGS if scoring != "roc_auc")
+
+
+class JudgeOfGroups:
+    """Asks a local judge for each group, as a cluster does, and has no samples itself."""
+
+    def __init__(self, scoring: Scoring, groups: Sequence[LocalJudge]) -> None:
+        self._scoring, self._groups = scoring, groups
+        self._totals = added_up([group.totals for group in groups])
+
+    def add(self, hypothesis: Stump, region_votes: np.ndarray) -> None:
+        for group in self._groups:
+            group.add(hypothesis, region_votes)
+
+    def judged(self) -> Judgement:
+        parts = added_up([group.parts() for group in self._groups])
+        return judgement(self._scoring, parts, self._totals)
+
+
+def watched(classes: np.ndarray, weights: IntegerWeights, n_outputs: int) -> Watched:
+    if n_outputs == 1:
+        return HeldOut(2.0 * (classes == 1) - 1.0, weights)
+    return HeldOutClasses(classes, weights, n_outputs)
+
+
+def judges(random: np.random.Generator, n_outputs: int, scoring: Scoring, n_groups: int):
+    """The judge of all samples, and that of the groups, some of which may be empty."""
+    X = np.round(random.normal(size=(60, N_FEATURES)), 1)
+    X[random.random(X.shape) < 0.1] = np.nan
+    rows = np.sort(random.choice(60, size=30, replace=False))
+    classes = np.arange(30) % max(2, n_outputs)
+    weights = IntegerWeights.of(np.exp(random.normal(scale=3.0, size=30)))
+    constant = [0.25 * (number + 1) for number in range(n_outputs)]
+    everything = watched(classes, weights, n_outputs)
+    whole = LocalJudge(X, rows, everything, scorer(scoring, everything), constant)
+    group_of = random.integers(n_groups, size=30)
+    groups = []
+    for number in range(n_groups):
+        own = np.flatnonzero(group_of == number)
+        mine = IntegerWeights(weights.values[own], weights.total)
+        group = watched(classes[own], mine, n_outputs)
+        score = additive_scorer(scoring, group)
+        groups.append(LocalJudge(X, rows[own], group, score, constant))
+    return whole, JudgeOfGroups(scoring, groups)
+
+
+class Record(NamedTuple):
+    """What early stopping reads of a round."""
+
+    stump: Stump
+    vote: Vote
+
+
+def drawn_round(random: np.random.Generator, n_outputs: int) -> Record:
+    polarity, missing = random.choice([-1, 1], size=2).tolist()
+    at = float(random.normal())
+    stump = Stump(int(random.integers(N_FEATURES)), at, polarity, missing, 0.4)
+    votes = (random.integers(-8, 9, size=(3, n_outputs)) / 8).tolist()
+    return Record(stump, 0.5 if n_outputs == 1 else tuple(map(tuple, votes)))
+
+
+@pytest.mark.parametrize("n_outputs", [1, K])
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.sampled_from(ADDITIVE), st.integers(1, 4))
+def test_a_run_stops_in_the_same_round_wherever_its_samples_are(n_outputs, seed, scoring, n_groups):
+    random = np.random.default_rng(seed)
+    stopping = Stopping(patience=3, scoring=scoring)
+    watches = [EarlyStopping(j, stopping) for j in judges(random, n_outputs, scoring, n_groups)]
+    rounds = [drawn_round(random, n_outputs) for _ in range(8)]
+    before = rounds[:2]
+    for watch in watches:
+        watch.resume([r.stump for r in before], [r.vote for r in before])
+    ends = [[watch(record) for record in rounds[2:]] for watch in watches]
+    whole, apart = watches
+    assert ends[0] == ends[1]
+    assert (whole.scores, whole.errors) == (apart.scores, apart.errors)
+    assert whole.best_round == apart.best_round
+
+
+def test_early_stopping_asks_any_judge():
+    class Scripted:
+        def __init__(self, scores: list[float]) -> None:
+            self.added: list[tuple[Stump, list[list[float]]]] = []
+            self._scores = iter(scores)
+
+        def add(self, hypothesis: Stump, region_votes: np.ndarray) -> None:
+            self.added.append((hypothesis, region_votes.tolist()))
+
+        def judged(self) -> Judgement:
+            return Judgement(next(self._scores), 0.5)
+
+    judge = Scripted([-3.0, -1.0, -2.0, -1.0, -5.0])
+    watch = EarlyStopping(judge, Stopping(patience=2))
+    record = drawn_round(np.random.default_rng(0), 1)
+    assert [watch(record) for _ in range(4)] == [False, False, False, True]
+    assert watch.best_round == 2
+    assert watch.scores == [-3.0, -1.0, -2.0, -1.0]
+    assert watch.errors == [0.5] * 4
+    first = record.stump.polarity * 0.5
+    assert judge.added[0] == (record.stump, [[first], [-first], [record.stump.missing * 0.5]])
+
+
+def test_a_class_that_no_group_has_is_named():
+    ones = IntegerWeights.of(np.ones(2))
+    groups = []
+    for classes in ([0, 0], [2, 0]):
+        group = watched(np.asarray(classes), ones, K)
+        score = additive_scorer("balanced_accuracy", group)
+        groups.append(LocalJudge(np.zeros((2, 1)), None, group, score, [0.0] * K).totals)
+    with pytest.raises(ValueError, match="class number 1 has none"):
+        check_totals("balanced_accuracy", added_up(groups))
+    check_totals("accuracy", added_up(groups))
+
+
+def test_a_judge_by_the_roc_curve_has_no_parts():
+    samples = HeldOut(np.asarray([-1.0, 1.0]), IntegerWeights.of(np.ones(2)))
+    judge = LocalJudge(np.zeros((2, 1)), None, samples, scorer("roc_auc", samples))
+    assert judge.judged() == (0.5, 0.5)
+    for ask in (judge.parts, lambda: judge.totals):
+        with pytest.raises(ValueError, match="does not add up over groups"):
+            ask()

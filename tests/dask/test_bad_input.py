@@ -1,0 +1,153 @@
+"""What cannot be trained on is refused in words that say what to do; nothing is left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from clusters import client_of, closed
+from partitioned_tables import spread
+
+from gpustump import AdaBoostClassifier
+from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 3))
+Y = (X[:, 0] + RNG.normal(size=90) > 0).astype(int)
+
+
+def cut(values: np.ndarray, *sizes: int) -> Any:
+    chunks = (sizes, *values.shape[1:])
+    return da.from_array(values, chunks=chunks)
+
+
+def lazily(values: np.ndarray) -> Any:
+    """An array whose dtype Dask does not know."""
+    return da.from_delayed(dask.delayed(np.asarray)(values), values.shape, dtype=object)
+
+
+PARTS = (30, 30, 30)
+
+REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
+    "X in memory": (X, cut(Y, *PARTS), None, TypeError, "X must be a Dask array or frame"),
+    "y in memory": (cut(X, *PARTS), Y, None, TypeError, "y must be a Dask array or frame"),
+    "no y": (cut(X, *PARTS), None, None, ValueError, "requires y to be passed"),
+    "another number of rows": (
+        cut(X, *PARTS), cut(Y[:60], 30, 30), None, ValueError, "inconsistent numbers of samples",
+    ),
+    "three dimensions": (
+        da.zeros((90, 3, 2)), cut(Y, 90), None, ValueError, "must have two dimensions",
+    ),
+    "NaN among labels": (
+        cut(X, *PARTS), cut(np.where(Y, 1.0, np.nan), *PARTS), None, ValueError, "y contains NaN",
+    ),
+    "text and numbers": (
+        cut(X, 45, 45),
+        da.concatenate([lazily(Y[:45]), lazily(np.full(45, "b"))]),
+        None, TypeError, "y holds text in some partitions and numbers in others",
+    ),
+    "one class": (
+        cut(X, *PARTS), cut(0 * Y, *PARTS), None, ValueError, "y holds one class only",
+    ),
+    "negative weights": (
+        cut(X, *PARTS), cut(Y, *PARTS), cut(X[:, 0], *PARTS), ValueError,
+        "sample_weight contains negative weights",
+    ),
+    "weights of zero": (
+        cut(X, *PARTS), cut(Y, *PARTS), cut(0.0 * Y, *PARTS), ValueError,
+        "sample_weight is zero for every sample",
+    ),
+    "no rows": (
+        da.from_array(X[:0], chunks=(1, 3)), da.from_array(Y[:0], chunks=1), None, ValueError,
+        r"0 sample\(s\)",
+    ),
+    "complex numbers": (
+        cut(X + 1j, *PARTS), cut(Y, *PARTS), None, ValueError, "Complex data not supported",
+    ),
+    "text columns": (
+        dd.from_pandas(pd.DataFrame({"a": ["x", "y"] * 45}), npartitions=3), cut(Y, *PARTS), None,
+        ValueError, "columns that do not hold numbers",
+    ),
+    "another number of partitions": (
+        dd.from_pandas(pd.DataFrame(X), npartitions=3),
+        dd.from_pandas(pd.Series(Y), npartitions=2), None, ValueError,
+        "X has 3 partitions and y has 2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_bad_data_are_refused_in_words(threads, name):
+    table, labels, weights, kind, words = REFUSED[name]
+    with pytest.raises(kind, match=words):
+        DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(table, labels, weights)
+
+
+def test_partitions_of_unknown_sizes_that_do_not_match_are_refused_by_number(threads):
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3).to_dask_array()
+    labels = dd.concat([
+        dd.from_pandas(pd.Series(Y[:20]), npartitions=1),
+        dd.from_pandas(pd.Series(Y[20:]), npartitions=2),
+    ]).to_dask_array()  # fmt: skip
+    with pytest.raises(
+        ValueError, match="this partition of X has 30 rows and that of y has 20"
+    ) as e:
+        DaskAdaBoostClassifier(client=threads).fit(frame, labels)
+    assert any("in partition 0 of the data" in note for note in e.value.__notes__)
+
+
+def test_chunks_of_columns_are_joined_with_a_word(threads):
+    table = da.from_array(X, chunks=(30, 2))
+    with pytest.warns(UserWarning, match="2 chunks of columns, which are joined"):
+        there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(table, cut(Y, *PARTS))
+    assert there.model_.digest() == AdaBoostClassifier(n_estimators=3).fit(X, Y).model_.digest()
+
+
+def test_labels_in_other_chunks_are_cut_as_the_rows_are(threads):
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3)
+    there.fit(cut(X, *PARTS), cut(Y, 45, 45))
+    assert there.model_.digest() == AdaBoostClassifier(n_estimators=3).fit(X, Y).model_.digest()
+
+
+def test_a_label_that_only_one_worker_sees_is_a_class(threads):
+    y = np.where(np.arange(90) < 10, "rare", np.where(Y, "yes", "no"))
+    there = DaskLogitBoostClassifier(client=threads, n_estimators=3)
+    there.fit(cut(X, 10, 40, 40), cut(y, 10, 40, 40))
+    assert there.classes_.tolist() == ["no", "rare", "yes"]
+
+
+def test_all_rows_on_one_worker_make_the_same_model(threads):
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(cut(X, 90), cut(Y, 90))
+    assert there.model_.digest() == AdaBoostClassifier(n_estimators=3).fit(X, Y).model_.digest()
+    assert there.cluster_.n_workers == 1
+    assert "one worker" in str(there.route_)
+
+
+def test_intervals_are_refused(threads):
+    fit = DaskAdaBoostClassifier(client=threads, weak_learner="interval")
+    with pytest.raises(ValueError, match="weak_learner='interval' is not for clusters"):
+        fit.fit(*spread(X, Y))
+
+
+def test_other_features_than_in_fit_are_refused_when_predicting(threads):
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(*spread(X, Y))
+    with pytest.raises(ValueError, match="3 features"):
+        there.predict(cut(X[:, :2], *PARTS))
+
+
+def test_a_closed_client_is_refused():
+    client = client_of(n_workers=1, processes=False)
+    closed(client)
+    with pytest.raises(ValueError, match="the Dask client is closed"):
+        DaskAdaBoostClassifier(client=client).fit(*spread(X, Y))
+
+
+def test_the_current_client_is_taken_and_its_absence_is_said(threads):
+    assert DaskAdaBoostClassifier().client_ is threads
+    with threads.as_current():
+        pass

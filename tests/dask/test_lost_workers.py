@@ -1,0 +1,229 @@
+"""Workers that go in any phase of a fit cost time, not the model; nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from clusters import client_of, closed
+from distributed import worker_client
+from partitioned_tables import spread
+from sklearn.datasets import load_breast_cancer
+
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+from gpustump.dask import (
+    ClusterLostError,
+    DaskAdaBoostClassifier,
+    DaskLogitBoostClassifier,
+    WorkerMemoryError,
+    conversation,
+    shards,
+)
+from gpustump.dask.conversation import Conversation
+
+X, Y = load_breast_cancer(return_X_y=True)
+WEIGHTS = np.random.default_rng(0).integers(0, 4, size=len(Y)).astype(float)
+
+
+@pytest.fixture
+def few() -> Iterator[Any]:
+    """A client of three workers of its own, which may be closed."""
+    client = client_of(n_workers=3, processes=False)
+    yield client
+    closed(client)
+
+
+@pytest.fixture(autouse=True)
+def looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost worker of this process leaves its connections open: only the scheduler tells."""
+    monkeypatch.setattr(conversation, "_LOOK_AGAIN", 0.1)
+    monkeypatch.setattr(shards, "_LOOK_AGAIN", 0.1)
+
+
+def lose_one(client: Any, chance: random.Random) -> None:
+    """Close a worker at once, and start another one."""
+    worker = chance.choice(list(client.cluster.workers.values()))
+    name = next(n for n, own in client.cluster.workers.items() if own is worker)
+    client.sync(worker.close, nanny=False, executor_wait=False)
+    client.cluster.workers.pop(name, None)
+    client.cluster.scale(3)
+
+
+def sent_through(monkeypatch: pytest.MonkeyPatch, before: Callable[[int, Any], None]) -> None:
+    """Have something happen before each message: it is given a number, from 0."""
+    numbers = iter(range(10**9))
+    send = Conversation.send
+
+    def noted(self: Conversation, messages: Any) -> Any:
+        before(next(numbers), messages)
+        return send(self, messages)
+
+    monkeypatch.setattr(Conversation, "send", noted)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
+    chance = random.Random(seed)
+    moments = set(chance.sample(range(60), 3))
+    kind, local, how = [
+        (DaskAdaBoostClassifier, AdaBoostClassifier, {}),
+        (DaskLogitBoostClassifier, LogitBoostClassifier, {"n_iter_no_change": 30}),
+        (DaskAdaBoostClassifier, AdaBoostClassifier, {"votes": "real"}),
+    ][seed % 3]
+    how = {"n_estimators": 20, **how}
+    if "n_iter_no_change" in how:
+        how["random_state"] = seed
+    sent_through(
+        monkeypatch, lambda number, _: lose_one(few, chance) if number in moments else None
+    )
+    there = kind(client=few, **how).fit(*spread(X, Y, WEIGHTS, seed=seed))
+    here = local(**how).fit(X, Y, WEIGHTS)
+    assert there.model_.digest() == here.model_.digest()
+    assert there.held_out_scores_ == here.held_out_scores_
+
+
+def test_a_process_that_is_killed_is_replaced(tmp_path):
+    client = client_of(n_workers=2, processes=True)
+    try:
+        parts = spread(X, Y)
+        pids = list(client.run(os.getpid).values())
+        done: list[int] = []
+
+        def kill(record: Any) -> None:
+            done.append(record.number)
+            if record.number in (5, 12):
+                os.kill(pids.pop(), signal.SIGKILL)
+
+        there = DaskAdaBoostClassifier(client=client, n_estimators=25, callback=kill).fit(*parts)
+        here = AdaBoostClassifier(n_estimators=25).fit(X, Y)
+        assert there.model_.digest() == here.model_.digest()
+        assert done == list(range(1, 26))
+        assert there.cluster_.n_lost >= 1
+    finally:
+        closed(client)
+
+
+def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
+    scattered = [few.scatter(part) for part in np.array_split(np.column_stack([X, Y]), 3)]
+    table = da.concatenate(
+        [
+            da.from_delayed(dask.delayed(lambda x: x)(own), (np.nan, 31), dtype=float)
+            for own in scattered
+        ],
+        allow_unknown_chunksizes=True,
+    )
+
+    def lose(record: Any) -> None:
+        if record.number == 4:
+            for worker in list(few.cluster.workers.values())[1:]:
+                few.sync(worker.close, nanny=False, executor_wait=False)
+
+    fit = DaskAdaBoostClassifier(client=few, n_estimators=20, callback=lose)
+    with pytest.raises(ClusterLostError, match="of the data cannot be made again") as e:
+        fit.fit(table[:, :30], table[:, 30])
+    assert e.value.model.n_rounds == 4
+    here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
+    assert np.array_equal(e.value.model.decision_function(X), here.decision_function(X))
+
+
+def test_a_cluster_without_workers_is_waited_for_and_then_given_up(few, monkeypatch):
+    monkeypatch.setattr(shards, "_WAIT_FOR_WORKERS", 0.5)
+    few.cluster.scale(0)
+    while few.nthreads():
+        time.sleep(0.05)
+    with pytest.raises(ClusterLostError, match="has had no worker for"):
+        DaskAdaBoostClassifier(client=few).fit(*spread(X, Y))
+
+
+def test_a_worker_that_joins_later_does_not_disturb(few):
+    def join(record: Any) -> None:
+        if record.number == 3:
+            few.cluster.scale(5)
+
+    there = DaskAdaBoostClassifier(client=few, n_estimators=10, callback=join).fit(*spread(X, Y))
+    here = AdaBoostClassifier(n_estimators=10).fit(X, Y)
+    assert there.model_.digest() == here.model_.digest()
+
+
+def test_an_interruption_leaves_the_cluster_clean(threads):
+    def interrupt(record: Any) -> None:
+        if record.number == 3:
+            raise KeyboardInterrupt
+
+    fit = DaskAdaBoostClassifier(client=threads, n_estimators=10, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fit.fit(*spread(X, Y))
+    assert not hasattr(fit, "model_")
+
+
+def test_an_interruption_while_partitions_are_brought_leaves_the_cluster_clean(threads):
+    slow = da.from_array(X, chunks=(100, 30)).map_blocks(
+        lambda x: (time.sleep(0.5), x)[1], dtype=float, meta=np.empty((0, 0))
+    )
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.7, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        DaskAdaBoostClassifier(client=threads).fit(slow, da.from_array(Y, chunks=100))
+    ends = time.monotonic() + 5  # tasks that run already come to their end
+    while time.monotonic() < ends and threads.run_on_scheduler(_n_tasks):
+        time.sleep(0.1)
+
+
+def _n_tasks(dask_scheduler: Any) -> int:
+    return len(dask_scheduler.tasks)
+
+
+def test_too_little_memory_is_said_before_training(threads):
+    fit = DaskAdaBoostClassifier(client=threads, max_memory="10 kB")
+    with pytest.raises(WorkerMemoryError, match=r"rows of 30 features need .* on one worker"):
+        fit.fit(*spread(X, Y))
+
+
+def test_messages_go_through_the_scheduler_where_workers_cannot_be_reached(processes, monkeypatch):
+    async def cannot(self: Conversation, worker: str) -> bool:
+        return False
+
+    monkeypatch.setattr(Conversation, "_can_reach", cannot)
+    there = DaskAdaBoostClassifier(client=processes, n_estimators=4).fit(*spread(X, Y))
+    here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
+    assert there.model_.digest() == here.model_.digest()
+
+
+def test_a_fit_within_a_task_leads_from_within_the_cluster(processes):
+    parts = spread(X, Y)
+
+    def train() -> str:
+        with worker_client() as client:
+            fit = DaskAdaBoostClassifier(client=client, n_estimators=4).fit(*parts)
+            return str(fit.model_.digest())
+
+    digest = processes.submit(train).result()
+    assert digest == AdaBoostClassifier(n_estimators=4).fit(X, Y).model_.digest()
+
+
+def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
+    parts = spread(X, Y)
+    wanted = AdaBoostClassifier(n_estimators=12).fit(X, Y).model_.digest()
+    found: list[str] = []
+
+    def train() -> None:
+        fit = DaskAdaBoostClassifier(client=threads, n_estimators=12).fit(*parts)
+        found.append(fit.model_.digest())
+
+    both = [threading.Thread(target=train) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert found == [wanted, wanted]

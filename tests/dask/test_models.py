@@ -1,0 +1,241 @@
+"""A model that a cluster trains is that of one machine, byte for byte, whatever the partitions."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pickle
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from awkward_tables import DATA, made
+from partitioned_tables import spread
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+from gpustump import AdaBoostClassifier, DeviceError, LogitBoostClassifier
+from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
+
+LOCAL = {
+    DaskAdaBoostClassifier: AdaBoostClassifier,
+    DaskLogitBoostClassifier: LogitBoostClassifier,
+}
+KINDS: list[tuple[Any, dict[str, Any]]] = [
+    (DaskAdaBoostClassifier, {"votes": "discrete"}),
+    (DaskAdaBoostClassifier, {"votes": "real"}),
+    (DaskLogitBoostClassifier, {}),
+]
+CLASSES: list[tuple[Any, dict[str, Any]]] = [
+    *((kind, {**how, "multi_class": "one_vs_rest"}) for kind, how in KINDS),
+    *((kind, {**how, "multi_class": "shared"}) for kind, how in KINDS),
+]
+
+
+def fitted(kind: Any, client: Any, data: Any, **how: Any) -> tuple[Any, Any]:
+    """An estimator fitted on a cluster, and the local one on the same rows."""
+    X, y, weights = data
+    parts = spread(X, y, weights)
+    there = kind(client=client, **how).fit(*parts)
+    here = LOCAL[kind](**how, device="cpu").fit(X, y, weights)
+    return there, here
+
+
+def check_equal(there: Any, here: Any) -> None:
+    assert there.model_.digest() == here.model_.digest()
+    assert there.rounds_ == here.rounds_
+    assert there.stop_reasons_ == here.stop_reasons_
+    assert np.array_equal(there.classes_, here.classes_)
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(sorted(DATA))))
+def test_awkward_tables_make_the_model_of_one_machine(threads, number, name):
+    data = made(name)
+    kind, how = KINDS[number % len(KINDS)]
+    rate = min(data.learning_rate, 1.0)
+    there, here = fitted(
+        kind, threads, (data.X, data.y, data.sample_weight), n_estimators=6, learning_rate=rate,
+        **how,
+    )  # fmt: skip
+    check_equal(there, here)
+
+
+@pytest.mark.parametrize(("kind", "how"), KINDS, ids=str)
+def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
+    X, y = load_breast_cancer(return_X_y=True)
+    there, here = fitted(kind, processes, (X.astype(np.float32), y, None), n_estimators=40, **how)
+    check_equal(there, here)
+    assert there.cluster_.n_workers == 2
+
+
+@pytest.mark.parametrize(("kind", "how"), CLASSES, ids=str)
+def test_more_classes_make_the_model_of_one_machine(threads, kind, how):
+    X, y = load_wine(return_X_y=True)
+    names = np.asarray(["barbera", "grignolino", "barolo"])
+    weights = np.random.default_rng(0).uniform(0, 3, size=len(y)).round(1)  # some are zero
+    there, here = fitted(kind, threads, (X, names[y], weights), n_estimators=9, **how)
+    check_equal(there, here)
+    assert set(there.classes_) == set(names)
+
+
+@pytest.mark.parametrize("scoring", ["loss", "balanced_accuracy", "roc_auc"])
+@pytest.mark.parametrize(("kind", "how"), [KINDS[0], CLASSES[5], CLASSES[2]], ids=str)
+def test_early_stopping_watches_the_same_samples_and_stops_in_the_same_round(
+    threads, kind, how, scoring
+):
+    X, y = load_digits(return_X_y=True)
+    if "multi_class" not in how:
+        y = y > 4
+    weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
+    there, here = fitted(
+        kind, threads, (X[:700], y[:700], weights[:700]), n_estimators=25, n_iter_no_change=3,
+        validation_fraction=0.3, random_state=5, scoring=scoring, **how,
+    )  # fmt: skip
+    check_equal(there, here)
+    assert there.held_out_scores_ == here.held_out_scores_
+    assert there.held_out_errors_ == here.held_out_errors_
+
+
+@pytest.mark.parametrize("how", [{}, {"n_iter_no_change": 4, "random_state": 2}], ids=str)
+def test_a_warm_start_goes_on_as_on_one_machine(threads, how):
+    X, y = load_breast_cancer(return_X_y=True)
+    parts = spread(X, y)
+    there = DaskLogitBoostClassifier(client=threads, n_estimators=5, warm_start=True, **how)
+    here = LogitBoostClassifier(n_estimators=5, warm_start=True, **how)
+    for n_rounds in (5, 9):
+        there.set_params(n_estimators=n_rounds).fit(*parts)
+        here.set_params(n_estimators=n_rounds).fit(X, y)
+        check_equal(there, here)
+
+
+def test_frames_make_the_model_of_one_machine_and_name_its_features(threads):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "width": rng.normal(size=300).astype(np.float32),
+            "count": rng.integers(0, 9, size=300),
+            "is_old": rng.random(300) < 0.3,
+            "size": pd.Categorical(rng.choice([1, 2, 3], size=300)),
+        }
+    )
+    frame.loc[::7, "width"] = np.nan
+    y = pd.Series(np.where(frame["count"] + rng.normal(size=300) > 4, "many", "few"))
+    X = dd.from_pandas(frame, npartitions=4)
+    with pytest.warns(UserWarning, match="categories of"):
+        there = DaskAdaBoostClassifier(client=threads, n_estimators=8).fit(
+            X, dd.from_pandas(y, npartitions=4)
+        )
+    with pytest.warns(UserWarning, match="categories of"):
+        here = AdaBoostClassifier(n_estimators=8).fit(frame, y)
+    check_equal(there, here)
+    assert list(there.feature_names_in_) == list(frame.columns)
+    assert (there.predict(X).compute() == here.predict(frame)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine(
+    threads, n_classes
+):
+    X, y = load_wine(return_X_y=True)
+    y = np.minimum(y, n_classes - 1)
+    parts = spread(X, y)
+    there = DaskLogitBoostClassifier(client=threads, n_estimators=9).fit(*parts)
+    here = LogitBoostClassifier(n_estimators=9).fit(X, y)
+    for method in ("decision_function", "predict", "predict_proba", "predict_log_proba"):
+        lazy, wanted = getattr(there, method)(parts.X), getattr(here, method)(X)
+        assert isinstance(lazy, da.Array)
+        assert lazy.chunks[0] == parts.X.chunks[0]
+        assert lazy.dtype == wanted.dtype
+        assert np.array_equal(lazy.compute(), wanted)
+        assert np.array_equal(getattr(there, method)(X), wanted)  # rows in memory, at once
+    assert there.score(parts.X, parts.y) == here.score(X, y)
+
+
+def test_chunks_of_unknown_sizes_are_taken_and_predicted(threads):
+    X, y = load_breast_cancer(return_X_y=True)
+    frame = dd.from_pandas(pd.DataFrame(X).assign(y=y), npartitions=3)
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=5)
+    table = frame.drop(columns="y").to_dask_array()
+    there.fit(table, frame["y"].to_dask_array())
+    check_equal(there, AdaBoostClassifier(n_estimators=5).fit(X, y))
+    assert np.array_equal(there.predict(table).compute(), there.to_local().predict(X))
+
+
+def test_the_model_does_not_depend_on_partitions_or_on_what_shards_compute_with(threads):
+    from gpustump.dask import estimators, fitting
+
+    X, y = load_breast_cancer(return_X_y=True)
+    digests = set()
+    for seed, kind in ((0, "auto"), (1, "arrays"), (2, "kernels")):
+        parts = spread(X, y, seed=seed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                estimators, "fit",
+                lambda client, request, kind=kind: fitting.fit(client, request._replace(kind=kind)),
+            )  # fmt: skip
+            found = DaskLogitBoostClassifier(client=threads, n_estimators=12).fit(*parts)
+        digests.add(found.model_.digest())
+    assert len(digests) == 1
+
+
+def test_values_that_do_not_fit_into_memory_go_to_files_that_are_removed(threads, monkeypatch):
+    from gpustump.dask import holding
+
+    seen = []
+    empty = holding.Store.empty
+
+    def noted(store, shape, dtype):
+        found = empty(store, shape, dtype)
+        seen.append(isinstance(found, np.memmap))
+        return found
+
+    monkeypatch.setattr(holding.Store, "empty", noted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 20))
+    y = X[:, 0] + rng.normal(size=4000) > 0
+    limit = 4000 * (2 * 20 + 130)  # room for codes and vectors, not for values of 8 bytes
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=9, max_memory=limit)
+    there.fit(*spread(X, y))
+    check_equal(there, AdaBoostClassifier(n_estimators=9, device="cpu").fit(X, y))
+    assert any(seen)
+    folders = threads.run(lambda dask_worker: dask_worker.local_directory).values()
+    assert not [name for folder in folders for name in os.listdir(folder) if "gpustump" in name]
+
+
+def test_an_estimator_is_cloned_with_its_client_and_pickled_without(threads):
+    X, y = load_breast_cancer(return_X_y=True)
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(*spread(X, y))
+    assert clone(there).client is threads
+    kept = pickle.loads(pickle.dumps(there))
+    assert kept.client is None
+    assert np.array_equal(kept.predict(X), there.predict(X))
+    local = there.to_local()
+    assert type(local) is AdaBoostClassifier
+    assert local.n_estimators == 3
+    assert np.array_equal(local.predict_proba(X), there.predict_proba(X))
+
+
+def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads):
+    rng = np.random.default_rng(0)
+    said = []
+    for n_rows in (40_000, 160_000):
+        X = rng.normal(size=(n_rows, 10)).astype(np.float32)
+        y = X[:, 0] + 2 * rng.normal(size=n_rows) > 0
+        there = DaskLogitBoostClassifier(client=threads, n_estimators=8).fit(*spread(X, y))
+        said.append(there.cluster_.round_bytes)
+        assert there.cluster_.n_messages > 8 * there.cluster_.n_workers
+    # Four times the rows have finer bins, up to a limit: 0.2 MB for 10 features, besides units.
+    assert said[1] < 2 * said[0] < 1e6
+
+
+def test_a_gpu_that_is_not_there_is_asked_for_in_vain(threads):
+    if importlib.util.find_spec("cupy") is not None:
+        pytest.skip("CuPy is installed")
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.raises(DeviceError, match="device='cuda' needs CuPy on every worker"):
+        DaskAdaBoostClassifier(client=threads, device="cuda").fit(*spread(X, y))
+    with pytest.raises(ValueError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
+        DaskAdaBoostClassifier(client=threads, device="tpu").fit(*spread(X, y))

@@ -1,0 +1,166 @@
+"""What a search through shards remembers of bins holds: no cut inside one is better than its bound.
+
+As in test_cpu_bounds, bounds are compared with all cuts, and what is remembered of shares with the
+shares of the integers. Here the sums over bins are added up from shards, which do not know the
+second integers of either label apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from all_cuts import check_shares, cuts_of_feature
+from rounds import KINDS, Case, signs
+from spread_tables import Spread, SpreadTable
+
+from gpustump.engines.cluster import places
+from gpustump.engines.contract import Cut, Step, split_at
+from gpustump.engines.cpu import signed_search, split_search
+from gpustump.engines.cpu.search import BestSplit, Edges
+from gpustump.engines.cpu.slices import Slices
+from gpustump.learners.split import Split
+
+
+class Watched:
+    """A run on three shards; `best_cut` compares bounds with all cuts.
+
+    It looks into all bins at first, and later into some that need no look.
+    """
+
+    def __init__(self, case: Case, seed: int, **how: Any) -> None:
+        self.case, self.random = case, np.random.default_rng(seed)
+        self.search = case.votes_of_run().search("stump")
+        self.table = SpreadTable(case.X, case.rows, Spread(("kernels",) * 3, **how))
+        self.run = self.table.start(case.y, case.weights, self.search)
+        self.share_looked_into = 1.0
+        self.n_compared = 0
+        self._seen: list[tuple[Edges, np.ndarray]] = []
+
+    def best_cut(self) -> Cut:
+        """The run's best cut."""
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (signed_search, split_search):
+                patch.setattr(module, "BestSplit", self._best_split)
+            found = self.run.best_cut()
+        planes = self._planes()
+        for edges, bounds in self._seen:
+            for feature in range(self.case.X.shape[1]):
+                self._compare(feature, planes, edges, bounds)
+        self._seen.clear()
+        self.share_looked_into = 0.1
+        return found
+
+    def _best_split(self, *about: Any) -> BestSplit:
+        """In place of `BestSplit`."""
+        watched = self
+
+        class Watching(BestSplit):
+            def search(self, edges: Edges, ready: Any = None, learn: Any = None) -> None:
+                self.edges = edges
+                super().search(edges, ready, learn)
+
+            def _weighed(self, slices: Slices, ground: Any, ready: Any = None) -> np.ndarray:
+                bounds = super()._weighed(slices, ground, ready)
+                if slices is self.edges.slices:
+                    watched._seen.append((self.edges, bounds))
+                return bounds
+
+            def _promising_slots(
+                self, slots: np.ndarray, bounds: np.ndarray, edges: Edges
+            ) -> np.ndarray:
+                if watched.share_looked_into == 1.0:
+                    closed = np.flatnonzero(edges.layout.has_inner_split) if len(slots) else slots
+                    watched.share_looked_into = 0.1
+                    return closed
+                needed = super()._promising_slots(slots, bounds, edges)
+                others = slots[watched.random.random(len(slots)) < watched.share_looked_into]
+                return np.union1d(needed, others)
+
+        return Watching(*about)
+
+    def _planes(self) -> np.ndarray:
+        """The integers of all samples, in the planes of `all_cuts`."""
+        found: list[np.ndarray] = []
+        for shard in self.run.state._shards._shards:
+            rows = shard._rows
+            first, second = (rows._run.units[np.newaxis], []) if self.search.has_signs else (
+                rows._loss.terms
+            )  # fmt: skip
+            planes = [[np.maximum(own, 0), np.maximum(-own, 0)] for own in first]
+            for own, more in zip(planes, second, strict=False):
+                own += [np.where(own[0] > 0, more, 0), np.where(own[0] > 0, 0, more)]
+            found.append(np.concatenate(planes))
+        planes = np.concatenate(found, axis=1)
+        in_order = np.empty_like(planes)
+        in_order[:, self.run._order] = planes
+        return in_order
+
+    def _compare(self, feature: int, planes: np.ndarray, edges: Edges, bounds: np.ndarray) -> None:
+        layout = edges.layout
+        own, scores, is_cut, _ = cuts_of_feature(self.case.X[:, feature], planes, self.search)
+        for slot in range(*layout.slots(feature).indices(len(bounds))):
+            start, end = layout.offset[slot], layout.offset[slot + 1]
+            cuts = np.flatnonzero(is_cut[start : end - 1])
+            assert bool(layout.has_inner_split[slot]) == (len(cuts) > 0)
+            if len(cuts):
+                self.n_compared += 1
+                assert scores[start:end][cuts].max() <= bounds[slot]
+                if len(edges.slices.ahead):
+                    check_shares(own[:, start:end], cuts, edges.slices.ahead[:, slot], self.search)
+
+
+def drawn_case(seed: int) -> Case:
+    """Few samples of one label or the other in some bins, weights that are far apart, any votes."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=300)
+    X = np.stack([x, np.round(2 * x), random.normal(size=300), x > 1.5], axis=1)
+    X[random.random(300) < 0.1, 2] = np.nan
+    y = signs(np.sin(5 * x) + x * random.choice([0.0, 2.0]), random, noise=0.7)
+    weights = 10.0 ** random.uniform(-2, 2, size=300)
+    weights[y > 0] *= 10.0 ** random.uniform(-1, 1)
+    rate = float(random.choice([0.05, 0.3, 1.0, 5.0]))
+    return Case.of(X.astype(np.float32), y, weights, learning_rate=rate)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_cut_inside_a_bin_is_better_than_its_bound(kind):
+    for seed in range(4):
+        watched = Watched(drawn_case(seed).voting(kind, l2=float(seed)), seed, max_cuts=5)
+        votes = watched.case.votes_of_run()
+        for _ in range(12):
+            watched.best_cut()
+            taken = votes.found(watched.table, watched.run)
+            if isinstance(taken, str) or votes.is_perfect(taken):
+                break
+            watched.run.advance(votes.change(taken).step)
+        assert watched.n_compared > 50
+
+
+def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(monkeypatch):
+    """Positive samples weigh 20 times as much in the bin, and are of the bulk.
+
+    The sums over the bin do not tell how much of the second integers is of which label.
+    """
+    monkeypatch.setattr(places, "_LISTED", 10_000)  # then shares are known to the last sample
+    n, is_rest = 2000, np.zeros(4000, dtype=bool)
+    is_rest[[*range(1801, n, 2), *range(n, 4000, 20)]] = True
+    k = np.arange(4000)
+    X = np.stack([k, is_rest], axis=1).astype(np.float32)
+    y = np.where(k < n, np.where(k % 2 > 0, -1.0, 1.0), np.where(is_rest, 1.0, -1.0))
+    weights = np.where(k < n, 1.0, 100.0)
+    case = Case.of(X, y, weights, votes="newton")
+    watched = Watched(case, 0, max_cuts=3)
+    steep = ((0.05, 9.0),)  # light and heavy: factors of the labels -1 and +1
+    watched.run.advance(Step(Split(0, n - 0.5), ((0.0,),) * 3, (steep, ((1.0, 1.0),), steep)))
+    cut = watched.best_cut()
+    assert cut.feature == 1
+    bulk, rest = ((np.exp(-0.15), np.exp(0.15)),), ((2.35, 1 / 2.35),)
+    split = split_at(watched.table, cut)
+    watched.run.advance(Step(split, ((-0.075,), (0.4,), (0.0,)), (bulk, rest, bulk), cut=cut))
+    watched.best_cut()
+    assert watched.n_compared > 1

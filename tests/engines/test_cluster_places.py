@@ -1,0 +1,357 @@
+"""The pieces of a search through shards: each is what brute force over all samples finds."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+import spread_tables
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rounds import KINDS, Case, signs
+from spread_tables import Spread, SpreadTable, any_values
+
+from gpustump import arrays
+from gpustump.engines.cluster import places
+from gpustump.engines.cluster.bins import CommonBins
+from gpustump.engines.cluster.places import _shifts, _together
+from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Run, Shard, Units, planes_of
+from gpustump.engines.cluster.samples import Samples
+from gpustump.engines.cluster.shards import Together, answer, shard_of
+from gpustump.engines.contract import Search, Step, discrete_step
+from gpustump.engines.integer_weights import (
+    fitting_exponent,
+    safe_exponent,
+    scaled_total,
+    unit_exponent,
+)
+from gpustump.engines.reference import table as reference_table
+from gpustump.learners.split import Split
+from gpustump.learners.stump import Stump
+
+SEEDS = st.integers(0, 2**32 - 1)
+KEYS = st.integers(-(2**63) + 1, 2**63 - 2)
+WEIGHTS = st.floats(1e-300, 1e300) | st.floats(0.5, 2.0)
+DTYPES = st.sampled_from(["float32", "float64"])
+
+
+@given(st.lists(st.tuples(KEYS, KEYS, st.integers(1, 600)), min_size=1, max_size=30))
+def test_a_range_is_cut_into_few_units_but_at_least_two(drawn):
+    low, high = (np.asarray([f(a, b) for a, b, _ in drawn]) for f in (min, max))
+    size = np.asarray([own for *_, own in drawn])
+    shifts = _shifts(low, high, size)
+    for a, b, n, shift in zip(low.tolist(), high.tolist(), size.tolist(), shifts, strict=True):
+        n_units = 1 + ((b - a) >> max(0, int(shift)))
+        if shift == BY_VALUE:
+            assert n <= places._LISTED
+            assert b - a >= 2**places._UNIT_BITS
+        else:
+            assert min(b - a + 1, 2 ** (places._UNIT_BITS - 1)) <= n_units <= 2**places._UNIT_BITS
+            assert shift == 0 or n > places._LISTED
+
+
+@given(SEEDS, st.integers(1, 5), st.integers(1, 4))
+def test_units_of_all_shards_are_put_together_by_range_and_number(seed, n_shards, n_ranges):
+    random = np.random.default_rng(seed)
+    answers, expected = [], {}
+    for _ in range(n_shards):
+        named = {(r, int(random.integers(-3, 6))) for r in range(n_ranges) for _ in range(4)}
+        units = sorted(named, key=lambda unit: (unit[0], unit[1] % 2**64))
+        n = len(units)
+        keys = np.sort(random.integers(-(2**62), 2**62, size=(2, n)), axis=0)
+        size, sums = random.integers(1, 9, size=n), random.integers(0, 2**50, size=(3, n))
+        numbers = (np.asarray(own, dtype=np.int64) for own in zip(*units, strict=True))
+        answers.append(Units(*numbers, size, *keys, sums))
+        for u, unit in enumerate(units):
+            expected.setdefault(unit, []).append((size[u], *keys[:, u], *sums[:, u]))
+    in_order = sorted(expected, key=lambda unit: (unit[0], unit[1] % 2**64))
+    n_inside = np.zeros(n_ranges, dtype=np.int64)
+    for r, number in in_order:
+        n_inside[r] += sum(own[0] for own in expected[r, number])
+    found = _together(answers, n_inside)
+    assert list(zip(found.range.tolist(), found.number.tolist(), strict=True)) == in_order
+    for u, unit in enumerate(in_order):
+        size, low, high, *sums = zip(*expected[unit], strict=True)
+        assert (found.size[u], found.low[u], found.high[u]) == (sum(size), min(low), max(high))
+        assert found.sums[:, u].tolist() == [sum(own) for own in sums]
+
+
+@st.composite
+def spread_values(draw: st.DrawFn) -> list[Samples]:
+    """Samples in a few shards, one of which may lack a feature altogether."""
+    dtype, n_features = draw(DTYPES), draw(st.integers(1, 3))
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        columns = [draw(any_values(dtype)) for _ in range(n_features)]
+        n = min(map(len, columns))
+        values = np.stack([own[:n] for own in columns])
+        if draw(st.booleans()):
+            values[0] = np.nan
+        random = np.random.default_rng(draw(SEEDS))
+        weights = 10.0 ** random.uniform(-6, 6, size=n)
+        found.append(Samples(values, random.integers(0, 3, size=n), weights))
+    return found
+
+
+def drawn_cuts(data: st.DataObject, shards: list[Samples]) -> list[np.ndarray]:
+    """Some of the values of each feature, as keys."""
+    keys = np.concatenate([arrays.order_keys(own.values) for own in shards], axis=1)
+    missing = arrays.missing_key(str(shards[0].values.dtype))
+    found = []
+    for own in keys:
+        values = np.unique(own[own != missing])
+        few = st.lists(st.sampled_from(values), unique=True, max_size=5)
+        chosen = data.draw(few) if len(values) else []
+        found.append(np.sort(np.asarray(chosen, dtype=keys.dtype)))
+    return found
+
+
+@settings(max_examples=60)
+@given(st.data(), spread_values())
+def test_common_bins_hold_what_all_shards_hold(data, samples):
+    cuts = drawn_cuts(data, samples)
+    crowded = [len(own) > 2 for own in cuts]
+    kinds = [data.draw(st.sampled_from(["kernels", "arrays"])) for _ in samples]
+    shards = [shard_of(*pair) for pair in zip(samples, kinds, strict=True)]
+    coded = [shard.code(cuts, crowded) for shard in shards]
+    bins = CommonBins.of(coded, np.asarray([len(own) for own in cuts]))
+    keys = np.concatenate([arrays.order_keys(own.values) for own in samples], axis=1)
+    missing = arrays.missing_key(str(samples[0].values.dtype))
+    layout = bins.layout
+    assert bins.n_samples == keys.shape[1]
+    assert bins.n_missing.tolist() == (keys == missing).sum(axis=1).tolist()
+    for j, own in enumerate(keys):
+        present = np.sort(own[own != missing])
+        bin_of = np.searchsorted(cuts[j], present)
+        numbers, first, count = np.unique(bin_of, return_index=True, return_counts=True)
+        slots = layout.slots(j)
+        assert bins.number[slots].tolist() == numbers.tolist()
+        assert layout.offset[slots].tolist() == first.tolist()
+        assert layout.last[slots].tolist() == (first + count - 1).tolist()
+        assert layout.offset[slots.stop] == len(present)
+        assert bins.low[slots].tolist() == present[first].tolist()
+        assert bins.high[slots].tolist() == present[first + count - 1].tolist()
+        is_open = present[first] < present[first + count - 1]
+        assert layout.has_inner_split[slots].tolist() == is_open.astype(int).tolist()
+        assert layout.has_inner_split[slots.stop] == 0
+        in_shards = sum(len(one) + 2 for one in cuts[:j]) + np.append(numbers, len(cuts[j]) + 1)
+        assert bins.kept[slots.start : slots.stop + 1].tolist() == in_shards.tolist()
+
+
+def step_of(split: Split, search: Search, random: np.random.Generator) -> Step:
+    """A step with any votes, by whose factors no sum grows beyond 62 bits."""
+    votes = tuple(map(tuple, np.round(random.normal(size=(3, search.n_outputs)), 3).tolist()))
+    if search.has_signs:
+        hypothesis = Stump(split.feature, split.threshold, 1, -1, 0.0)
+        halvings = int(random.integers(2))
+        return discrete_step(hypothesis, votes[0][0], 0.7 * 2.0**-halvings, halvings)
+    # In a softmax both labels' factors are equal.
+    same = search.votes == "newton" and search.n_outputs > 1
+    by = [[(np.exp(v - 5.0), np.exp((v if same else -v) - 5.0)) for v in own] for own in votes]
+    return Step(split, votes, tuple(tuple((float(a), float(b)) for a, b in own) for own in by))
+
+
+def assert_alike(one: object, other: object) -> None:
+    """Two answers are equal, array by array."""
+    if isinstance(one, tuple):
+        for pair in zip(one, other, strict=True):
+            assert_alike(*pair)
+    else:
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(data=st.data(), samples=spread_values())
+def test_kernels_and_arrays_answer_every_question_alike(kind, data, samples):
+    """Units of single samples come in another order, so they are put together first."""
+    own, random = samples[0], np.random.default_rng(data.draw(SEEDS))
+    cuts = drawn_cuts(data, [own])
+    votes, n_outputs = KINDS[kind]
+    own = Samples(own.values, own.classes % max(2, n_outputs), own.weights)
+    search = Search("stump", votes, n_outputs, 0.5)
+    shards = [shard_of(own, "kernels"), shard_of(own, "arrays")]
+    coded = [shard.code(cuts, [False] * len(cuts)) for shard in shards]
+    assert_alike(*coded)
+    run = Run(search, 1, unit_exponent(own.weights, search.n_copies))
+    assert_alike(*(shard.begin(run) for shard in shards))
+    for _ in range(3):
+        feature = int(random.integers(len(cuts)))
+        values = own.values[feature]
+        threshold = float(random.choice(np.append(values[values == values], [0.0, np.inf])))
+        split = Split(feature, threshold)
+        assert_alike(*(shard.region_sums(split) for shard in shards))
+        step = step_of(split, search, random)
+        assert_alike(*(shard.advance(step) for shard in shards))
+        assert_alike(*(shard.smallest_weight() for shard in shards))
+        assert_alike(*(shard.weights() for shard in shards))
+        asked = ranges_within(coded[0], cuts, random)
+        if not len(asked.low):
+            continue
+        answers = [shard.units(asked) for shard in shards]
+        size = np.bincount(answers[1].range, answers[1].size, len(asked.low)).astype(np.int64)
+        assert answers[0].sums.shape[0] == planes_of(search)
+        if size.any():
+            assert_alike(*(_together([found], size) for found in answers))
+
+
+def ranges_within(coded: object, cuts: list[np.ndarray], random: np.random.Generator) -> Ranges:
+    """Ranges of keys within some bins, two in a bin at most."""
+    found = []
+    first = 0
+    for feature, own in enumerate(cuts):
+        for bin_ in range(len(own) + 1):
+            low, high = int(coded.low[first + bin_]), int(coded.high[first + bin_])
+            if low > high or random.random() < 0.3:
+                continue
+            middle = low + (high - low) // 2
+            parts = [(low, middle), (middle + 1, high)] if middle < high else [(low, high)]
+            for start, end in parts:
+                bits = max(0, (end - start).bit_length() - int(random.integers(1, 8)))
+                found.append((feature, bin_, start, end, int(random.choice([BY_VALUE, bits]))))
+        first += len(own) + 2
+    columns = np.asarray(found, dtype=np.int64).reshape(-1, 5).T
+    return Ranges(*map(np.ascontiguousarray, columns))
+
+
+@settings(max_examples=40)
+@given(st.data(), st.lists(WEIGHTS, min_size=1, max_size=50), st.integers(1, 11))
+def test_any_split_of_the_weights_gives_their_unit(data, drawn, n_copies):
+    weights = np.asarray(drawn)
+    owner = np.asarray(data.draw(st.lists(st.integers(0, 3), min_size=50)))[: len(weights)]
+    parts = [weights[owner == shard] for shard in range(4)]
+    shards = [Samples(own[np.newaxis], np.zeros(len(own)), own) for own in parts]
+    n_integers = len(weights) * n_copies
+    safe = safe_exponent(max(own.largest_weight() for own in shards), n_integers)
+    totals = [own.scaled_total(safe) for own in shards]
+    assert sum(totals) == scaled_total(weights, safe)
+    assert fitting_exponent(safe, sum(totals) * n_copies, n_integers) == unit_exponent(
+        weights, n_copies
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), WEIGHTS), min_size=1, max_size=30))
+def test_weights_of_classes_add_up_over_shards(drawn):
+    classes = np.asarray([own for own, _ in drawn], dtype=np.int64)
+    weights = np.asarray([own for _, own in drawn], dtype=np.float64)
+    exponent = safe_exponent(max([1.0, *weights]), 30)
+    whole = Samples(weights[np.newaxis], classes, weights)
+    parts = [
+        Samples(weights[np.newaxis, own], classes[own], weights[own])
+        for own in (slice(None, None, 2), slice(1, None, 2))
+    ]
+    parts = [own for own in parts if len(own)]
+    found = [answer(shard_of(own, "arrays"), "class_weights", (exponent, 4)) for own in parts]
+    assert np.sum(found, axis=0).tolist() == whole.class_weights(exponent, 4)
+    assert sum(whole.class_weights(exponent, 4)) == whole.scaled_total(exponent)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("spread", [Spread(("kernels", "arrays"), max_cuts=3), Spread()], ids=str)
+def test_every_position_has_the_references_threshold(dtype, spread):
+    """Those of cuts that no search has found, and positions inside of one value, too."""
+    random = np.random.default_rng(5)
+    X = np.stack([random.normal(size=400), np.round(random.normal(size=400) * 2)], axis=1)
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[:5, 0], X[5:9, 1] = np.inf, -np.inf
+    X = X.astype(dtype)
+    case = Case.of(X, np.where(random.random(400) < 0.5, 1, -1))
+    expected, table = reference_table.prepare(X), SpreadTable(X, None, spread)
+    table.start(case.y, case.weights, Search())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(places, "_LISTED", 5)
+        for feature in range(2):
+            for position in range(400):
+                found = table.threshold(feature, position)
+                assert found == expected.threshold(feature, position), (feature, position)
+
+
+def test_many_ranges_are_cut_into_fewer_units_each():
+    n = 4000
+    low = np.arange(n, dtype=np.int64) * 2**20
+    shift = _shifts(low, low + 2**20 - 1, np.full(n, 200))
+    assert n * 2 ** (20 - shift[0]) <= places._UNITS < n * 2 ** (21 - shift[0])
+    shift = _shifts(low, low + 2**20 - 1, np.full(n, 4))
+    assert (shift == BY_VALUE).all()
+    (shift,) = set(_shifts(np.zeros(10**5, int), np.ones(10**5, int), np.full(10**5, 9)).tolist())
+    assert shift == 0  # two units, or nobody would ever know more
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shard_kind", ["kernels", "arrays"])
+def test_samples_may_be_read_only(kind, shard_kind):
+    """As they are in a file, or in a message."""
+    votes, n_outputs = KINDS[kind]
+    random = np.random.default_rng(0)
+    values = random.normal(size=(2, 200)).astype(np.float32)
+    classes, weights = random.integers(0, max(2, n_outputs), size=200), random.random(200)
+    for own in (values, classes, weights):
+        own.flags.writeable = False
+    samples = Samples(values, classes, weights)
+    shard = shard_of(samples, shard_kind)
+    cuts = [np.sort(own[:8]) for own in arrays.order_keys(values)]
+    coded = shard.code(cuts, [True, True])
+    search = Search("stump", votes, n_outputs)
+    shard.begin(Run(search, 1, unit_exponent(weights, search.n_copies)))
+    split = Split(1, 0.25)
+    before = shard.region_sums(split)
+    assert shard.units(ranges_within(coded, cuts, random)).size.sum() > 0
+    shard.advance(step_of(split, search, random))
+    assert not np.array_equal(shard.region_sums(split), before)
+
+
+class Weighed(Together):
+    """Shards whose answers in a round are weighed as messages."""
+
+    n_bytes = 0
+
+    def ask(self, method: str, *arguments: Any) -> list[Any]:
+        answers = super().ask(method, *arguments)
+        self.n_bytes += max(len(pickle.dumps(own)) for own in answers)
+        return answers
+
+
+def most_bytes(
+    n_copies: int, kind: str, max_cuts: int | None, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """The most that a shard sends in one of a few rounds, for 100 features.
+
+    The table holds 20 000 samples so many times, no two of them quite the same.
+    """
+    made: list[Weighed] = []
+
+    def together(shards: Sequence[Shard]) -> Weighed:
+        made.append(Weighed(shards))
+        return made[-1]
+
+    monkeypatch.setattr(spread_tables, "Together", together)
+    random = np.random.default_rng(0)
+    X = random.standard_normal((20_000, 100), dtype=np.float32)
+    y = np.tile(signs(np.abs(X[:, 0]) + X[:, 1] + X[:, 2] * X[:, 3], random), n_copies)
+    X = np.tile(X, (n_copies, 1))
+    X += np.float32(0.001) * random.standard_normal(X.shape, dtype=np.float32)
+    case = Case.of(X, y, learning_rate=0.3).voting(kind, 1.0)
+    votes = case.votes_of_run()
+    table = SpreadTable(X, None, Spread(("kernels",) * 2, max_cuts=max_cuts))
+    state = table.start(case.y, case.weights, votes.search("stump"))
+    found = 0
+    for _ in range(4):
+        made[0].n_bytes = 0
+        taken = votes.found(table, state)
+        state.advance(votes.change(taken).step)
+        found = max(found, made[0].n_bytes)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_what_shards_send_in_a_round_does_not_grow_with_the_rows(kind, monkeypatch):
+    # Units that hold no sample are not sent: of few samples some, of many hardly any.
+    few, many = (most_bytes(n, kind, 60, monkeypatch) for n in (1, 10))
+    assert many < 1.5 * few
+    assert most_bytes(10, kind, None, monkeypatch) < 2e6

@@ -1,0 +1,34 @@
+"""Dask clusters on this machine, for tests."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import distributed
+
+
+def client_of(**how: Any) -> Any:
+    cluster = distributed.LocalCluster(
+        threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL, **how
+    )
+    return distributed.Client(cluster)
+
+
+def closed(client: Any) -> None:
+    client.close()
+    client.cluster.close()
+
+
+def what_is_left(dask_worker: Any) -> list[str]:
+    """The fits that a worker still answers for."""
+    from gpustump.dask.worker import _HOSTS
+
+    answering = [name for name in dask_worker.handlers if name.startswith("gpustump")]
+    hosts = _HOSTS.get(dask_worker, {})
+    return answering + [name for name, host in hosts.items() if host is not None]
+
+
+def tasks_left(dask_scheduler: Any) -> list[str]:
+    """The tasks of fits that the scheduler still knows."""
+    return [str(key) for key in dask_scheduler.tasks if "store" in str(key)]

@@ -1,0 +1,147 @@
+"""A table whose rows are spread over shards in this process, started as any other table is.
+
+Shards know their classes and weights before they code their rows, so they are made anew for every
+run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from gpustump import arrays
+from gpustump.engines.cluster.samples import Samples
+from gpustump.engines.cluster.shards import Together, shard_of
+from gpustump.engines.cluster.state import ClusterState
+from gpustump.engines.cluster.table import ClusterTable, ValueTypes
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.cpu.cuts import codable
+from gpustump.learners.hypothesis import Partition
+
+Rows = np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How rows are spread.
+
+    Attributes
+    ----------
+    kinds : sequence of str
+        What each shard is; see `shards.shard_of`. Those without rows are left out.
+    max_cuts : int or None
+    n_threads : int
+        Of each shard.
+    lone : int or None
+        The shard that holds one row; the others share the rest at random.
+    """
+
+    kinds: Sequence[str] = ("kernels",)
+    max_cuts: int | None = None
+    n_threads: int = 1
+    lone: int | None = None
+
+    def rows(self, n_samples: int) -> list[np.ndarray]:
+        """The rows of each shard, which are in no order of the table."""
+        n_shards = len(self.kinds)
+        owner = np.random.default_rng(n_samples).integers(0, n_shards, size=n_samples)
+        if self.lone is not None:
+            owner[owner == self.lone] = (self.lone + 1) % n_shards
+            owner[n_samples // 2] = self.lone
+        return [np.flatnonzero(owner == shard)[::-1] for shard in range(n_shards)]
+
+
+class SpreadTable:
+    """See `contract.PreparedTable`.
+
+    Parameters
+    ----------
+    X : ndarray (n_samples_given, n_features)
+    rows : ndarray (n_samples,) of int, or None
+    spread : Spread
+    """
+
+    note = None
+    table: ClusterTable
+
+    def __init__(self, X: np.ndarray, rows: Rows, spread: Spread) -> None:
+        self.X, self.spread = X, spread
+        own = X if rows is None else X[rows]
+        self._values = codable(own)
+        self._types = ValueTypes(
+            str(self._values.dtype), arrays.working_dtype(arrays.dtype_name(own))
+        )
+        self.n_samples, self.n_features = own.shape
+        self.n_missing = np.isnan(self._values).sum(axis=0)
+
+    def start(self, labels: np.ndarray, sample_weight: np.ndarray, search: Search) -> InOrder:
+        """Begin a run on new shards."""
+        spread = self.spread
+        classes = (labels > 0).astype(np.int64) if search.n_outputs == 1 else labels
+        parts = [own for own in spread.rows(self.n_samples) if len(own)]
+        kinds = [
+            kind
+            for kind, own in zip(spread.kinds, spread.rows(self.n_samples), strict=True)
+            if len(own)
+        ]
+        shards = [
+            shard_of(self.samples(own, classes, sample_weight), kind, spread.n_threads)
+            for own, kind in zip(parts, kinds, strict=True)
+        ]
+        self.table = ClusterTable.prepared(
+            self.X, Together(shards), self._types, search, self.n_samples, max_cuts=spread.max_cuts
+        )
+        return InOrder(self.table.start(1, None, search), np.concatenate(parts))
+
+    def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
+        """Some of the rows."""
+        values = np.ascontiguousarray(self._values[rows].T)
+        return Samples(values, classes[rows], weights[rows])
+
+    def threshold(self, feature: int, position: int) -> float:
+        return self.table.threshold(feature, position)
+
+
+class InOrder:
+    """A run whose weights are in the order of the table's rows; see `contract.State`."""
+
+    def __init__(self, state: ClusterState, order: np.ndarray) -> None:
+        self.state, self._order = state, order
+
+    @property
+    def totals(self) -> Totals:
+        return self.state.totals
+
+    @property
+    def weights(self) -> Any:
+        spread = self.state.weights
+        found = np.empty_like(spread)
+        found[self._order] = spread
+        return found
+
+    def smallest_weight(self) -> int:
+        return self.state.smallest_weight()
+
+    def best_cut(self) -> Cut:
+        return self.state.best_cut()
+
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        return self.state.region_sums(hypothesis)
+
+    def advance(self, step: Step) -> None:
+        self.state.advance(step)
+
+
+def any_values(dtype: str, least: int = 1) -> st.SearchStrategy[np.ndarray]:
+    """Values with infinities, subnormals, NaN and both zeros; many of them are drawn twice."""
+    width = 32 if dtype == "float32" else 64
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]
+    largest, smallest = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    special += [float(x) for x in (largest, -largest, smallest, -smallest)]
+    elements = st.sampled_from(special) | st.floats(width=width)
+    return hnp.arrays(dtype, st.integers(least, 60), elements=elements)
