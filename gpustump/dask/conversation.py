@@ -17,7 +17,7 @@ from typing import Any
 from gpustump.dask.worker import UnknownShardError
 
 _LOOK_AGAIN = 2.0
-"""Seconds after which the scheduler is asked whether those who have not answered are still there."""
+"""Seconds after which the scheduler is asked whether those who are silent are still there."""
 
 _PATIENCE = 60.0
 """Seconds in which a worker has to say that it is still at work."""

@@ -18,7 +18,6 @@ from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.fitted import Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
 
-
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
 """What shards are, by device; see `engines.cluster.shards.shard_of`."""
 

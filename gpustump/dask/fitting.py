@@ -1,4 +1,4 @@
-"""One fit on a cluster, from collections to rounds; whatever happens, the cluster is left as it was.
+"""One fit on a cluster, from collections to rounds; however it ends, it leaves nothing behind.
 
 bring       every partition to a worker, where it is checked and kept
 learn       the classes, the dtype, how many samples there are
@@ -23,6 +23,8 @@ from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
 from gpustump.data.labels import encode, plain_labels
+from gpustump.data.readable import readable_bytes
+from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
@@ -75,6 +77,11 @@ class Use(NamedTuple):
     received: int
     round_bytes: float
     n_lost: int
+
+    def __str__(self) -> str:
+        workers = "one worker" if self.n_workers == 1 else f"{self.n_workers} workers"
+        lost = f"; {self.n_lost} lost and replaced" if self.n_lost else ""
+        return f"{workers}, {readable_bytes(round(self.round_bytes))} a worker and round{lost}"
 
 
 class Fitted(NamedTuple):
@@ -153,7 +160,7 @@ class _Job:
         if request.watching is not None:
             split = _hold_out(shards, classes, request.watching, request.earlier)
         types = _types_of(summaries)
-        joined = shards.ask("join", types.coded, request.kind)
+        joined = shards.ask("join", types.coded, _n_features_of(summaries), request.kind)
         n_samples = shards.learn_sizes()
         n_classes = len(classes)
         limit = request.settings.n_rounds_of(n_classes)
@@ -184,6 +191,8 @@ class _Job:
             len({home.worker for home in shards.homes}), traffic.n_messages, traffic.sent,
             traffic.received, said / max(1, n_rounds) / len(shards.homes), shards.n_lost,
         )  # fmt: skip
+        if self.settings.show_progress:
+            announce(f"trained on {use}")
         search = self.votes.search(self.settings.learner)
         trained = Trained(runs, search, self.ground.route, self.ground.table.n_missing)
         return Fitted(trained, self.classes, self.split, use)
@@ -223,11 +232,16 @@ def _classes_of(summaries: dict[int, Summary], earlier: Earlier | None) -> np.nd
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
     """The dtypes that hold the values of all partitions."""
     compared = np.result_type(*{own.dtype for own in summaries.values() if own.dtype is not None})
-    n_features = {own.n_features for own in summaries.values() if own.n_rows}
-    if len(n_features) > 1:
-        raise ValueError(f"partitions of X differ in their number of features: {n_features}.")
     coded = "float32" if compared == np.float16 else str(compared)
     return ValueTypes(coded, str(compared))
+
+
+def _n_features_of(summaries: dict[int, Summary]) -> int:
+    """How many features all partitions have."""
+    found = {own.n_features for own in summaries.values() if own.n_rows}
+    if len(found) > 1:
+        raise ValueError(f"the partitions of X differ in their number of features: {found}.")
+    return found.pop()
 
 
 def _hold_out(

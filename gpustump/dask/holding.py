@@ -162,13 +162,14 @@ class Holding:
         for number, own in watched.items():
             self._blocks[number].watched = own
 
-    def join(self, dtype: str, kind: str) -> tuple[int, bool]:
+    def join(self, dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
         """Make a shard of all partitions; how many samples it has, and whether values are in files.
 
         Parameters
         ----------
         dtype : str
             In which values are kept: "float32" or "float64".
+        n_features : int
         kind : str
             See `shard_of`.
 
@@ -178,7 +179,7 @@ class Holding:
             If the worker's memory cannot hold what has to be in it.
         """
         blocks = [self._blocks[number] for number in sorted(self._blocks)]
-        self._n_features = blocks[0].values.shape[0] if blocks else 0
+        self._n_features = n_features  # a shard of empty partitions does not know
         kept = [_kept(block) for block in blocks]
         n_samples = sum(map(len, kept))
         self._check_memory(n_samples)
@@ -261,9 +262,8 @@ class Holding:
         keeps: bool = False,
     ) -> Samples:
         """Chosen samples of all blocks, whose values are let go of feature by feature."""
-        n_features = blocks[0].values.shape[0] if blocks else 0
         ends = np.cumsum([0, *map(len, chosen)])
-        values = self._store.empty((n_features, int(ends[-1])), np.dtype(dtype))
+        values = self._store.empty((self._n_features, int(ends[-1])), np.dtype(dtype))
         for block, own, start, end in zip(blocks, chosen, ends[:-1], ends[1:], strict=True):
             rows = own if block.rows is None else block.rows[own]
             is_whole = len(rows) == block.values.shape[1]

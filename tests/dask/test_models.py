@@ -99,6 +99,17 @@ def test_early_stopping_watches_the_same_samples_and_stops_in_the_same_round(
     assert there.held_out_errors_ == here.held_out_errors_
 
 
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc"])
+def test_workers_whose_partitions_are_empty_do_not_disturb_early_stopping(threads, scoring):
+    X, y = load_breast_cancer(return_X_y=True)
+    sizes = (0, 0, 300, 269)  # four workers, two of them without a row
+    how = {"n_estimators": 9, "n_iter_no_change": 4, "random_state": 1, "scoring": scoring}
+    there = DaskLogitBoostClassifier(client=threads, **how).fit(
+        da.from_array(X, chunks=(sizes, 30)), da.from_array(y, chunks=(sizes,))
+    )
+    check_equal(there, LogitBoostClassifier(**how).fit(X, y))
+
+
 @pytest.mark.parametrize("how", [{}, {"n_iter_no_change": 4, "random_state": 2}], ids=str)
 def test_a_warm_start_goes_on_as_on_one_machine(threads, how):
     X, y = load_breast_cancer(return_X_y=True)

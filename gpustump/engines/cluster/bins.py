@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gpustump import arrays
 from gpustump.engines.cluster.questions import Coded, planes_of
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.contract import Search
@@ -113,8 +112,3 @@ def values_of(keys: np.ndarray, coded_dtype: str, dtype: np.dtype) -> np.ndarray
     lowest = np.iinfo(bits.dtype).min
     found: np.ndarray = np.where(bits < 0, lowest - bits, bits).view(coded_dtype).astype(dtype)
     return found
-
-
-def missing_key_of(dtype: str) -> int:
-    """The key of NaN."""
-    return arrays.missing_key(dtype)
