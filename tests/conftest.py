@@ -7,8 +7,13 @@ elsewhere each run tries new ones.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
+
+# Python keeps what it has compiled, for the processes that tests start and for later runs, whatever
+# the environment says: compiling tests with their assertions takes longer than collecting them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Read by SciPy when it is first imported: without it, scikit-learn leaves out some of its checks.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -27,6 +32,8 @@ import math
 import pytest
 from backends import BACKENDS, Backend
 from hypothesis import HealthCheck, settings
+
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "gpustump",

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import gpustump
+from bench.__main__ import main as bench
 from bench.report import page_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text()
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+PROBABILITIES = "python examples/probabilities.py"
 
 
 def blocks(language: str) -> list[str]:
@@ -73,12 +79,14 @@ def test_ci_runs_the_two_commands_that_set_everything_up():
     assert all(command in ci for command in set_up[:2])
 
 
-def test_the_benchmarks_it_names_can_be_run():
+def test_the_benchmarks_it_names_can_be_run(capsys):
     named = [command for command in commands() if command.startswith("bash ci/bench ")]
     assert len(named) >= 3
     for command in named:
-        arguments = command.removeprefix("bash ci/bench ")
-        assert run(f"{sys.executable} -m bench {arguments} --help", ROOT).returncode == 0, command
+        with pytest.raises(SystemExit) as leaving:
+            bench([*command.removeprefix("bash ci/bench ").split(), "--help"])
+        assert leaving.value.code == 0, command
+        assert "usage: " in capsys.readouterr().out
 
 
 def test_the_extras_it_names_exist():
@@ -133,7 +141,42 @@ def in_parts(svg: str) -> tuple[list[str], list[float]]:
     return parts[::2], [float(number) for number in parts[1::2]]
 
 
+def script(path: Path) -> Any:
+    """A Python file as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.slow
 def test_the_outputs_shown_are_what_the_commands_print():
-    done = run(f"{sys.executable} ci/readme.py --check", ROOT)
-    assert done.returncode == 0, done.stderr
+    """Without those that other tests compare."""
+    readme = script(ROOT / "ci" / "readme.py")
+    found = {
+        m["command"]: m for block in (readme.TEXT, readme.MARKDOWN) for m in block.finditer(TEXT)
+    }
+    here = {c for c in found if not c.startswith("python -m bench show")}
+    assert here >= {"gpustump train", PROBABILITIES}
+    for command in here - {PROBABILITIES}:
+        match = found[command][0]
+        assert readme.differences(match) == "", command
+
+
+@pytest.mark.slow
+def test_the_probabilities_shown_are_as_good_as_is_said():
+    """Two rows of the table, and the means of what stands in it; all of it takes 15 seconds."""
+    (shown,) = re.findall(rf"<!-- output of: {PROBABILITIES} -->\n\n(.*?)\n\n<!-- end", TEXT, re.S)
+    _, _, *lines, mean = shown.splitlines()
+    example = script(ROOT / "examples" / "probabilities.py")
+    tables = example.tables()
+    assert [line.split(" | ")[0] for line in lines] == [f"| {name}" for name in tables]
+    for name in ("breast cancer", "diabetes, upper half"):
+        row = [example.scores_of(make(), tables[name]) for make in example.contenders().values()]
+        assert example._line(name, row) in lines
+    rows = np.asarray([[float(n) for n in re.findall(r"\d\.\d{3}", line)] for line in lines])
+    means = [float(n) for n in re.findall(r"\d\.\d{3}", mean)]
+    assert rows.shape == (len(tables), len(means)) == (7, 8)
+    assert np.abs(rows.mean(axis=0) - means).max() < 0.0011

@@ -96,6 +96,10 @@ def _cuda_devices() -> list[Device]:
 def _version(library: str) -> str | None:
     if importlib.util.find_spec(library) is None:
         return None
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(library)
+    # CuPy's packages are named after the CUDA that they are for. Looking through all that is
+    # installed takes most of a second.
     for distribution in importlib.metadata.packages_distributions().get(library, []):
         return importlib.metadata.version(distribution)
     return "unknown"

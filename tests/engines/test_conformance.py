@@ -101,31 +101,37 @@ def small_cases_of_kinds() -> Iterator[tuple[EngineUnderTest, str, str]]:
 
 @pytest.mark.parametrize(("engine", "kind", "name"), list(small_cases_of_kinds()), ids=str)
 def test_every_way_knows_the_references_facts_of_every_kind_of_votes(engine, kind, name):
+    """Where ways are many, each meets a kind of votes on a third of its tables."""
     case = small_case(name)
     engine.skip_if_unusable(case.X.dtype.name)
     n_ways = 1 if engine.compiles_for_every_shape else None
-    engine.check(case.voting(kind, L2.get(kind, 0.0)), n_ways=n_ways)
+    third = sorted(SMALL).index(name) // len(NEW_KINDS)
+    engine.check(case.voting(kind, L2.get(kind, 0.0)), n_ways=n_ways, third=third)
 
 
 @with_learners(NO_LIBRARIES)
 @pytest.mark.parametrize("name", LARGE)
 def test_every_way_knows_the_references_facts_of_a_larger_table(engine, learner, name):
+    """Where ways are many, they share the tables in which one sample weighs most."""
     engine.skip_if_unusable()
-    engine.check(large_case(name), learner)
+    third = list(LARGE).index(name) if name.startswith("heavy_sample") else None
+    engine.check(large_case(name), learner, third=third)
 
 
 @with_kinds(NO_LIBRARIES)
 @pytest.mark.parametrize("name", ["duplicated_features", "some_rows_of_a_table"])
-def test_most_ways_know_the_references_facts_of_a_larger_table_and_any_votes(engine, kind, name):
+def test_every_way_knows_the_references_facts_of_a_larger_table_and_any_votes(engine, kind, name):
+    """Where ways are many, they share tables and kinds."""
     engine.skip_if_unusable()
-    engine.check(large_case(name).voting(kind, L2.get(kind, 0.0)), n_ways=8)
+    third = NEW_KINDS.index(kind) + (name == "some_rows_of_a_table")
+    engine.check(large_case(name).voting(kind, L2.get(kind, 0.0)), third=third)
 
 
 @with_learners(ANY_SHAPE)
 def test_ties_everywhere_are_broken_alike(engine, learner):
     engine.skip_if_unusable()
 
-    @settings(max_examples=8 if engine.is_library else 30)
+    @settings(max_examples=8 if engine.is_library else 15 if engine.has_many_ways else 30)
     @given(TABLES)
     def ties_are_broken_alike(samples):
         engine.check(Case.of(*tied(samples)), learner)
@@ -137,7 +143,7 @@ def test_ties_everywhere_are_broken_alike(engine, learner):
 def test_ties_of_every_kind_of_votes_are_broken_alike(engine, kind):
     engine.skip_if_unusable()
 
-    @settings(max_examples=5 if engine.is_library else 15)
+    @settings(max_examples=5 if engine.is_library else 8 if engine.has_many_ways else 15)
     @given(TABLES)
     def ties_are_broken_alike(samples):
         engine.check(Case.of(*tied(samples), n_rounds=4).voting(kind), n_ways=6)

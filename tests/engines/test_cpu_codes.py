@@ -38,7 +38,7 @@ def bins_of(made: CodedTable, feature: int) -> np.ndarray:
     return slots[made.codes_of(feature) >> shift]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 3000),

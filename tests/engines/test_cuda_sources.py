@@ -1,4 +1,4 @@
-"""The `.cu` files, compiled by NVRTC for every architecture that the kernels support.
+"""The `.cu` files, compiled by NVRTC for every kind of architecture that the kernels support.
 
 This needs no GPU. The compiled code must leave registers for a full block, spill none, and contain
 only the floating-point operations that the contract allows.
@@ -6,6 +6,7 @@ only the floating-point operations that the contract allows.
 
 from __future__ import annotations
 
+import os
 import re
 
 import nvrtc
@@ -26,14 +27,24 @@ COMPILERS = {
 }
 """The newest compiler for each architecture."""
 
+ALIKE = {72, 87, 88, 89, 101, 103, 107, 110, 121}
+"""Architectures whose code is nearly that of an older one: of 7.0, of 8.6, of 10.0, or of 12.0.
+
+They are compiled for with GPUSTUMP_TESTED_ARCHITECTURES=all only.
+"""
+
+ALL = os.environ.get("GPUSTUMP_TESTED_ARCHITECTURES") == "all"
+
 TARGETS = [
     pytest.param(compiler, architecture, id=f"nvrtc {compiler.version[0]}-sm_{architecture}")
     for compiler in NEWEST_FIRST
     for architecture in sorted(COMPILERS)
-    if compiler is COMPILERS[architecture]
-    or (architecture in (80, 90, 100) and architecture in compiler.architectures)
+    if (compiler is COMPILERS[architecture] and (ALL or architecture not in ALIKE))
+    or (
+        architecture in compiler.architectures and architecture in ((80, 90, 100) if ALL else (90,))
+    )
 ]
-"""Older compilers make the code of a few architectures, too."""
+"""Older compilers make the code of some architectures, too."""
 
 CUPYS_OWN = ("-ftz=true", "--device-as-default-execution-space")
 """Options that CuPy adds."""

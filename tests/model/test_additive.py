@@ -56,7 +56,7 @@ def made(draw: st.DrawFn) -> RegionMember:
     return RegionMember(tuple(splits), votes, units[:n_outputs])
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(made())
 def test_scores_and_stages_are_the_sums_of_the_constant_and_the_votes(one):
     X = every_row()
