@@ -227,3 +227,12 @@ def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
     for one in both:
         one.join()
     assert found == [wanted, wanted]
+
+
+def test_a_worker_that_is_lost_while_predicting_leaves_the_predictions_as_they_were(few):
+    parts = spread(X, Y)
+    fit = DaskAdaBoostClassifier(client=few, n_estimators=4).fit(*parts)
+    slow = parts.X.map_blocks(lambda x: (time.sleep(0.2), x)[1], meta=np.empty((0, 0)))
+    future = few.compute(fit.predict_proba(slow))
+    lose_one(few, random.Random(0))
+    assert np.array_equal(future.result(), fit.to_local().predict_proba(X))
