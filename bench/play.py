@@ -14,14 +14,15 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tqdm import tqdm
 
 from bench.data import DataSet, Stored, store
 from bench.records import Section, Turn
+from bench.servant import WithdrawnError
 from bench.speed import Probe
-from bench.worker import Entry, WithdrawnError, Worker, timed
+from bench.worker import Entry, Worker, timed
 
 
 class Plan(NamedTuple):
@@ -32,7 +33,10 @@ class Plan(NamedTuple):
     turns: int = 5
 
 
-Taken = Sequence[tuple[Sequence[Turn], str | None]]
+Took = TypeVar("Took")
+Took_co = TypeVar("Took_co", covariant=True)
+
+Taken = Sequence[tuple[Sequence[Took], str | None]]
 """For each player its turns, and the reason if it withdrew."""
 
 
@@ -77,7 +81,7 @@ def play(
             bar = ending.enter_context(tqdm(total=steps, desc=plan.name, leave=False, disable=None))
             so_far = functools.partial(_section, plan, workers)
 
-            def hand_on(taken: Taken, before: tuple[Section, ...] = sections) -> None:
+            def hand_on(taken: Taken[Turn], before: tuple[Section, ...] = sections) -> None:
                 if any(turns for turns, _ in taken):
                     found((*before, so_far(taken)))  # noqa: B023
 
@@ -93,7 +97,7 @@ def play(
     return sections
 
 
-def _section(plan: Plan, workers: Sequence[Worker], taken: Taken) -> Section:
+def _section(plan: Plan, workers: Sequence[Worker], taken: Taken[Turn]) -> Section:
     runs = (worker.run(*each) for worker, each in zip(workers, taken, strict=True))
     return Section(plan.name, tuple(runs))
 
@@ -109,7 +113,7 @@ def _workers(plan: Plan, folder: Path, limit: float) -> list[Worker]:
     return [Worker(entry, stored[entry.data], limit) for entry in plan.entries]
 
 
-class Player(Protocol):
+class Player(Protocol[Took_co]):
     """Someone who takes turns. Each method may raise `WithdrawnError`."""
 
     name: str
@@ -117,7 +121,7 @@ class Player(Protocol):
     def warm_up(self) -> None:
         """Everything that only a first run pays."""
 
-    def turn(self) -> Turn:
+    def turn(self) -> Took_co:
         """One turn."""
 
     def judge(self) -> None:
@@ -125,21 +129,21 @@ class Player(Protocol):
 
 
 def take_turns(
-    players: Sequence[Player],
+    players: Sequence[Player[Took]],
     turns: int,
     *,
     patience: float = math.inf,
     before_turn: Callable[[], None] = lambda: None,
-    after_step: Callable[[Taken], None] = lambda taken: None,
+    after_step: Callable[[Taken[Took]], None] = lambda taken: None,
     bar: Any = None,
-) -> Taken:
+) -> Taken[Took]:
     """Let all players warm up, then take turns; see `play`. The bar moves on after each of both."""
     bar = tqdm(disable=True) if bar is None else bar
-    taken: list[list[Turn]] = [[] for _ in players]
+    taken: list[list[Took]] = [[] for _ in players]
     reasons: list[str | None] = [None for _ in players]
     slow: set[int] = set()
 
-    def step(number: int, index: int, player: Player) -> str:
+    def step(number: int, index: int, player: Player[Took]) -> str:
         if number == 0:
             seconds, _ = timed(player.warm_up)
             return f"ready, {seconds:.1f} s"

@@ -9,7 +9,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bench.contenders import is_ours
 from bench.records import Report, Run, Section, Speed
@@ -27,6 +27,26 @@ Quantity = Callable[[Run], list[float]]
 """One value a turn."""
 
 
+class TwoFits(Protocol):
+    """Seconds of a short fit and a long one."""
+
+    @property
+    def short(self) -> float: ...
+
+    @property
+    def long(self) -> float: ...
+
+
+class Timed(Protocol):
+    """A run, of this record or another, as far as these functions look at it."""
+
+    @property
+    def rounds(self) -> tuple[int, int]: ...
+
+    @property
+    def turns(self) -> Sequence[TwoFits]: ...
+
+
 class Spread(NamedTuple):
     """A median, and the least and greatest it was taken from."""
 
@@ -40,19 +60,19 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(statistics.median(values), min(values), max(values))
 
 
-def per_round(run: Run) -> list[float]:
+def per_round(run: Timed) -> list[float]:
     """Seconds that one more round costs: the slope between the short and the long fit."""
     short, long = run.rounds
     return [(turn.long - turn.short) / (long - short) for turn in run.turns]
 
 
-def preparation(run: Run) -> list[float]:
+def preparation(run: Timed) -> list[float]:
     """Seconds of a fit that do not grow with the rounds: where that line meets zero rounds."""
     each = zip(run.turns, per_round(run), strict=True)
     return [turn.short - run.rounds[0] * cost for turn, cost in each]
 
 
-def whole_fit(run: Run) -> list[float]:
+def whole_fit(run: Timed) -> list[float]:
     """Seconds of the long fit, from the arrays to the model."""
     return [turn.long for turn in run.turns]
 

@@ -10,17 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import multiprocessing
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from unittest.mock import patch
 
 import numpy as np
 
@@ -28,23 +21,14 @@ from bench.contenders import Contender, device_used, on_host, release, synchroni
 from bench.data import DataSet, Stored
 from bench.memory import peak_memory
 from bench.records import Run, Turn
+from bench.servant import Servant, WithdrawnError
 
 _SETTLE = 0.02  # seconds between an order and its start, for most threads that spin to fall asleep
-_PARTING = 5.0  # seconds that a process has to end when it is asked to
-_THREAD_VARIABLES = (
-    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
-    "VECLIB_MAXIMUM_THREADS",
-)
-_SHARED_GPU = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else JAX takes most of its memory
 
 NOT_YET = "its first turn was not over"
 """Why a contender has no results, if the benchmark was ended before."""
 
 Result = TypeVar("Result")
-
-
-class WithdrawnError(Exception):
-    """A contender that cannot take part, or not any further; the message says why."""
 
 
 class Entry(NamedTuple):
@@ -61,22 +45,19 @@ class Entry(NamedTuple):
     """Whether predicting and memory are measured, too."""
 
 
-class Worker:
+class Worker(Servant):
     """The near end: a `Player` that hands every order to its process.
 
     An order that takes longer than `limit` seconds ends the process.
     """
 
     def __init__(self, entry: Entry, data: Stored, limit: float = 600.0) -> None:
+        super().__init__(data.folder / f"{id(self)}.log", limit)
         self.name = entry.contender.name
-        self.limit = limit
         self._entry = entry
         self._data = data
         self._found: dict[str, Any] = {}  # fields of the record
         self._tried = False
-        self._process: Any = None
-        self._pipe: Connection | None = None
-        self._log = data.folder / f"{id(self)}.log"
 
     def warm_up(self) -> None:
         """Measure the memory, then start the process that is timed, and do everything once."""
@@ -85,21 +66,21 @@ class Worker:
         short = self._entry.rounds[0]
         if self._entry.whole:
             self._launch()
-            self._found |= self._ask("weigh", short)
+            self._found |= self.ask("weigh", short)
             self.close()
         self._found["load"] = self._launch()
-        self._found |= self._ask("first_fit", short)
+        self._found |= self.ask("first_fit", short)
         if self._entry.whole:
-            self._ask("predict")
+            self.ask("predict")
 
     def turn(self) -> Turn:
         """A short fit, a long one, and predicting if that is wanted."""
-        short, long = (self._ask("fit", rounds) for rounds in self._entry.rounds)
-        return Turn(short, long, self._ask("predict") if self._entry.whole else None)
+        short, long = (self.ask("fit", rounds) for rounds in self._entry.rounds)
+        return Turn(short, long, self.ask("predict") if self._entry.whole else None)
 
     def judge(self) -> None:
         """Look at the model of the last long fit."""
-        self._found |= self._ask("judge")
+        self._found |= self.ask("judge")
 
     def run(self, turns: Sequence[Turn], reason: str | None) -> Run:
         """The record of what was measured so far."""
@@ -123,105 +104,15 @@ class Worker:
             **self._found,
         )
 
-    def close(self) -> None:
-        """End the process: ask first, then insist."""
-        if self._process is not None:
-            for end in (self._process.terminate, self._process.kill):
-                end()
-                self._process.join(_PARTING)
-            self._process = None
-        if self._pipe is not None:
-            self._pipe.close()
-            self._pipe = None
-
     def _launch(self) -> float:
         """Start a process; returns the seconds it took to load the libraries."""
-        context = multiprocessing.get_context("spawn")
-        self._pipe, far_end = context.Pipe()
         contender, _, _, threads, whole = self._entry
         # A GPU reads the table once a fit; new memory for gigabytes takes many seconds.
         shared = bool(contender.cuda) and not whole
-        process = context.Process(
-            target=serve,
-            args=(far_end, contender, self._data, self._log, threads, self._tried, shared),
-            daemon=True,
-        )
-        variables = {**dict.fromkeys(_THREAD_VARIABLES, str(threads)), **_SHARED_GPU}
-        with patch.dict(os.environ, variables), _uninterrupted():  # read when the process starts
-            process.start()
-        self._process = process
-        far_end.close()
-        seconds = float(self._receive())
+        self.start(threads, _Stage, contender, self._data, threads, shared)
+        seconds = float(self.ask("load", self._tried))
         self._tried = True
         return seconds
-
-    def _ask(self, order: str, *arguments: int) -> Any:
-        assert self._pipe is not None
-        with contextlib.suppress(OSError):  # if its process has ended, receiving tells how
-            self._pipe.send((order, arguments))
-        return self._receive()
-
-    def _receive(self) -> Any:
-        """The answer; a process that has none is ended at once, lest it keep cores and memory."""
-        assert self._pipe is not None
-        try:
-            if not self._pipe.poll(self.limit):
-                went_well, answer = False, f"no answer within {self.limit:g} s"
-            else:
-                went_well, answer = self._pipe.recv()
-        except (EOFError, OSError):
-            went_well, answer = False, self._how_it_ended()
-        if not went_well:
-            self.close()
-            raise WithdrawnError(answer)
-        return answer
-
-    def _how_it_ended(self) -> str:
-        self._process.join(_PARTING)
-        code = self._process.exitcode
-        try:
-            how = f"its process was ended by {signal.Signals(-code).name}"
-        except (TypeError, ValueError):
-            how = f"its process ended with code {code}"
-        printed = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
-        last_words = [line.strip()[:200] for line in printed if line.strip()][-1:]
-        return ": ".join([how, *last_words])
-
-
-def serve(
-    pipe: Connection,
-    contender: Contender,
-    data: Stored,
-    log: Path,
-    threads: int,
-    tried: bool,
-    shared: bool,
-) -> None:
-    """The far end: carry out orders until the pipe closes. Runs in the worker's process.
-
-    `tried` tells that an earlier process has found no obstacle for this contender. Trying again
-    would start the GPU libraries before the first fit. `shared`: see `Stored.load`.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the near end handles interrupts
-    with log.open("w") as file:  # what the libraries print is asked for if the process dies
-        for descriptor in (1, 2):
-            os.dup2(file.fileno(), descriptor)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    stage = _Stage(contender, data, threads, shared)
-    order, arguments = "load", (tried,)
-    while True:
-        try:
-            answer = True, getattr(stage, order)(*arguments)
-        except Exception as error:
-            text = str(error).strip() or "no message"
-            kind = "" if isinstance(error, WithdrawnError) else f"{type(error).__name__}: "
-            answer = False, kind + text.splitlines()[0][:300]
-        pipe.send(answer)
-        try:
-            order, arguments = pipe.recv()
-        except EOFError:
-            return
 
 
 def timed(work: Callable[[], Result]) -> tuple[float, Result]:
@@ -242,7 +133,11 @@ class _Stage:
         self._model: Any = None
 
     def load(self, tried: bool) -> float:
-        """Seconds to import what the contender needs; then its data are placed."""
+        """Seconds to import what the contender needs; then its data are placed.
+
+        `tried` tells that an earlier process has found no obstacle for this contender. Trying again
+        would start the GPU libraries before the first fit.
+        """
         seconds, _ = timed(self._contender.load)
         if not tried and (reason := self._contender.obstacle()):
             raise WithdrawnError(reason)
@@ -318,17 +213,3 @@ class _Stage:
         model = self._contender.make(rounds, self._threads).fit(X, y)
         synchronise()
         return model
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold interrupts back while a process starts: it inherits that until it ignores them."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # starting it lifts the block, so it comes before
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
