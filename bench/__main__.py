@@ -3,6 +3,7 @@
     python -m bench backends | peers | panel | growth | limit
                                                           measure, into a JSON file
     python -m bench accuracy                              how good the votes are, into a JSON file
+    python -m bench cluster                               training on Dask workers, into a JSON file
     python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its tables
     python -m bench report FOLDER                         one page of all JSON files in a folder
@@ -23,7 +24,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import accuracy, accuracy_records, profile, records
+from bench import accuracy, accuracy_records, cluster, cluster_records, profile, records
 from bench.accuracy_records import Accuracy
 from bench.benchmarks import BENCHMARKS, UsageError, add_options, planned
 from bench.data import MissingDataError
@@ -81,9 +82,7 @@ def measure(options: argparse.Namespace) -> int:
     write(sections)
     print(page(records.read(target)))
     print(f"\nwritten: {target}, {draw(target)}", file=sys.stderr)
-    problems = [disagreement(sections), *_missed(options.need, sections)]
-    if source_sha256() != machine.source_sha256:
-        problems.append("the sources were changed while they were measured: do not trust this run")
+    problems = [disagreement(sections), *_missed(options.need, sections), _changed(machine)]
     for problem in filter(None, problems):
         print(f"python -m bench: {problem}", file=sys.stderr)
     return int(any(problems))
@@ -113,10 +112,45 @@ def measure_accuracy(options: argparse.Namespace) -> None:
     print(f"\nwritten: {target}", file=sys.stderr)
 
 
+def measure_cluster(options: argparse.Namespace) -> int:
+    """Run `cluster`: its JSON file, written anew after each step, and its tables."""
+    started = datetime.datetime.now(datetime.UTC)
+    target = _target(options, started)
+    machine, clock = describe(), time.perf_counter()
+
+    def write(cases: tuple[cluster_records.Case, ...]) -> None:
+        found = cluster_records.Cluster(
+            benchmark="cluster",
+            command=options.command,
+            started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            seconds=time.perf_counter() - clock,
+            machine=machine,
+            threads=options.threads,
+            cases=cases,
+        )
+        records.write(found, target)
+
+    cases = cluster.measure(options, write)
+    write(cases)
+    print(page_of(target))
+    print(f"\nwritten: {target}", file=sys.stderr)
+    problems = [cluster.disagreement(cases), _changed(machine)]
+    for problem in filter(None, problems):
+        print(f"python -m bench: {problem}", file=sys.stderr)
+    return int(any(problems))
+
+
 def print_profile(options: argparse.Namespace) -> None:
     """Run `profile`, and print each part as soon as it is there."""
     for number, part in enumerate(profile.run(options)):
         print(("\n" if number else "") + part, flush=True)
+
+
+def _changed(machine: records.Machine) -> str | None:
+    """What to say if the sources are not those that were measured."""
+    if source_sha256() == machine.source_sha256:
+        return None
+    return "the sources were changed while they were measured: do not trust this run"
 
 
 def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
@@ -150,10 +184,11 @@ def _parser() -> argparse.ArgumentParser:
         add_options(command, name)
         about = "default: bench-results/NAME-TIME.json; the figure goes beside it"
         command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
-    command = add("accuracy", _about(accuracy), measure_accuracy)
-    accuracy.add_options(command)
-    about = "default: bench-results/NAME-TIME.json"
-    command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
+    for module, run in ((accuracy, measure_accuracy), (cluster, measure_cluster)):
+        command = add(module.__name__.rpartition(".")[2], _about(module), run)
+        module.add_options(command)
+        about = "default: bench-results/NAME-TIME.json"
+        command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
     profile.add_options(add("profile", _about(profile), print_profile))
     shown = add(
         "show",

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import accuracy_records, accuracy_tables, records, tables
+from bench import (
+    accuracy_records,
+    accuracy_tables,
+    cluster_records,
+    cluster_tables,
+    records,
+    tables,
+)
 from bench.accuracy_records import Accuracy
 from bench.benchmarks import UsageError
+from bench.cluster_records import Cluster
 from bench.figures import draw
 from bench.records import Report
 from gpustump.model.whole_file import whole_file
@@ -27,6 +35,7 @@ TITLES = {  # in this order
     "backends": "One model on every backend",
     "limit": "What part of the machine's limit is reached",
     "growth": "How the cost grows",
+    "cluster": "On the workers of a cluster",
     "accuracy": "How good the votes are",
 }
 
@@ -44,13 +53,17 @@ def page_of(file: Path, *, only_means: bool = False) -> str:
     found = read(file)
     if isinstance(found, Accuracy):
         return accuracy_tables.page(found, only_means=only_means)
+    if isinstance(found, Cluster):
+        return cluster_tables.page(found)
     return tables.page(found, only_means=only_means)
 
 
-def read(file: Path) -> Report | Accuracy:
-    """What is in a JSON file, of either kind; see `page_of`."""
-    found = records.decoded(file, Report | Accuracy)
-    return accuracy_records.read(file) if isinstance(found, Accuracy) else records.read(file)
+def read(file: Path) -> Report | Accuracy | Cluster:
+    """What is in a JSON file, of any kind; see `page_of`."""
+    found = records.decoded(file, Report | Accuracy | Cluster)
+    if isinstance(found, Accuracy):
+        return accuracy_records.read(file)
+    return cluster_records.read(file) if isinstance(found, Cluster) else records.read(file)
 
 
 def write_report(folder: Path) -> Path:
