@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import json
 import time
 import uuid
@@ -95,6 +96,8 @@ class Leader:
     def load(self) -> None:
         """Import all that the contender needs."""
         self._contender.load()
+        for module in self._contender.large:  # else the first fits of small tables do without
+            importlib.import_module(module)
 
     def fit(self, place: Place, rounds: int) -> Fit:
         """A whole fit on the rows of a place."""
@@ -143,9 +146,11 @@ class Leader:
 
     def _fitted(self, rounds: int, rows: Rows) -> Any:
         model = self._contender.make(rounds, self._threads)
-        if rows.client is not None:
-            model.client = rows.client
-        return model.fit(rows.data.X, rows.data.y)
+        if rows.client is None:
+            return model.fit(rows.data.X, rows.data.y)
+        model.client = rows.client
+        with rows.client.as_current():  # libraries ask for the current one here and there
+            return model.fit(rows.data.X, rows.data.y)
 
 
 def model_sha256(model: Any) -> str:

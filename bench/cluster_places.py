@@ -19,8 +19,8 @@ import numpy as np
 
 from bench.data import DataSet, Stored
 
-_SHARES = (7, 2, 11, 4, 9, 1, 12, 5, 8, 3, 10, 6)
-"""Of the rows, of each chunk."""
+_SHARES = (7, 3, 11, 3, 9, 12, 5, 8, 3, 10, 6, 3)
+"""Of the rows, of each chunk; two workers and four can have equally many."""
 
 
 class Place(NamedTuple):
@@ -38,7 +38,7 @@ class Place(NamedTuple):
             return
         from distributed import Client
 
-        with Client(self.scheduler) as client:
+        with Client(self.scheduler, set_as_default=False) as client:
             X, y = (client.get_dataset(part) for part in "Xy")
             yield Rows(self.stored.load(shared=True)._replace(X=X, y=y), client)
 
@@ -120,7 +120,7 @@ class Workers:
 
 
 def cut(n_samples: int) -> tuple[int, ...]:
-    """The rows of each chunk: twelve chunks, from a hundredth of the rows to a seventh."""
+    """The rows of each chunk: twelve chunks, the largest four times the smallest."""
     ends = np.rint(np.cumsum(_SHARES) * (n_samples / sum(_SHARES))).astype(int)
     return tuple(np.diff([0, *ends.tolist()]).tolist())
 
