@@ -78,7 +78,7 @@ def _of_fewest(run: ClusterRun, case: Case) -> list[float]:
     own = (each for each in case.runs if each.contender == run.contender and each.workers != LOCAL)
     fewest = min(own, key=lambda each: each.workers)
     pairs = zip(summary.per_round(run), summary.per_round(fewest), strict=False)
-    return [a / b for a, b in pairs if b > 0]
+    return [a / b for a, b in pairs if min(a, b) > 0]  # noise can make one negative
 
 
 def _models(case: Case) -> str:

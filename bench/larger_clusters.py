@@ -92,7 +92,7 @@ def costs(case: Case, contender: str) -> Costs | None:
     most = max(spread, key=lambda run: run.workers)
     sizes = [turn.said.round_bytes for turn in most.turns if turn.said]
     return Costs(
-        statistics.median(per_round(local[0])),
+        max(statistics.median(per_round(local[0])), 0.0),  # noise can make it negative
         statistics.median(messages_per_round(most)),
         statistics.median(sizes),
         Latency.through(case.trips),
