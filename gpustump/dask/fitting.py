@@ -122,7 +122,8 @@ def fit(client: Any, request: Request) -> Fitted:
     conversation = Conversation(client, f"gpustump-{uuid.uuid4().hex[:12]}")
     shards = DaskShards(conversation, request.collection, request.settings.resources.max_memory)
     try:
-        return _Job.prepared(conversation, shards, request).train()
+        with client.as_current():  # Dask's functions take the current client
+            return _Job.prepared(conversation, shards, request).train()
     finally:
         if client.status == "running":
             with contextlib.suppress(OSError):  # a cluster that is gone holds nothing

@@ -147,6 +147,15 @@ def test_a_closed_client_is_refused():
         DaskAdaBoostClassifier(client=client).fit(*spread(X, Y))
 
 
+def test_a_client_that_is_not_the_current_one_is_enough():
+    client = client_of(n_workers=1, processes=False, is_current=False)
+    try:
+        there = DaskAdaBoostClassifier(client=client, n_estimators=3).fit(*spread(X, Y))
+        assert there.predict(cut(X, 90)).shape == (90,)
+    finally:
+        closed(client)
+
+
 def test_the_current_client_is_taken_and_its_absence_is_said(threads):
     assert DaskAdaBoostClassifier().client_ is threads
     with threads.as_current():

@@ -8,11 +8,12 @@ from typing import Any
 import distributed
 
 
-def client_of(**how: Any) -> Any:
+def client_of(*, is_current: bool = True, **how: Any) -> Any:
+    """A client of a new cluster, which `closed` closes."""
     cluster = distributed.LocalCluster(
         threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL, **how
     )
-    return distributed.Client(cluster)
+    return distributed.Client(cluster, set_as_default=is_current)
 
 
 def closed(client: Any) -> None:
