@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpustump.dask.worker import UnknownShardError
+from gpustump.dask.worker import UnknownShardError, unpacked
 
 _LOOK_AGAIN = 2.0
 """Seconds after which the scheduler is asked whether those who are silent are still there."""
@@ -152,28 +152,30 @@ class Conversation:
         """The answer; an exception if it was one, and `GONE` if none can come."""
         payload = pickle.dumps((message.shard, about), protocol=5)
         try:
-            packed = await self._passed_on(message.worker, payload)
+            answer = await self._passed_on(message.worker, payload)
         except (TimeoutError, OSError, EOFError):  # Dask's errors of comms are OSErrors
             return GONE
         self.traffic.n_messages += 1
         self.traffic.sent += len(payload)
-        self.traffic.received += len(packed)
-        is_answer, found = pickle.loads(packed)
+        (is_answer, found), n_bytes = unpacked(answer)
+        self.traffic.received += n_bytes
         if isinstance(found, UnknownShardError) and not is_answer:
             return GONE
         return found
 
-    async def _passed_on(self, worker: str, payload: bytes) -> bytes:
+    async def _passed_on(self, worker: str, payload: bytes) -> dict[str, Any]:
         if self._is_direct is None:
             self._is_direct = await self._can_reach(worker)
         if self._is_direct:
-            packed: bytes = await getattr(self.client.rpc(worker), self.name)(payload=payload)
+            answer: dict[str, Any] = await getattr(self.client.rpc(worker), self.name)(
+                payload=payload
+            )
         else:
             message = {"op": self.name, "payload": payload}
-            packed = await self.client.scheduler.proxy(worker=worker, msg=message)
-        if not isinstance(packed, bytes):
+            answer = await self.client.scheduler.proxy(worker=worker, msg=message)
+        if "head" not in answer:
             raise OSError(f"{worker} does not know this fit")
-        return packed
+        return answer
 
     async def _can_reach(self, worker: str) -> bool:
         """Whether workers can be reached without the scheduler."""

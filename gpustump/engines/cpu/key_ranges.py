@@ -175,8 +175,9 @@ def regions_of(values: np.ndarray, hypothesis: Partition, team: Team) -> np.ndar
     slices = np.asarray(hypothesis.slices, dtype=np.uint8)
     found = np.empty(len(values), dtype=np.uint8)
     missing = bits.dtype.type(arrays.missing_key(dtype))
+    part_by = _part_in_two if len(ends) == 1 else _part_values
     team.each(
-        lambda part: _part_values(bits, ends, slices, missing, found, *part),
+        lambda part: part_by(bits, ends, slices, missing, found, *part),
         ranges(len(values), _VALUES_AT_ONCE),
     )
     return found
@@ -199,6 +200,24 @@ def _part_values(bits, ends, slices, missing, found, low, high):  # type: ignore
         for k in range(len(ends) - 1, -1, -1):
             region = slices[k] if key <= ends[k] else region
         is_missing = key > infinity or key < -infinity
+        given[i] = np.uint8(MISSING) if is_missing else region
+
+
+@kernel(
+    "void(Array(KEY, 1, 'C', readonly=True), KEY[::1], uint8[::1], KEY, uint8[::1], int64, int64)",
+    KEY=("int32", "int64"),
+)
+def _part_in_two(bits, ends, slices, missing, found, low, high):  # type: ignore[no-untyped-def]
+    """The same for one threshold, without an inner loop: several values at a time."""
+    lowest = -missing - 1
+    infinity = 0x7F800000 if missing == 0x7FFFFFFF else 0x7FF0000000000000
+    own, given = bits[low:high], found[low:high]
+    end, first, second = ends[0], slices[0], slices[1]
+    for i in range(len(own)):
+        bit = own[i]
+        key = bit if bit >= 0 else lowest - bit
+        region = first if key <= end else second
+        is_missing = (key > infinity) | (key < -infinity)
         given[i] = np.uint8(MISSING) if is_missing else region
 
 
