@@ -113,6 +113,7 @@ class Holding:
     def __init__(self, store: Store, n_threads: int) -> None:
         self._store, self._n_threads = store, n_threads
         self._blocks: dict[int, _Block] = {}
+        self._brought: set[int] = set()
         self._shard: Shard | None = None
         self._held_out: Samples | None = None
         self._judge: LocalJudge | None = None
@@ -122,6 +123,9 @@ class Holding:
     def add(self, number: int, part: Part) -> Summary:
         """Keep a partition."""
         rows = Rows.of(part)
+        self._brought.add(number)
+        if number in self._blocks:  # brought once more
+            self._store.release(self._blocks.pop(number).values)
         if rows is None:
             return Summary(0, 0, None, np.empty(0))
         given = codable(rows.values)
@@ -143,6 +147,12 @@ class Holding:
         for method, arguments in messages:
             if method in OWN or self._shard is not None:  # a shard without samples has no rounds
                 self.call(method, arguments)
+
+    def keep(self, parts: Sequence[int]) -> bool:
+        """Let go of all partitions but these; whether all of these are here."""
+        for number in set(self._blocks) - set(parts):
+            self._store.release(self._blocks.pop(number).values)
+        return self._brought >= set(parts)
 
     def number_classes(self, classes: np.ndarray) -> None:
         """Turn labels into numbers of classes, sorted as given."""
@@ -309,7 +319,7 @@ class Watch:
 
 
 OWN = (
-    "replay", "number_classes", "samples_by_part", "hold_out", "join", "size",
+    "replay", "keep", "number_classes", "samples_by_part", "hold_out", "join", "size",
     "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""

@@ -37,12 +37,15 @@ class Summary(NamedTuple):
         In which its values are compared; None without rows.
     labels : ndarray (n,)
         The distinct labels of its samples of positive weight.
+    worker : str
+        The address of the worker that keeps it.
     """
 
     n_rows: int
     n_features: int
     dtype: str | None
     labels: np.ndarray
+    worker: str = ""
 
 
 @dataclass(frozen=True)

@@ -190,90 +190,67 @@ class DaskShards:
     def _settled(self, parts: Sequence[int]) -> tuple[tuple[Home, ...], dict[int, Summary]]:
         """Bring partitions to workers, a new shard on each; where they are, and what they are like.
 
-        A partition whose worker goes meanwhile is brought to another one.
+        A worker that goes meanwhile is no hindrance: the scheduler has another one do its tasks. So
+        where a partition is, is known only in the end. A shard is told which ones are its own,
+        since a worker may hold one that the scheduler took for lost.
         """
+        shard = f"shard {next(self._numbers)}"
         homes: tuple[Home, ...] = ()
         summaries: dict[int, Summary] = {}
         waiting = list(parts)
         while waiting:
-            plan = self._placed(waiting)
+            found = self._stored(shard, waiting)
+            self._visited |= {own.worker for own in found.values()}
             fresh = [
-                Home(f"shard {next(self._numbers)}", worker, tuple(own))
-                for worker, own in plan.items()
+                Home(shard, worker, tuple(part for part in waiting if found[part].worker == worker))
+                for worker in dict.fromkeys(found[part].worker for part in waiting)
             ]
-            found = self._stored(fresh)
-            summaries |= found
-            kept = tuple(home for home in fresh if all(part in found for part in home.parts))
-            homes += kept
+            answers = self._conversation.send(
+                [Message(home.shard, home.worker, "keep", (home.parts,)) for home in fresh]
+            )
+            kept = [home for home, own in zip(fresh, answers, strict=True) if own is True]
+            homes += tuple(kept)
+            summaries |= {part: found[part] for home in kept for part in home.parts}
             waiting = [part for home in fresh if home not in kept for part in home.parts]
+            shard = f"shard {next(self._numbers)}"
         return homes, summaries
 
-    def _stored(self, homes: Sequence[Home]) -> dict[int, Summary]:
-        """Have the partitions of some homes computed and kept there."""
-        futures = {part: own for home in homes for part, own in self._submitted(home).items()}
-        worker_of = {part: home.worker for home in homes for part in home.parts}
-        client = self._conversation.client
-        try:
-            self._await(futures, worker_of)
-            done = {part: own for part, own in futures.items() if own.status == "finished"}
-            results: Sequence[Summary] = client.gather(list(done.values()), errors="skip")
-            return dict(zip(done, results, strict=True)) if len(results) == len(done) else {}
-        finally:
-            client.cancel(list(futures.values()), force=True)
+    def _stored(self, shard: str, parts: Sequence[int]) -> dict[int, Summary]:
+        """Have partitions computed and kept, each by a worker that Dask chooses.
 
-    def _submitted(self, home: Home) -> dict[int, Any]:
-        """The tasks that bring partitions to a home."""
+        That is the one that holds the partition, or computes it. A task that is bound to a worker
+        would wait for ever if that worker went at the wrong moment, and so would the tasks that
+        it needs, which other partitions may need too.
+        """
+        client = self._conversation.client
         data, bring = self._collection, delayed(store, pure=False)
-        self._visited.add(home.worker)
         fit, limit = self._conversation.name, self._max_memory
         tasks = [
             bring(
-                Destination(fit, home.shard, part, limit),
+                Destination(fit, shard, part, limit),
                 data.X[part], data.y[part], data.sample_weight[part],
             )
-            for part in home.parts
+            for part in parts
         ]  # fmt: skip
-        client = self._conversation.client
-        futures = client.compute(tasks, workers=[home.worker], allow_other_workers=False)
-        return dict(zip(home.parts, futures, strict=True))
+        self._visited |= set(self._workers())
+        futures = dict(zip(parts, client.compute(tasks), strict=True))
+        try:
+            self._await(futures)
+            return {part: future.result() for part, future in futures.items()}
+        except CancelledError as error:
+            raise _not_to_be_had(str(error)) from error
+        finally:
+            client.cancel(list(futures.values()), force=True)
 
-    def _await(self, futures: Mapping[int, Any], worker_of: Mapping[int, str]) -> None:
-        """Wait until all partitions are kept, but for those whose workers have gone."""
-        waiting = dict(futures)
-        while waiting:
+    def _await(self, futures: Mapping[int, Any]) -> None:
+        """Wait until all partitions are kept."""
+        while any(future.status == "pending" for future in futures.values()):
             with contextlib.suppress(TimeoutError, CancelledError):
-                distributed.wait(list(waiting.values()), _LOOK_AGAIN)
-            there = self._conversation.workers()
-            for part, future in list(waiting.items()):
-                if future.status == "pending" and worker_of[part] in there:
-                    continue
-                del waiting[part]
-                if future.status != "finished" and worker_of[part] in there:
-                    raise _why_not_made(part, future)
-
-    def _placed(self, parts: Sequence[int]) -> dict[str, list[int]]:
-        """A worker for each partition: the one that holds it, or one that has little to do."""
-        workers = self._workers()
-        plan: dict[str, list[int]] = {worker: [] for worker in workers}
-        held = self._held(parts)
-        for part in parts:
-            if held.get(part) in plan:
-                plan[held[part]].append(part)
-        for part in parts:
-            if held.get(part) not in plan:
-                plan[min(plan, key=lambda w: len(plan[w]) / workers[w])].append(part)
-        return {worker: sorted(own) for worker, own in plan.items() if own}
-
-    def _held(self, parts: Sequence[int]) -> dict[int, str]:
-        """Which worker holds each of those partitions that are computed already."""
-        client = self._conversation.client
-        futures = {part: distributed.futures_of(self._collection.X[part]) for part in parts}
-        own = {part: found[0] for part, found in futures.items() if len(found) == 1}
-        if not own:
-            return {}
-        where = client.who_has(list(own.values()))
-        found = {part: where.get(future.key) for part, future in own.items()}
-        return {part: workers[0] for part, workers in found.items() if workers}
+                distributed.wait(list(futures.values()), _LOOK_AGAIN)
+            self._workers()
+        for part, future in futures.items():
+            if future.status != "finished":
+                raise _why_not_made(part, future)
 
     def _workers(self) -> dict[str, int]:
         """All workers, at least one."""
@@ -298,13 +275,16 @@ def _of_home(home: Home, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _why_not_made(part: int, future: Any) -> Exception:
-    """Why a partition could not be brought to a worker that is there."""
-    error = future.exception() if future.status == "error" else None
-    lost = (distributed.scheduler.KilledWorker, CancelledError)
-    if error is None or isinstance(error, lost):
-        return ClusterLostError(
-            f"partition {part} of the data cannot be made again: {error or future.status}. Its "
-            "data were on a worker that is gone, and Dask does not know how to compute them."
-        )
+    """Why a partition could not be brought to a worker."""
+    error: Exception | None = future.exception() if future.status == "error" else None
+    if error is None or isinstance(error, distributed.scheduler.KilledWorker | CancelledError):
+        return _not_to_be_had(f"partition {part}: {error or future.status}")
     error.add_note(f"in partition {part} of the data")
     return error
+
+
+def _not_to_be_had(what: str) -> ClusterLostError:
+    return ClusterLostError(
+        f"a part of the data cannot be had any more, {what}. It was on a worker that is gone, and "
+        "Dask cannot compute it anew; or workers die while they compute it."
+    )

@@ -65,7 +65,8 @@ def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summa
         host = hosts[destination.fit]
     if host is None:
         raise RuntimeError("the fit that this partition was for is over")
-    return host.store(destination.shard, destination.number, Part(X, y, sample_weight))
+    summary = host.store(destination.shard, destination.number, Part(X, y, sample_weight))
+    return summary._replace(worker=worker.address)
 
 
 def close_host(fit: str, dask_worker: Worker) -> None:

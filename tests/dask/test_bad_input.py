@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from clusters import client_of, closed
-from partitioned_tables import spread
+from partitioned_tables import cut, spread
 
 from gpustump import AdaBoostClassifier
 from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
@@ -19,11 +19,6 @@ from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
 Y = (X[:, 0] + RNG.normal(size=90) > 0).astype(int)
-
-
-def cut(values: np.ndarray, *sizes: int) -> Any:
-    chunks = (sizes, *values.shape[1:])
-    return da.from_array(values, chunks=chunks)
 
 
 def lazily(values: np.ndarray) -> Any:

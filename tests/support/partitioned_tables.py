@@ -28,7 +28,11 @@ def spread(
 ) -> Spread:
     """A table, its labels and weights, in partitions whose sizes are drawn."""
     sizes = sizes_of(len(X), np.random.default_rng(seed))
-    own = None if weights is None else da.from_array(weights, chunks=(sizes,))
-    return Spread(
-        da.from_array(X, chunks=(sizes, X.shape[1])), da.from_array(y, chunks=(sizes,)), own
-    )
+    own = None if weights is None else cut(weights, *sizes)
+    return Spread(cut(X, *sizes), cut(y, *sizes), own)
+
+
+def cut(values: np.ndarray, *sizes: int) -> Any:
+    """An array in partitions of some sizes, each made by a task of its own on any worker."""
+    chunks = (sizes, *((width,) for width in values.shape[1:]))
+    return da.from_array(values, chunks=chunks, inline_array=True)
