@@ -144,7 +144,7 @@ class RankingJudge:
         """What all held-out samples say of the model so far."""
         terms, self._terms = tuple(self._terms), []
         found = self._shards.ask_by_home("judge", terms)
-        order = tuple(home.shard for home, _ in found)
+        order = tuple(home.name for home, _ in found)
         if order != self._order:  # at first, and if a worker was lost
             self._learn_samples(order)
         scores = np.concatenate([own for _, own in found])
@@ -155,7 +155,7 @@ class RankingJudge:
         """Have classes and weights of all held-out samples sent, shard after shard."""
         about = self._about
         found = self._shards.ask_by_home("held_out_samples", about.exponent)
-        by_shard = {home.shard: own for home, own in found}
+        by_shard = {home.name: own for home, own in found}
         parts = [by_shard[shard] for shard in order]
         classes, units = map(np.concatenate, zip(*parts, strict=True))
         weights = IntegerWeights(units, int(units.sum()))

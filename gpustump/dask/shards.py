@@ -73,6 +73,11 @@ class Home:
     parts: tuple[int, ...]
     n_samples: int = -1
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """What tells it from other shards."""
+        return self.shard, self.worker
+
 
 class DaskShards:
     """All shards of a fit; see `engines.cluster.shards.Shards`.
