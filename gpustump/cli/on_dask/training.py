@@ -117,5 +117,5 @@ def _told_in_one_line() -> Iterator[None]:
             "of memory. Take fewer for the memory there is (--jobs), or more memory for each. "
             f"({error})"
         ) from error
-    except (CancelledError, CommClosedError) as error:
+    except (CancelledError, CommClosedError, TimeoutError) as error:
         raise InputError(f"--dask: the scheduler is gone: {error}") from error
