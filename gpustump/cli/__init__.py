@@ -8,6 +8,7 @@ gone. Any other error is a bug in this package, and its traceback is shown.
     commands/   one file for each command
     input/      from data files to what a model takes
     output/     what the commands print and write
+    on_dask/    `train --dask`: the same on the workers of a cluster
     errors, wording   messages in one line; names, values and counts in words
 
 Only the parser is imported here. Each command imports what it needs, so that `gpustump --help` is

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, get_args
 
@@ -59,6 +60,26 @@ tables:
                       bytes tell the format.
   Do not write to a .npy file while it is used: a change is refused where it can be seen, but if
   the file gets shorter, the operating system ends the process.
+"""
+
+DASK_TEXT = """\
+on Dask workers (pip install 'gpustump[dask]'):
+  gpustump train 'part-*.parquet' --target label --dask
+  gpustump train 'part-*.parquet' --target label --dask tcp://host:8786
+
+  DATA                one file or several, and patterns in quotes: * and ? within a name, ** for
+                      folders. They are one table, in this order; the files of a pattern in that of
+                      their names, 2 before 10. All have the same columns. The workers read them,
+                      so each must see them under the same names; - is for one machine.
+  workers             Without an address, processes of one thread are started here, one for each
+                      core or --jobs of them, and ended at the end. An address is that of a running
+                      scheduler, whose workers have this gpustump. It has 30 seconds to answer, or
+                      what DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT says, such as 5s.
+  model               That of one machine for the same rows, whatever the number of workers. Labels
+                      and weights of all rows are sent here, so the same rows are held out.
+  --device cuda       that of each worker, which needs CuPy
+  --max-memory        of a fit on each worker, all of it; what is larger goes to files there
+  not there           --weak-learner interval, --report
 """
 
 TEXT_TEXT = """\
@@ -145,13 +166,26 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         hint = suggestion(argv[0], [*commands])
         parser.error(f"unknown command {quoted(argv[0])}; there are {known}{hint and '.' + hint}")
     arguments, unknown = parser.parse_known_args(argv)
+    command: argparse.ArgumentParser = commands[arguments.command]
     if unknown:
-        command: argparse.ArgumentParser = commands[arguments.command]
         options = [text for action in command._actions for text in action.option_strings]
         name = unknown[0].partition("=")[0]
         hint = suggestion(name, options) if name.startswith("-") else ""
         command.error(f"unexpected argument {quoted(unknown[0])}{hint and '.' + hint}")
+    if arguments.command == "train":
+        _name_files(arguments, command)
     return arguments
+
+
+def _name_files(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
+    """Tell `data`, the one file of a table, from `files`, all that are given."""
+    arguments.files = arguments.data
+    if len(arguments.files) > 1 and arguments.dask is None:
+        command.error(
+            f"DATA is one file, but here are {len(arguments.files)}; with --dask, several are one "
+            "table"
+        )
+    arguments.data = arguments.files[0] if arguments.files else None
 
 
 def _parsers() -> tuple[Parser, dict[str, Parser]]:
@@ -167,7 +201,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
         "train": (
             "train a model on a table",
             TRAIN_TEXT,
-            "\n".join([BOOSTING_TEXT, TABLES_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
+            "\n".join([BOOSTING_TEXT, TABLES_TEXT, DASK_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
         ),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
         "explain": (
@@ -184,7 +218,11 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             help=short,
             description=text or short[0].upper() + short[1:] + ".",
             epilog=more
-            and more.format(limit=CATEGORY_LIMIT, width=CODE_WIDTH, default=_described_default()),
+            and more.format(
+                limit=CATEGORY_LIMIT,
+                width=CODE_WIDTH,
+                default=_described_default(),
+            ),
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -199,7 +237,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", nargs="?", help=DATA_HELP)
+    add("data", metavar="DATA", nargs="*", help=f"{DATA_HELP}; several with --dask")
     add("--target", metavar="COLUMN", help="the column that holds the labels")
     add("--weight", metavar="COLUMN", help="a column of sample weights; not used as a feature")
     add(
@@ -231,6 +269,15 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         type=_device,
         default="auto",
         help="auto, cpu, cuda or cuda:N; `gpustump devices` says what auto does (default: auto)",
+    )
+    add(
+        "--dask",
+        metavar="ADDRESS",
+        nargs="?",
+        const="",
+        type=_scheduler,
+        help="train on Dask workers: those of the scheduler at this address, such as "
+        "tcp://host:8786, or without one on processes that are started here",
     )
     _add_resources(parser)
     how_much = parser.add_mutually_exclusive_group()
@@ -400,7 +447,10 @@ def _add_force(parser: argparse.ArgumentParser, names: str) -> None:
 
 def _add_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", metavar="N", type=_whole(1), help="threads on the CPU (default: all)"
+        "--jobs",
+        metavar="N",
+        type=_whole(1),
+        help="threads on the CPU, or with --dask worker processes (default: one for each core)",
     )
     parser.add_argument(
         "--max-memory",
@@ -527,6 +577,16 @@ def _weak_learner(text: str) -> str:
     except ValueError as error:
         message = str(error).removeprefix("weak_learner ").rstrip(".")
         raise argparse.ArgumentTypeError(message) from error
+
+
+def _scheduler(text: str) -> str:
+    """The address of a scheduler; the name of a file in its place is DATA in the wrong place."""
+    if text and not re.fullmatch(r"([a-z]+://)?[^\s/]+:\d{1,5}/?|[a-z]+://[^\s/]+.*", text):
+        raise argparse.ArgumentTypeError(
+            f"must be the address of a scheduler, such as tcp://host:8786; got {quoted(text)}. If "
+            "that is DATA, write it before --dask"
+        )
+    return text
 
 
 def _device(text: str) -> str:

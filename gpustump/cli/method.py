@@ -118,19 +118,32 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     return "votes", f"{method.votes}: AdaBoost, {words}"
 
 
-def estimator(method: Method, **more: Any) -> BoostedClassifier:
+def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedClassifier:
     """The estimator that trains like this; `more` are its other parameters."""
-    from gpustump.estimators.adaboost import AdaBoostClassifier
-    from gpustump.estimators.logitboost import LogitBoostClassifier
-
+    adaboost, logitboost = _estimators(on_dask)
     more |= {
         "n_estimators": method.rounds,
         "learning_rate": method.learning_rate,
         "multi_class": method.multi_class,
     }
+    found: BoostedClassifier
     if method.loss == "logistic":
-        return LogitBoostClassifier(l2_regularization=method.l2, **more)
-    return AdaBoostClassifier(votes=method.votes, weak_learner=method.weak_learner, **more)
+        found = logitboost(l2_regularization=method.l2, **more)
+    else:
+        found = adaboost(votes=method.votes, weak_learner=method.weak_learner, **more)
+    return found
+
+
+def _estimators(on_dask: bool) -> tuple[Any, Any]:
+    """AdaBoost and LogitBoost, for one machine or for a cluster."""
+    if on_dask:
+        from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
+
+        return DaskAdaBoostClassifier, DaskLogitBoostClassifier
+    from gpustump.estimators.adaboost import AdaBoostClassifier
+    from gpustump.estimators.logitboost import LogitBoostClassifier
+
+    return AdaBoostClassifier, LogitBoostClassifier
 
 
 def _words(method: Method, n_classes: int) -> Iterator[str]:

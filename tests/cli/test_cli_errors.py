@@ -189,7 +189,10 @@ def test_options_that_make_no_sense_are_refused(command, options):
         (["trian"], "Did you mean 'train'?"),
         (["table.npy"], "unknown command 'table.npy'; there are train"),
         (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
-        (["train", "a.npy", "b.npy"], "unexpected argument 'b.npy' (see gpustump train --help)"),
+        (
+            ["train", "a.npy", "b.npy"],
+            "DATA is one file, but here are 2; with --dask, several are one table",
+        ),
         (["train", "table.npy"], "--target COLUMN is needed"),
         (["train", "table.npz"], "--target COLUMN is needed: which column holds the labels? "),
         (["train", "table.npz", "--target", "y", "--weight", "y"], "both name 'y'"),

@@ -1,5 +1,7 @@
 """`gpustump train`: train a model on a table, judge it on held-out rows, write it to a file.
 
+With --dask the rows are on the workers of a cluster; see `on_dask`.
+
 Everything that can be refused is refused before the training: the output files, the device, the
 columns, the target, the split. The model is written first, then the summary and the report.
 """
@@ -11,6 +13,7 @@ import contextlib
 import importlib.util
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +22,13 @@ import numpy as np
 from gpustump import __version__
 from gpustump.cli.errors import as_input_error, system_errors_at
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
-from gpustump.cli.input.training_data import Part, TrainingData, read_training_data, split
+from gpustump.cli.input.training_data import (
+    FittedTraining,
+    Part,
+    TrainingData,
+    read_training_data,
+    split,
+)
 from gpustump.cli.method import Method, estimator, method_of, settings
 from gpustump.cli.output import html_report
 from gpustump.cli.output.model_output import (
@@ -56,9 +65,22 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> None:
     method = method_of(arguments)
-    _check_outputs(arguments)
-    _check_device(arguments.device)
-    training = _trained(method, arguments)
+    if arguments.dask is None:
+        _check_outputs(arguments, arguments.files)
+        _check_device(arguments.device)
+        _finish(_trained(method, arguments), method, arguments)
+        return
+    from gpustump.cli.on_dask.training import checked_files, fitted
+
+    files = checked_files(method, arguments)
+    _check_outputs(arguments, files)
+    with fitted(method, arguments, files) as found:
+        _finish(found, method, arguments)
+
+
+def _finish(found: FittedTraining, method: Method, arguments: argparse.Namespace) -> None:
+    """Write the model, then the summary and the report."""
+    training = _finished(found, method, arguments)
     replaced = replaced_model(arguments.output)
     with as_input_error():  # names or labels that no file can hold
         written = f"{write_model(training.model, arguments.output)}{replaced}"
@@ -84,16 +106,16 @@ def _show(lines: list[str], arguments: argparse.Namespace) -> None:
         print("\n".join(lines), file=stream, flush=True)
 
 
-def _check_outputs(arguments: argparse.Namespace) -> None:
+def _check_outputs(arguments: argparse.Namespace, inputs: Sequence[str]) -> None:
     """Refuse files that cannot be written, or should not be replaced, before the table is read."""
     model = OutputFile("--output", arguments.output)
-    check_output(model, inputs=(arguments.data,))
+    check_output(model, inputs=tuple(inputs))
     check_model_output(model, force=arguments.force)
     if arguments.report is None:
         return
     report = OutputFile("--report", arguments.report)
     check_ending(report, (".html", ".htm"))
-    check_output(report, inputs=(arguments.data,))
+    check_output(report, inputs=tuple(inputs))
     check_different_files(report, model)
     check_replaced_file(report, REPORT, force=arguments.force)
     html_report.check_libraries()
@@ -109,7 +131,7 @@ def _check_device(name: str) -> None:
         raise DeviceError(f"--device {name}: {error}") from error
 
 
-def _trained(method: Method, arguments: argparse.Namespace) -> FinishedTraining:
+def _trained(method: Method, arguments: argparse.Namespace) -> FittedTraining:
     """Read the table, split it, and train."""
     before = FileState.of(arguments.data)
     data = read_training_data(arguments)
@@ -118,12 +140,22 @@ def _trained(method: Method, arguments: argparse.Namespace) -> FinishedTraining:
     classifier = _fitted(data, trained, method, arguments)
     seconds = time.perf_counter() - started
     check_unchanged_if_mapped(before)
+    return FittedTraining(classifier, data, trained, held_out, seconds)
+
+
+def _finished(
+    found: FittedTraining, method: Method, arguments: argparse.Namespace
+) -> FinishedTraining:
+    """The same with the model as it is saved."""
+    data, classifier = found.data, found.classifier
     model = replace(
         classifier.model_,
         feature_names=data.encoding.feature_names,
         details=_details(data, method, classifier.n_estimators_, arguments),
     )
-    return FinishedTraining(classifier, model, data, trained, held_out, seconds, method)
+    return FinishedTraining(
+        classifier, model, data, found.trained, found.held_out, found.seconds, method
+    )
 
 
 def _fitted(

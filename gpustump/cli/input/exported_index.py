@@ -48,13 +48,17 @@ def find_index(table: InputTable) -> Finding:
     return Finding(nameless | index.left_out, (*warnings, *index.warnings))
 
 
+def may_be_index(position: int, name: str) -> bool:
+    """Whether a column of this place and name may be an index."""
+    small = name.strip().lower()
+    return small in INDEX_NAMES and (position == 0 or small == "__index_level_0__")
+
+
 def _index(table: InputTable) -> Finding:
     if not table.named:
         return Finding(frozenset(), ())
     for position, column in enumerate(table.columns):
-        name = column.name.strip().lower()
-        is_place = position == 0 or name == "__index_level_0__"
-        if not is_place or name not in INDEX_NAMES or isinstance(column, UnreadColumn):
+        if not may_be_index(position, column.name) or isinstance(column, UnreadColumn):
             continue
         shown = f"column {quoted(column.name)}"
         first = _first_row_number(column.numbers()) if column.kind == "number" else None
@@ -71,7 +75,7 @@ def _index(table: InputTable) -> Finding:
                     f"different; --drop {quoted(column.name)} leaves it out",
                 ),
             )
-        if not name and column.kind != "empty":
+        if not column.name.strip() and column.kind != "empty":
             return Finding(frozenset(), (f"{shown} is used as a feature, but has no name",))
     return Finding(frozenset(), ())
 

@@ -70,7 +70,11 @@ class Request:
         Says which columns are wanted, given a table that has their names but no rows. It raises
         an InputError if the file lacks what is needed.
     text : TextOptions
+    rows : tuple of int, or None
+        The first row, and that after the last; None for all. Only where rows can be read alone: in
+        Parquet and .npy.
     """
 
     choose: Callable[[InputTable], Wanted] = everything
     text: TextOptions = TextOptions()
+    rows: tuple[int, int] | None = None

@@ -22,14 +22,8 @@ def target_labels(column: Column, source: str) -> np.ndarray:
     InputError
         If the values cannot be labels, or are all the same.
     """
-    where = f"{source}: the target {quoted(column.name)}"
-    if column.kind not in ("text", "boolean", "number"):
-        kind = "dates or times" if column.kind in ("date", "datetime", "time") else column.kind
-        raise InputError(f"{where} holds {kind}; labels are text, booleans or whole numbers.")
-    with as_input_error(f"{source}: "):
-        labels = column.labels()
-    if column.kind == "number":
-        labels = _whole_numbers(labels, where)
+    labels = plain_labels(column, source)
+    where = _where(column, source)
     distinct = np.unique(labels)
     if len(distinct) < 2:
         raise InputError(
@@ -41,6 +35,29 @@ def target_labels(column: Column, source: str) -> np.ndarray:
             "labels?"
         )
     return labels
+
+
+def plain_labels(column: Column, source: str) -> np.ndarray:
+    """The same for some of the rows: there may be any number of classes.
+
+    Raises
+    ------
+    InputError
+        If the values cannot be labels.
+    """
+    where = _where(column, source)
+    if column.kind not in ("text", "boolean", "number"):
+        kind = "dates or times" if column.kind in ("date", "datetime", "time") else column.kind
+        raise InputError(f"{where} holds {kind}; labels are text, booleans or whole numbers.")
+    with as_input_error(f"{source}: "):
+        labels = column.labels()
+    if column.kind == "number":
+        labels = _whole_numbers(labels, where)
+    return labels
+
+
+def _where(column: Column, source: str) -> str:
+    return f"{source}: the target {quoted(column.name)}"
 
 
 def _whole_numbers(values: np.ndarray, where: str) -> np.ndarray:

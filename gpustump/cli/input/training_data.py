@@ -9,13 +9,14 @@ import argparse
 import math
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpustump.cli.errors import InputError, as_input_error
-from gpustump.cli.input.exported_index import find_index
+from gpustump.cli.input.exported_index import Finding, find_index
 from gpustump.cli.input.input_table import InputTable, UnreadColumn, table_of
 from gpustump.cli.input.learning import Forced, learn_encoding
 from gpustump.cli.input.reading import read_table
@@ -34,6 +35,7 @@ from gpustump.model.encoding import Encoding, encode
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
+    from gpustump.estimators.boosted import BoostedClassifier
 
 _BLOCK_ROWS = 2**16
 """Number of rows that are copied out of the table together."""
@@ -47,6 +49,7 @@ class TrainingData:
     ----------
     source, target : str
     X : ndarray (n_rows, n_features)
+        Without rows if these are elsewhere, on the workers of a cluster.
     y : ndarray (n_rows,)
     weights : ndarray (n_rows,) or None
     encoding : Encoding
@@ -100,6 +103,27 @@ class Part:
         return scores
 
 
+@dataclass(frozen=True)
+class FittedTraining:
+    """What a fit made of which rows.
+
+    Attributes
+    ----------
+    classifier : BoostedClassifier
+    data : TrainingData
+    trained, held_out : Part
+        None if no rows are held out.
+    seconds : float
+        How long the fit took.
+    """
+
+    classifier: BoostedClassifier
+    data: TrainingData
+    trained: Part
+    held_out: Part | None
+    seconds: float
+
+
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     """The table that the options name, as features, labels and weights.
 
@@ -109,28 +133,16 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
         If a model cannot be trained on it as the options say.
     """
     table, target = _table_and_target(arguments)
-    choice = _choice(table, target, arguments)
-    index = find_index(_without(table, {choice.target_at, choice.weight_at}))
-    if not arguments.quiet:
-        for warning in index.warnings:
-            print(f"gpustump: {warning}", file=sys.stderr)
+    choice = choice_of(table, target, arguments)
+    index = find_index(without_columns(table, {choice.target_at, choice.weight_at}))
     table, n_without_target = _with_target(table, choice, arguments)
-    column = _target(table, choice)
+    column = target_of(table, choice)
     labels = target_labels(column, table.source)
     weights = None
     if arguments.weight is not None:
         weight, _ = table.column_or_vector(arguments.weight, "--weight")
-        weights = _checked_weights(weight, table.source)
-    excluded = {choice.target_at, choice.weight_at, *index.left_out, *choice.dropped}
-    positions = [j for j in range(len(table.columns)) if j not in excluded]
-    if not positions:
-        raise InputError(f"{table.source}: no column is left to learn from.")
-    encoding = replace(
-        learn_encoding(table, positions, choice.forced),
-        missing=choice.missing,
-        text_encoding=arguments.encoding,
-        decimals=arguments.decimal,
-    )
+        weights = checked_weights(weight, table.source)
+    encoding = encoding_of(table, choice, index, arguments)
     with as_input_error():
         X, _ = encode(encoding, table)
     return TrainingData(
@@ -138,8 +150,33 @@ def read_training_data(arguments: argparse.Namespace) -> TrainingData:
     )
 
 
+def encoding_of(
+    table: InputTable, choice: Choice, index: Finding, arguments: argparse.Namespace
+) -> Encoding:
+    """What becomes of the columns; columns of row numbers are left out with a warning.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be a feature, or none is left.
+    """
+    if not arguments.quiet:
+        for warning in index.warnings:
+            print(f"gpustump: {warning}", file=sys.stderr)
+    excluded = {choice.target_at, choice.weight_at, *index.left_out, *choice.dropped}
+    positions = [j for j in range(len(table.columns)) if j not in excluded]
+    if not positions:
+        raise InputError(f"{table.source}: no column is left to learn from.")
+    return replace(
+        learn_encoding(table, positions, choice.forced),
+        missing=choice.missing,
+        text_encoding=arguments.encoding,
+        decimals=arguments.decimal,
+    )
+
+
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """What the options say of a table's columns.
 
     Attributes
@@ -161,7 +198,7 @@ class _Choice:
     missing: tuple[str, ...]
 
 
-def _choice(table: InputTable, target: str, arguments: argparse.Namespace) -> _Choice:
+def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> Choice:
     """What the options say; refuses columns that do not exist, and options that disagree."""
     column, target_at = table.column_or_vector(target, "--target")
     weight_at = None
@@ -180,7 +217,7 @@ def _choice(table: InputTable, target: str, arguments: argparse.Namespace) -> _C
         name = quoted(table.names[position])
         raise InputError(f"--categorical and --numeric both name {name}.")
     missing = _missing_words(arguments)
-    return _Choice(target, target_at, weight_at, dropped, Forced(text, numbers), missing)
+    return Choice(target, target_at, weight_at, dropped, Forced(text, numbers), missing)
 
 
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -198,27 +235,59 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
                 )
         return _breast_cancer()
 
+    return read_data_file(arguments.data, arguments), arguments.target
+
+
+def read_data_file(
+    path: str,
+    arguments: argparse.Namespace,
+    *,
+    rows: tuple[int, int] | None = None,
+    skips: Callable[[InputTable, Choice], frozenset[int]] = lambda header, choice: frozenset(),
+    may_be_empty: bool = False,
+) -> InputTable:
+    """What a file holds, where the user's words for missing values are missing.
+
+    Parameters
+    ----------
+    path : str
+    arguments : argparse.Namespace
+    rows : tuple of int, optional
+        As `Request` has it.
+    skips : callable, optional
+        Says which columns are not read beside those that are dropped.
+    may_be_empty : bool
+        Whether a file without rows is accepted.
+
+    Raises
+    ------
+    InputError
+        If it is not as the options say.
+    """
+
     def choose(header: InputTable) -> Wanted:
         if arguments.target is None:
             raise InputError(_question_about_target(header))
-        choice = _choice(header, arguments.target, arguments)
+        choice = choice_of(header, arguments.target, arguments)
         kinds = dict.fromkeys(choice.forced.text, TEXT)
         kinds |= dict.fromkeys(choice.forced.numbers, NUMBER)
-        return Wanted(choice.dropped - {choice.weight_at}, kinds)
+        skipped = choice.dropped | skips(header, choice)
+        return Wanted(skipped - {choice.target_at, choice.weight_at}, kinds)
 
     words = _missing_words(arguments)
     text = TextOptions(arguments.encoding, None, arguments.decimal, words)
-    table = read_table(arguments.data, Request(choose, text))
+    table = read_table(path, Request(choose, text, rows), may_be_empty=may_be_empty)
     without = without_words(table, words)
     assert isinstance(without, InputTable)
     columns = tuple(
         old if isinstance(old, UnreadColumn) else new
         for old, new in zip(table.columns, without.columns, strict=True)
     )
-    return replace(without, columns=columns), arguments.target
+    return replace(without, columns=columns)
 
 
-def _target(table: InputTable, choice: _Choice) -> Column:
+def target_of(table: InputTable, choice: Choice) -> Column:
+    """The column or vector that holds the labels."""
     column, at = table.column_or_vector(choice.target, "--target")
     if at is None and choice.missing:
         return WithoutWords(column, choice.missing)
@@ -227,26 +296,35 @@ def _target(table: InputTable, choice: _Choice) -> Column:
 
 
 def _with_target(
-    table: InputTable, choice: _Choice, arguments: argparse.Namespace
+    table: InputTable, choice: Choice, arguments: argparse.Namespace
 ) -> tuple[InputTable, int]:
     """The rows whose target is known, and the number of those left out, which must be allowed."""
-    missing = _target(table, choice).missing()
+    missing = target_of(table, choice).missing()
     n_missing = int(np.count_nonzero(missing))
     if n_missing == len(missing):
-        raise InputError(f"{table.source}: the target {quoted(choice.target)} is empty.")
+        raise empty_target(table.source, choice)
     known = table.with_rows(~missing) if n_missing else table
     if n_missing and not arguments.drop_missing_target:
-        target_labels(_target(known, choice), table.source)  # what no option mends is told first
-        first = thousands(int(np.argmax(missing)) + 1)
-        raise InputError(
-            f"{table.source}: the target is missing in {counted(n_missing, 'row')} of "
-            f"{thousands(table.n_rows)}, first in row {first}; leave them out with "
-            "--drop-missing-target."
-        )
+        target_labels(target_of(known, choice), table.source)  # what no option mends is told first
+        raise missing_target(table.source, n_missing, table.n_rows, int(np.argmax(missing)))
     return known, n_missing
 
 
-def _without(table: InputTable, positions: set[int | None]) -> InputTable:
+def empty_target(source: str, choice: Choice) -> InputError:
+    """The error of a target without any value."""
+    return InputError(f"{source}: the target {quoted(choice.target)} is empty.")
+
+
+def missing_target(source: str, n_missing: int, n_rows: int, first: int) -> InputError:
+    """The error of rows without a target, the first of which is row `first`, counted from 0."""
+    return InputError(
+        f"{source}: the target is missing in {counted(n_missing, 'row')} of "
+        f"{thousands(n_rows)}, first in row {thousands(first + 1)}; leave them out with "
+        "--drop-missing-target."
+    )
+
+
+def without_columns(table: InputTable, positions: set[int | None]) -> InputTable:
     """The table with the columns at some positions as if they had not been read."""
     columns = tuple(
         UnreadColumn(column.name) if j in positions else column
@@ -273,7 +351,14 @@ def _breast_cancer() -> tuple[InputTable, str]:
     return table_of(source, data.data, names, {"diagnosis": labels}), "diagnosis"
 
 
-def _checked_weights(column: Column, source: str) -> np.ndarray:
+def checked_weights(column: Column, source: str) -> np.ndarray:
+    """The weights in a column, of float64.
+
+    Raises
+    ------
+    InputError
+        If they are no weights, or all zero.
+    """
     where = f"{source}: the weights {quoted(column.name)}"
     if column.kind not in ("number", "boolean"):
         raise InputError(f"{where} are not numbers, but of type {column.kind}.")
@@ -308,8 +393,14 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
     InputError
         If a part would lack one of the classes.
     """
+    rows, held_out = split_rows(data, share, seed)
+    return _part(data, rows), None if held_out is None else _part(data, held_out)
+
+
+def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The numbers of the rows of both parts, sorted; see `split`."""
     if share == 0.0:
-        return _part(data, np.arange(len(data.y))), None
+        return np.arange(len(data.y)), None
     from sklearn.model_selection import train_test_split
 
     classes, counts = np.unique(data.y, return_counts=True)
@@ -330,7 +421,7 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
         rows, held_out = train_test_split(
             np.arange(len(data.y)), test_size=share, random_state=seed, stratify=data.y
         )
-    return _part(data, np.sort(rows)), _part(data, np.sort(held_out))
+    return np.sort(rows), np.sort(held_out)
 
 
 def _part(data: TrainingData, rows: np.ndarray) -> Part:

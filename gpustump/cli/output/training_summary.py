@@ -17,7 +17,7 @@ from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
 from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import VoteKind
-from gpustump.data.readable import counted, listed, shortened, thousands
+from gpustump.data.readable import counted, listed, readable_bytes, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.theory.proportions import effective_size, wilson_interval
@@ -25,6 +25,7 @@ from gpustump.theory.proportions import effective_size, wilson_interval
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
     from gpustump.boosting.votes import AnyRound
+    from gpustump.dask import Use
     from gpustump.estimators.boosted import BoostedClassifier
 
 FEATURES_SHOWN = 8
@@ -87,6 +88,7 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
         *_about_rounds(training),
         *_about_held_out(training),
         *_about_features(training),
+        *_about_cluster(training),
         *(_about_route(training) if with_route else []),
         *_about_time(training),
         ("digest", training.model.digest()),
@@ -96,7 +98,7 @@ def summary(training: FinishedTraining, *, with_route: bool = False) -> list[tup
 def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
     """Rows, features, classes, and how columns were encoded."""
     data = training.data
-    n_rows, n_features = data.X.shape
+    n_rows, n_features = len(data.y), data.X.shape[1]
     classes, counts = np.unique(data.y, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
     shares = ", ".join(
@@ -118,7 +120,7 @@ def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
 
 def _about_telling_columns(data: TrainingData) -> list[tuple[str, str]]:
     """A warning of columns that may hold the answer."""
-    found = telling_columns(data)
+    found = telling_columns(data) if len(data.X) else []
     if not found:
         return []
     prefix = "" if data.encoding.named else "column "
@@ -385,6 +387,18 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
     if len(order) > FEATURES_SHOWN:
         lines.append(f"and {counted(len(order) - FEATURES_SHOWN, 'feature')} with less")
     return [("" if k else "most votes", line) for k, line in enumerate(lines)]
+
+
+def _about_cluster(training: FinishedTraining) -> list[tuple[str, str]]:
+    """The workers, if it was trained on some, what they were told, and how many were lost."""
+    use: Use | None = getattr(training.classifier, "cluster_", None)
+    if use is None:
+        return []
+    return [
+        ("workers", thousands(use.n_workers)),
+        ("traffic", f"{readable_bytes(round(use.round_bytes))} a worker and round"),
+        ("workers lost", thousands(use.n_lost)),
+    ]
 
 
 def _about_route(training: FinishedTraining) -> list[tuple[str, str]]:
