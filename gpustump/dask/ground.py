@@ -134,7 +134,7 @@ class RankingJudge:
     def __init__(self, shards: DaskShards, about: Watch) -> None:
         self._shards, self._terms = shards, list[tuple[Any, np.ndarray]]()
         shards.ask("watch", about)
-        self._about, self._order = about, tuple[str, ...]()
+        self._about, self._order = about, tuple[tuple[str, str], ...]()
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model."""
@@ -151,12 +151,12 @@ class RankingJudge:
         own = scores[:, 0] if scores.shape[1] == 1 else scores
         return Judgement(self._scorer(own), self._held_out.error(own))
 
-    def _learn_samples(self, order: tuple[str, ...]) -> None:
+    def _learn_samples(self, order: tuple[tuple[str, str], ...]) -> None:
         """Have classes and weights of all held-out samples sent, shard after shard."""
         about = self._about
         found = self._shards.ask_by_home("held_out_samples", about.exponent)
         by_shard = {home.name: own for home, own in found}
-        parts = [by_shard[shard] for shard in order]
+        parts = [by_shard[name] for name in order]
         classes, units = map(np.concatenate, zip(*parts, strict=True))
         weights = IntegerWeights(units, int(units.sum()))
         self._held_out: HeldOut | HeldOutClasses
