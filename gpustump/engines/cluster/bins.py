@@ -19,9 +19,9 @@ from gpustump.engines.threads import Team
 _DRAWN = 2**14
 """Rows whose values decide where the cuts fall, or 16 for each bin if that is more."""
 
-_FEATURE_BYTES = 18_000
+_FEATURE_BYTES = 12_000
 """What the sums over a feature's bins may take in a shard's answer, for each output. It bounds the
-traffic of a round: 1.8 MB from each shard for 100 features."""
+traffic of a round: 1.2 MB from each shard for 100 features."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ _UNIT_BITS = 7
 _LISTED = 256
 """Up to so many samples are answered one by one."""
 
-_UNITS = 2**15
+_UNITS = 2**13
 """About the most units of all ranges that are asked about at once. Where there are more ranges,
 each is cut into fewer units, at least two, and fewer samples are answered one by one."""
 
