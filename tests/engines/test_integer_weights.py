@@ -226,7 +226,7 @@ def test_halvings_called_certain_are_those_of_every_bound_that_close(bound, n_in
 
 def seconds(state) -> list[np.ndarray]:
     """The second integers of all samples and outputs."""
-    return [np.asarray(second_of(own)) for own in state._current().outputs]
+    return [np.asarray(second_of(own)) for own in state.integers().outputs]
 
 
 @pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
@@ -250,7 +250,7 @@ def check_totals(kind: str, weights: np.ndarray, rate: float, seed: int) -> None
         sizes = [own.astype(object).sum() for own in seconds(run._state)]
         firsts = [
             int(np.abs(np.asarray(own.first)).astype(object).sum())
-            for own in run._state._current().outputs
+            for own in run._state.integers().outputs
         ]
         assert 0 < sum(sizes) < TOP
         assert sum(sizes) == run._state.totals.weight
@@ -265,7 +265,7 @@ def test_integers_of_the_softmax_loss_stay_below_2_to_62_for_each_output():
         y = np.arange(n_samples) % n_outputs
         random = np.random.default_rng(n_samples)
         for weights in extreme_weights(n_samples, 1):
-            loss = SoftmaxLoss(y, weights, n_outputs)
+            loss = SoftmaxLoss(y, in_units(weights), n_outputs)
             for scale in (0.0, 0.5, 30.0, 2000.0, 3.0):
                 votes = tuple((scale * random.normal(size=n_outputs)).tolist())
                 taken = Taken(Split(0, math.inf), (votes,) * 3, Totals(0, 1, 0, 1, n_samples))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 import distributed
@@ -10,9 +11,12 @@ import distributed
 
 def client_of(*, is_current: bool = True, **how: Any) -> Any:
     """A client of a new cluster, which `closed` closes."""
+    before = dict(os.environ)
     cluster = distributed.LocalCluster(
         threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL, **how
     )
+    for name in set(os.environ) - set(before):  # Dask limits the threads of this process, too
+        del os.environ[name]
     return distributed.Client(cluster, set_as_default=is_current)
 
 
