@@ -27,7 +27,6 @@ class DaskClassifier(BoostedClassifier):
 
     client: Any
     cluster_: Use
-    _client: Any
     _local: ClassVar[type[BoostedClassifier]]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

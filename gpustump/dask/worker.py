@@ -90,7 +90,7 @@ class Host:
     """
 
     def __init__(self, worker: Worker, fit: str, max_memory: int | None) -> None:
-        self._worker, self._fit, self._max_memory = weakref.ref(worker), fit, max_memory
+        self._worker, self._fit = weakref.ref(worker), fit
         memory = worker.memory_manager.memory_limit
         self._limit, self._folder = max_memory or memory, worker.local_directory
         self._n_threads = int(worker.state.nthreads)

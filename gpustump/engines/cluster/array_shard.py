@@ -14,7 +14,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.cluster.questions import BY_VALUE, NO_KEYS, Coded, Ranges, Run, Tally, Units
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.contract import Search, Step
+from gpustump.engines.contract import Step
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import second_of
@@ -34,7 +34,6 @@ class ArrayShard:
     """
 
     _state: ArrayState
-    _search: Search
 
     def __init__(self, samples: Samples, xp: Any = np) -> None:
         self.samples, self._xp = samples, xp
@@ -64,7 +63,6 @@ class ArrayShard:
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
-        self._search = run.search
         labels = self.samples.labels(run.search.n_outputs, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         with arrays.computing_on(self._table.X):

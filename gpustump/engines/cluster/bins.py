@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -79,7 +78,9 @@ def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLa
     return BinLayout(first, n_slots - 1, offset, last, is_open.astype(np.uint8))
 
 
-def code_all(shards: Shards, n_samples: int, search: Search, *, max_cuts: int | None = None) -> Any:
+def code_all(
+    shards: Shards, n_samples: int, search: Search, *, max_cuts: int | None = None
+) -> CommonBins:
     """Have all shards code their rows by the same cuts.
 
     Parameters
