@@ -114,6 +114,7 @@ class Holding:
         self._store, self._n_threads = store, n_threads
         self._blocks: dict[int, _Block] = {}
         self._brought: set[int] = set()
+        self._is_settled = False
         self._shard: Shard | None = None
         self._held_out: Samples | None = None
         self._judge: LocalJudge | None = None
@@ -121,7 +122,16 @@ class Holding:
         self._n_features = 0
 
     def add(self, number: int, part: Part) -> Summary:
-        """Keep a partition."""
+        """Keep a partition.
+
+        Raises
+        ------
+        RuntimeError
+            If it has been settled which partitions are kept here: a task that the scheduler took
+            for lost comes late, and its rows are another worker's by now.
+        """
+        if self._is_settled:
+            raise RuntimeError("it is settled which partitions are kept here")
         rows = Rows.of(part)
         self._brought.add(number)
         if number in self._blocks:  # brought once more
@@ -149,7 +159,8 @@ class Holding:
                 self.call(method, arguments)
 
     def keep(self, parts: Sequence[int]) -> bool:
-        """Let go of all partitions but these; whether all of these are here."""
+        """Let go of all partitions but these, for good; whether all of these are here."""
+        self._is_settled = True
         for number in set(self._blocks) - set(parts):
             self._store.release(self._blocks.pop(number).values)
         return self._brought >= set(parts)

@@ -29,6 +29,8 @@ from gpustump.dask import (
     shards,
 )
 from gpustump.dask.conversation import Conversation
+from gpustump.dask.holding import Holding, Store
+from gpustump.dask.partitions import Part
 
 X, Y = load_breast_cancer(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).integers(0, 4, size=len(Y)).astype(float)
@@ -227,6 +229,17 @@ def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
     for one in both:
         one.join()
     assert found == [wanted, wanted]
+
+
+def test_rows_that_come_after_it_was_settled_whose_they_are_are_refused(tmp_path):
+    holding = Holding(Store(None, str(tmp_path)), 1)
+    for number in range(3):
+        holding.add(number, Part(X[:9], Y[:9], None))
+    assert holding.keep((0, 2))
+    assert sorted(holding.samples_by_part()) == [0, 2]
+    with pytest.raises(RuntimeError, match="it is settled which partitions are kept here"):
+        holding.add(1, Part(X[:9], Y[:9], None))
+    assert not Holding(Store(None, str(tmp_path)), 1).keep((0,))
 
 
 def test_a_worker_that_is_lost_while_predicting_leaves_the_predictions_as_they_were(few):
