@@ -19,6 +19,8 @@ distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
 
+from clusters import client_of, closed  # noqa: E402
+
 from gpustump.cli.errors import InputError  # noqa: E402
 from gpustump.cli.on_dask.files import files_of, parts_of  # noqa: E402
 
@@ -29,14 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """The address of a scheduler with two worker processes."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-        silence_logs=50,
-    ) as cluster:
-        yield cluster.scheduler_address
+    client = client_of(is_current=False, n_workers=2, processes=True)
+    yield client.cluster.scheduler_address
+    closed(client)
 
 
 def frame(n_rows: int = 600, n_classes: int = 2) -> pl.DataFrame:

@@ -102,7 +102,7 @@ def test_an_interrupted_round_is_not_gone_on_from(monkeypatch, kernels, step):
     random = np.random.default_rng(12)
     X = random.normal(size=(500, 2)).astype(np.float32)
     monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
-    run = boost(X, signs(X[:, 0], random))
+    run = boost(X, signs(X[:, 0], random), n_jobs=2)
     next(run)
 
     def interrupted(*_: object) -> None:

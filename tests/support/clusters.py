@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
+import dask
 import distributed
+
+# Dask would limit the threads of this process, too: it sets OMP_NUM_THREADS here whenever it starts
+# a worker's process, and again when it replaces one that was killed.
+dask.config.set({"distributed.nanny.pre-spawn-environ": {}})
 
 
 def client_of(*, is_current: bool = True, **how: Any) -> Any:
     """A client of a new cluster, which `closed` closes."""
-    before = dict(os.environ)
     cluster = distributed.LocalCluster(
         threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL, **how
     )
-    for name in set(os.environ) - set(before):  # Dask limits the threads of this process, too
-        del os.environ[name]
     return distributed.Client(cluster, set_as_default=is_current)
 
 
