@@ -6,6 +6,10 @@ import math
 from collections.abc import Callable
 
 from gpustump.learners.hypothesis import FIRST, Partition
+from gpustump.learners.kinds import OfCategories
+
+_NAMED = 12
+"""Categories that are named; a set of one more is named whole, too."""
 
 
 def condition(
@@ -14,12 +18,13 @@ def condition(
     *,
     number: Callable[[float], str] = "{:.6g}".format,
     at_most: str = "<=",
+    category: Callable[[int], str] = str,
 ) -> str:
     """The condition under which a value is in the first region of a hypothesis, as text.
 
     Parameters
     ----------
-    hypothesis : Stump, Interval or Split
+    hypothesis : Partition
         Not a constant one: that has no condition.
     name : str
         What its feature is called.
@@ -27,12 +32,15 @@ def condition(
         Writes a threshold.
     at_most : str
         The sign between a value and its upper bound.
+    category : callable
+        Writes the category with a number.
 
     Returns
     -------
     str
-        "x <= 3" for a stump, "1 < x <= 3" for an interval, and "x is present" if only missing
-        values are on the other side.
+        "x <= 3" for a stump, "1 < x <= 3" for an interval, "x in {red, blue}" for categories, and
+        "x is present" if only missing values are on the other side. Of many categories the first
+        ones are named.
 
     Examples
     --------
@@ -40,9 +48,19 @@ def condition(
     >>> condition(Stump(0, 3.0, 1, 1, 0.2), "x"), condition(Interval(0, 1.0, 3.0, 1, 1, 0.2), "x")
     ('x <= 3', '1 < x <= 3')
     """
+    if isinstance(hypothesis, OfCategories):
+        return _of_categories(hypothesis, name, category)
     at = hypothesis.slices.index(FIRST)
     upper = hypothesis.thresholds[at]
     if upper == math.inf:
         return f"{name} is present"
     lower = f"{number(hypothesis.thresholds[at - 1])} < " if at else ""
     return f"{lower}{name} {at_most} {number(upper)}"
+
+
+def _of_categories(split: OfCategories, name: str, category: Callable[[int], str]) -> str:
+    if not split.right:
+        return f"{name} is present"
+    n_more = len(split.left) - _NAMED
+    named = list(map(category, split.left if n_more <= 1 else split.left[:_NAMED]))
+    return f"{name} in {{{', '.join(named + [f'{n_more} more'] * (n_more > 1))}}}"

@@ -25,9 +25,12 @@ N_REGIONS = 3
 FIRST, SECOND, MISSING = range(N_REGIONS)
 """Regions: the first and the second part of a feature's values, and that of missing values."""
 
+_FEW_ENDS = 4
+"""Up to so many thresholds are compared one by one; among more, a value's place is searched for."""
+
 
 class Partition(Protocol):
-    """What every hypothesis is: a `Split`, a `Stump` or an `Interval`."""
+    """What every hypothesis is: a `Split`, a `Stump`, an `Interval`, or one of categories."""
 
     @property
     def feature(self) -> int:
@@ -43,7 +46,7 @@ class Partition(Protocol):
 
 
 class Hypothesis(Partition, Protocol):
-    """A partition whose regions say -1 or +1: a `Stump` or an `Interval`."""
+    """A partition whose regions say -1 or +1: a `Stump`, an `Interval` or a `CategoryStump`."""
 
     @property
     def polarity(self) -> int:
@@ -112,9 +115,15 @@ def _chosen(hypothesis: Partition, values: Array, given: Array) -> Array:
     xp, dtype = arrays.namespace_of(values), arrays.dtype_name(values)
     ends = arrays.order_keys(rounded_down(np.asarray(hypothesis.thresholds), dtype))
     keys = arrays.order_keys(values)
-    found = given[hypothesis.slices[-1]]
-    for region, end in reversed(list(zip(hypothesis.slices[:-1], ends.tolist(), strict=True))):
-        found = xp.where(keys <= end, given[region], found)
+    if len(ends) > _FEW_ENDS:
+        device = arrays.device_of(values)
+        slices = xp.asarray(hypothesis.slices, dtype=xp.int64, device=device)
+        places = xp.searchsorted(xp.asarray(ends, device=device), keys)
+        found = xp.take(given, xp.take(slices, places, axis=0), axis=0)
+    else:
+        found = given[hypothesis.slices[-1]]
+        for region, end in reversed(list(zip(hypothesis.slices[:-1], ends.tolist(), strict=True))):
+            found = xp.where(keys <= end, given[region], found)
     return xp.where(keys == arrays.missing_key(dtype), given[MISSING], found)
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from gpustump.data.parameters import LINKS, Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
-from gpustump.model import model_file, region_rows, stump_rows
+from gpustump.model import category_rows, model_file, region_rows, stump_rows
 from gpustump.model.class_labels import Label, check_classes
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
@@ -132,27 +132,39 @@ def read(path: str | PathLike[str]) -> Contents:
 
 
 def _version(contents: Contents) -> int:
-    if any(isinstance(member, RegionMember) for member in contents.members):
+    if category_rows.has_categories(contents.members):
+        return 4
+    if _has_regions(contents):
         return 3
     has_intervals = any(isinstance(s, Interval) for m in contents.members for s in m.hypotheses)
     return 2 if has_intervals else 1
 
 
+def _has_regions(contents: Contents) -> bool:
+    return any(isinstance(member, RegionMember) for member in contents.members)
+
+
 def _model(contents: Contents) -> dict[str, Any]:
     """The part that the digest covers."""
     head = {"n_features": contents.n_features, "classes": list(contents.classes)}
-    if _version(contents) == 3:
-        return head | _region_parts(contents)
-    has_intervals = _version(contents) == 2
-    return {
-        **head,
-        "stump_fields": INTERVAL_FIELDS if has_intervals else STUMP_FIELDS,
-        "members": [
-            stump_rows.rows_of(member.stumps, member.votes, with_low=has_intervals)
-            for member in contents.members
-            if isinstance(member, Member)
-        ],
-    }
+    version = _version(contents)
+    if _has_regions(contents):
+        parts = _region_parts(contents)
+    else:
+        with_low = version != 1
+        parts = {
+            "stump_fields": INTERVAL_FIELDS if with_low else STUMP_FIELDS,
+            "members": [
+                stump_rows.rows_of(member.stumps, member.votes, with_low=with_low)
+                for member in contents.members
+                if isinstance(member, Member)
+            ],
+        }
+    if version == 4:
+        parts["stump_fields"] = [*parts["stump_fields"], *category_rows.SET_FIELDS]
+        pairs = zip(parts["members"], contents.members, strict=True)
+        parts["members"] = [category_rows.with_sets(rows, own.hypotheses) for rows, own in pairs]
+    return head | parts
 
 
 def _region_parts(contents: Contents) -> dict[str, Any]:
@@ -192,14 +204,19 @@ def _check(document: Mapping[str, Any]) -> Members:
     if "missing_learnt" in document:
         _check_missing_learnt(document["missing_learnt"], model["n_features"])
     _check_details(document["details"])
-    if document["version"] == 3:
-        return _checked_region_members(model)
-    return _checked_members(model, document["version"])
+    version = document["version"]
+    if version == 3 or (version == 4 and "link" in model):
+        members: Members = _checked_region_members(model, version)
+    else:
+        members = _checked_members(model, version)
+    if version == 4 and not category_rows.has_categories(members):
+        raise ValueError("members must hold a split of categories in version 4; none is one.")
+    return members
 
 
 def _check_parts(model: Any, version: int) -> None:
     wanted = {"n_features", "classes", "stump_fields", "members"}
-    if version == 3:
+    if version == 3 or (version == 4 and type(model) is dict and "link" in model):
         wanted |= {"link", "constants"}
     if type(model) is not dict or set(model) != wanted:
         found = sorted(model) if type(model) is dict else model
@@ -274,14 +291,20 @@ def _inside(value: Any) -> list[Any]:
 
 
 def _checked_members(model: Mapping[str, Any], version: int) -> tuple[Member, ...]:
-    """The members of a model with discrete votes: version 1, or 2 if it holds an interval."""
+    """The members of a model with discrete votes.
+
+    Version 1, 2 if it holds an interval, or 4 if it holds a split of categories.
+    """
     fields = STUMP_FIELDS if version == 1 else INTERVAL_FIELDS
+    fields = [*fields, *category_rows.SET_FIELDS] if version == 4 else fields
     if model["stump_fields"] != fields:
         raise ValueError(
             f"stump_fields must be {', '.join(fields)} in version {version}; got "
             f"{shown(model['stump_fields'])}."
         )
     _check_n_members(model, _n_outputs(model))
+    if version == 4:
+        return _members_with_categories(model, fields)
     found = []
     for place, rows in enumerate(model["members"]):
         with _naming_member(place):
@@ -291,11 +314,21 @@ def _checked_members(model: Mapping[str, Any], version: int) -> tuple[Member, ..
     return tuple(Member(stump_rows.stumps_of(columns), tuple(columns.vote)) for columns in found)
 
 
-def _checked_region_members(model: Mapping[str, Any]) -> tuple[RegionMember, ...]:
-    """The members of a model whose regions have votes of their own: version 3."""
+def _members_with_categories(model: Mapping[str, Any], fields: list[str]) -> tuple[Member, ...]:
+    found = []
+    for place, rows in enumerate(model["members"]):
+        with _naming_member(place):
+            found.append(category_rows.checked_member(rows, fields, model["n_features"]))
+    return tuple(found)
+
+
+def _checked_region_members(model: Mapping[str, Any], version: int) -> tuple[RegionMember, ...]:
+    """The members of a model whose regions have votes of their own: version 3, or 4."""
     n_outputs = _n_outputs(model)
     _check_link(model["link"], n_outputs)
-    outputs = _outputs_of_a_member(model["stump_fields"], n_outputs)
+    outputs = _outputs_of_a_member(model["stump_fields"], n_outputs, version)
+    checked = region_rows.checked_member
+    checked = category_rows.checked_region_member if version == 4 else checked
     _check_n_members(model, n_outputs // outputs)
     members, constants = model["members"], model["constants"]
     if type(constants) is not list or len(constants) != len(members):
@@ -306,7 +339,7 @@ def _checked_region_members(model: Mapping[str, Any]) -> tuple[RegionMember, ...
     found = []
     for place, (rows, constant) in enumerate(zip(members, constants, strict=True)):
         with _naming_member(place):
-            found.append(region_rows.checked_member(rows, constant, outputs, model["n_features"]))
+            found.append(checked(rows, constant, outputs, model["n_features"]))
     return tuple(found)
 
 
@@ -315,14 +348,15 @@ def _n_outputs(model: Mapping[str, Any]) -> int:
     return 1 if n_classes == 2 else n_classes
 
 
-def _outputs_of_a_member(fields: Any, n_outputs: int) -> int:
-    """The number of outputs that the rows of version 3 vote for: one, or all."""
+def _outputs_of_a_member(fields: Any, n_outputs: int, version: int) -> int:
+    """The number of outputs that the rows of version 3 or 4 vote for: one, or all."""
+    sets = category_rows.SET_FIELDS if version == 4 else []
     for outputs in (1, n_outputs):
-        if fields == region_rows.fields_of(outputs):
+        if fields == [*region_rows.fields_of(outputs), *sets]:
             return outputs
-    more = f', or have "left 0" to "missing {n_outputs - 1}" in place of the last three'
+    more = f', or have "left 0" to "missing {n_outputs - 1}" in place of left, right and missing'
     raise ValueError(
-        f"stump_fields must be {', '.join(region_rows.fields_of(1))} in version 3"
+        f"stump_fields must be {', '.join([*region_rows.fields_of(1), *sets])} in version {version}"
         f"{more if n_outputs > 1 else ''}; got {shown(fields)}."
     )
 

@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition, signs
-from gpustump.learners.interval import Interval
-from gpustump.learners.split import Split
+from gpustump.learners.kinds import AnySplit, AnyStump, has_one_side
 from gpustump.learners.step_table import StepTable
-from gpustump.learners.stump import Stump
 from gpustump.model.additive import AdditiveModel
 from gpustump.model.step_tables import Part, is_constant
 
@@ -79,7 +77,7 @@ class Member:
 
     Attributes
     ----------
-    stumps : tuple of Stump or Interval
+    stumps : tuple of Stump, Interval or CategoryStump
     votes : tuple of float
         As many as stumps, all finite.
 
@@ -89,7 +87,7 @@ class Member:
         If the votes are not as described.
     """
 
-    stumps: tuple[Stump | Interval, ...]
+    stumps: tuple[AnyStump, ...]
     votes: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -121,7 +119,7 @@ class Member:
         return np.zeros(1)
 
     @property
-    def hypotheses(self) -> tuple[Stump | Interval, ...]:
+    def hypotheses(self) -> tuple[AnyStump, ...]:
         """The stumps."""
         return self.stumps
 
@@ -174,7 +172,7 @@ class RegionMember:
 
     Attributes
     ----------
-    splits : tuple of Split
+    splits : tuple of Split or CategorySplit
         In the order of boosting.
     votes : ndarray (n_splits, 3, n_outputs) of float64
         The votes of each split's regions: left, right, missing. Finite; the array is read-only.
@@ -184,7 +182,7 @@ class RegionMember:
     Raises
     ------
     TypeError
-        If the splits are others than `Split`.
+        If the splits are others than `Split` and `CategorySplit`.
     ValueError
         If the numbers are not as described.
 
@@ -193,7 +191,7 @@ class RegionMember:
     Equal members have equal splits and numbers; -0.0 becomes 0.0.
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[AnySplit, ...]
     votes: np.ndarray
     constant: np.ndarray
 
@@ -202,8 +200,8 @@ class RegionMember:
         object.__setattr__(self, "constant", _numbers("constant", self.constant))
         object.__setattr__(self, "votes", _numbers("votes", self.votes))
         for split in self.splits:
-            if not isinstance(split, Split):
-                raise TypeError(f"splits must be of type Split; got {split!r}.")
+            if not isinstance(split, AnySplit):
+                raise TypeError(f"splits must be of type Split or CategorySplit; got {split!r}.")
         if self.constant.ndim != 1 or not len(self.constant):
             raise ValueError(
                 "constant must have a number for each output, and at least one; got the shape "
@@ -245,7 +243,7 @@ class RegionMember:
         return len(self.constant)
 
     @property
-    def hypotheses(self) -> tuple[Split, ...]:
+    def hypotheses(self) -> tuple[AnySplit, ...]:
         """The splits."""
         return self.splits
 
@@ -259,11 +257,11 @@ class RegionMember:
         """Half the largest difference between a split's votes, summed over the outputs: (n_splits,)
 
         Only regions about which something was learnt count. Nothing lies right of an infinite
-        threshold; and where no training sample lacked a value, missing values vote 0 for every
-        output.
+        threshold, or of all categories; and where no training sample lacked a value, missing values
+        vote 0 for every output.
         """
         reached = self.votes.copy()
-        endless = np.asarray([split.threshold == math.inf for split in self.splits], dtype=bool)
+        endless = np.asarray([has_one_side(split) for split in self.splits], dtype=bool)
         reached[endless, SECOND] = reached[endless, FIRST]
         unlearnt = ~endless & ~reached[:, MISSING].any(axis=1)
         reached[unlearnt, MISSING] = reached[unlearnt, FIRST]

@@ -21,9 +21,9 @@ from gpustump.data.readable import shown
 from gpustump.model.whole_file import whole_file
 
 FORMAT = "gpustump model"
-VERSION = 3
+VERSION = 4
 """The newest version that can be read: 1 has stumps only, 2 intervals as well, 3 splits whose
-regions have votes of their own."""
+regions have votes of their own, 4 splits of categories beside any of these."""
 
 _ON_ONE_LINE = ("missing_learnt",)
 """Parts that would have a line for each feature, with little to read in it."""

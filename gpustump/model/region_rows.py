@@ -9,6 +9,7 @@ import numpy as np
 
 from gpustump.data.readable import shown
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, SECOND
+from gpustump.learners.kinds import OfCategories
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 from gpustump.model.members import RegionMember
@@ -35,10 +36,13 @@ def fields_of(n_outputs: int) -> list[str]:
 
 
 def rows_of(member: RegionMember) -> list[Row]:
-    """The rows of a file; an infinite threshold is text."""
+    """The rows of a file; an infinite threshold is text.
+
+    Splits of categories have no threshold; see `category_rows`.
+    """
     votes = member.votes.reshape(len(member), N_REGIONS * member.n_outputs).tolist()
     return [
-        [split.feature, as_text(split.threshold), *own]
+        [split.feature, as_text(split.threshold) if isinstance(split, Split) else None, *own]
         for split, own in zip(member.splits, votes, strict=True)
     ]
 
@@ -62,7 +66,7 @@ def checked_member(rows: Any, constant: Any, n_outputs: int, n_features: int) ->
     member = RegionMember(
         tuple(map(Split, features, map(float, thresholds))), table, np.asarray(constant)
     )
-    _check_sums(member)
+    check_sums(member)
     return member
 
 
@@ -77,23 +81,25 @@ def _check_constant(constant: Any, n_outputs: int) -> None:
             )
 
 
-def _check_sums(member: RegionMember) -> None:
+def check_sums(member: RegionMember) -> None:
     """Refuse votes whose sums could be rounded.
 
     A score adds one region's vote of each split. A step table starts from the votes on the right
-    and adds the differences between left and right, threshold by threshold. Float64 holds every
-    such sum, in any order, if the larger of these numbers for each split add up to the limit at
-    most.
+    and adds the differences between left and right, threshold by threshold; with categories also
+    those to the votes for missing values. Float64 holds every such sum, in any order, if the larger
+    of these numbers for each split add up to the limit at most.
     """
     votes, constant = _units(member.votes), _units(member.constant)
     largest = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
+    of_categories = [isinstance(split, OfCategories) for split in member.splits]
+    largest[of_categories] = np.maximum(largest, np.ptp(votes, axis=1))[of_categories]
     for output, (start, own) in enumerate(zip(constant.tolist(), largest.T.tolist(), strict=True)):
         total = (abs(start) + sum(own)) * Fraction(VOTE_UNIT)
         if total > VOTES_LIMIT:
             raise ValueError(
                 f"the votes of output {output} must add up to {VOTES_LIMIT:.0f} at most, so that "
                 "every score is exact: the absolute constant, and for each stump the largest "
-                "absolute vote or the difference between left and right; their sum is "
+                "absolute vote or the difference between two regions; their sum is "
                 f"{float(total):.17g}."
             )
 

@@ -10,7 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from gpustump.learners.category_split import CategoryStump
 from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import AnyStump
 from gpustump.learners.step_table import VOTES_LIMIT
 from gpustump.learners.stump import Stump
 from gpustump.model.row_rules import (
@@ -32,7 +34,7 @@ INTERVAL_FIELDS = ["feature", "low", "threshold", "polarity", "missing", "error"
 """The columns of a row in a model with intervals (version 2): an interval's `threshold` is its
 `high`, and a stump has no `low`."""
 
-Stumps = tuple[Stump | Interval, ...]
+Stumps = tuple[AnyStump, ...]
 Votes = tuple[float, ...]
 
 
@@ -51,8 +53,11 @@ class Columns(NamedTuple):
     vote: Sequence[float]
 
 
-def rows_of(stumps: Iterable[Stump | Interval], votes: Votes, *, with_low: bool) -> list[Row]:
-    """The rows of a file; an infinite threshold is text. `with_low` is for `INTERVAL_FIELDS`."""
+def rows_of(stumps: Iterable[AnyStump], votes: Votes, *, with_low: bool) -> list[Row]:
+    """The rows of a file; an infinite threshold is text. `with_low` is for `INTERVAL_FIELDS`.
+
+    Splits of categories have no threshold; see `category_rows`.
+    """
     if with_low:
         return [
             [s.feature, *_cuts(s), s.polarity, s.missing, s.error, vote]
@@ -97,7 +102,9 @@ def stumps_of(columns: Columns) -> Stumps:
     )
 
 
-def _cuts(stump: Stump | Interval) -> tuple[float | str | None, float | str]:
+def _cuts(stump: AnyStump) -> tuple[float | str | None, float | str | None]:
+    if isinstance(stump, CategoryStump):
+        return None, None
     if isinstance(stump, Interval):
         return as_text(stump.low), stump.high
     return None, as_text(stump.threshold)

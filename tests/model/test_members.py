@@ -100,7 +100,9 @@ def test_wrong_numbers_are_refused_by_their_name(changes, said):
 
 
 def test_other_hypotheses_than_splits_are_refused():
-    with pytest.raises(TypeError, match=r"splits must be of type Split; got Stump\("):
+    with pytest.raises(
+        TypeError, match=r"splits must be of type Split or CategorySplit; got Stump\("
+    ):
         RegionMember((Stump(0, 0.5, 1, 1, 0.1),), np.zeros((1, 3, 1)), [0.0])
 
 

@@ -1,0 +1,172 @@
+"""Splits of a categorical feature: a set of categories on either side.
+
+The values of a categorical feature are the numbers of categories, 0 to 253: they tell categories
+apart, and their order means nothing. A split sends a set of them left and a set right. Every other
+value lies in the region of missing values: a category that no training sample had, and NaN.
+
+Written as a partition with a threshold between two numbers wherever the region changes, such a
+split is like any other for predictions, explanations and pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpustump.arrays import Array
+from gpustump.learners.hypothesis import (
+    FIRST,
+    MISSING,
+    SECOND,
+    check_signs_of,
+    predict,
+    set_plain_numbers,
+)
+
+MOST_CATEGORIES = 254
+"""Categories of a feature, numbered from 0; as scikit-learn's histogram boosting has it."""
+
+
+@dataclass(frozen=True)
+class CategorySplit:
+    """x[feature] in `left` on the left, x[feature] in `right` on the right, or any other value.
+
+    Attributes
+    ----------
+    feature : int
+        Column of X, from 0.
+    left, right : tuple of int
+        Numbers of categories from 0 to 253, increasing. No category is in both; `left` has one at
+        least. Without any in `right`, the split parts these categories from all other values.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the categories are not as described.
+    """
+
+    feature: int
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _set_categories(self)
+        set_plain_numbers(self, {"feature": int})
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Halves between two numbers of categories, wherever the region changes."""
+        return self._partition[0]
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """The region of each slice; the first and the last hold no category."""
+        return self._partition[1]
+
+    @cached_property
+    def _partition(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        return _partition_of(self.left, self.right)
+
+
+@dataclass(frozen=True)
+class CategoryStump:
+    """A split of categories with a sign for each region.
+
+    h(x) = polarity if x[feature] is in `left`, -polarity if it is in `right`, otherwise `missing`.
+
+    Attributes
+    ----------
+    feature : int
+        Column of X, from 0.
+    left, right : tuple of int
+        As for `CategorySplit`.
+    polarity : int
+        +1: predicts +1 on the left; -1: predicts -1 there.
+    missing : int
+        What it predicts for all other values, +1 or -1; as for `Stump`.
+    error : float
+        The share of the training weight that it gets wrong.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If categories or signs are not as described.
+    """
+
+    feature: int
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    polarity: int
+    missing: int
+    error: float
+
+    def __post_init__(self) -> None:
+        _set_categories(self)
+        check_signs_of(self)
+        numbers = {"feature": int, "polarity": int, "missing": int, "error": float}
+        set_plain_numbers(self, numbers)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it predicts the same for every sample; it never does."""
+        return False
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """As for `CategorySplit`."""
+        return self._partition[0]
+
+    @property
+    def slices(self) -> tuple[int, ...]:
+        """As for `CategorySplit`."""
+        return self._partition[1]
+
+    @cached_property
+    def _partition(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        return _partition_of(self.left, self.right)
+
+    def predict(self, X: Array) -> Array:
+        """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`."""
+        return predict(self, X)
+
+
+def is_set(categories: Iterable[Any]) -> bool:
+    """Whether these are numbers of categories, increasing."""
+    numbers = list(categories)
+    return all(type(number) is int for number in numbers) and all(
+        low < high for low, high in zip([-1, *numbers], [*numbers, MOST_CATEGORIES], strict=True)
+    )
+
+
+def _set_categories(split: CategorySplit | CategoryStump) -> None:
+    """Make both sets plain tuples of int, and refuse others."""
+    for name in ("left", "right"):
+        given = getattr(split, name)
+        own = tuple(map(int, given))
+        if own != tuple(given) or not is_set(own):
+            raise ValueError(
+                f"{name} must hold increasing numbers of categories, from 0 to "
+                f"{MOST_CATEGORIES - 1}; got {given!r}."
+            )
+        object.__setattr__(split, name, own)
+    if not split.left:
+        raise ValueError("left must hold a category at least; got none.")
+    both = sorted({*split.left} & {*split.right})
+    if both:
+        raise ValueError(f"no category may be in left and in right; got {both} in both.")
+
+
+def _partition_of(
+    left: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Thresholds, and the regions of the slices between them."""
+    regions = dict.fromkeys(left, FIRST) | dict.fromkeys(right, SECOND)
+    thresholds, slices = [], [MISSING]
+    for number in range(max(regions) + 2):
+        region = regions.get(number, MISSING)
+        if region != slices[-1]:
+            thresholds.append(number - 0.5)
+            slices.append(region)
+    return tuple(thresholds), tuple(slices)
