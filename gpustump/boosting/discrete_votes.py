@@ -34,8 +34,7 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.integer_weights import grown_factor
 from gpustump.learners.hypothesis import signs
-from gpustump.learners.interval import Interval
-from gpustump.learners.stump import Stump
+from gpustump.learners.kinds import AnyStump
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class DiscreteVotes:
         totals = state.totals
         return Taken(hypothesis_at(table, cut, totals), vote, totals, cut.agreement, cut=cut)
 
-    def known(self, hypothesis: Stump | Interval, vote: float, state: State) -> Taken:
+    def known(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
         """A hypothesis and its vote, from elsewhere."""
         agreed = agreement(state.region_sums(hypothesis), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
@@ -100,7 +99,7 @@ class DiscreteVotes:
         totals = taken.totals
         sides = Sides(totals.wrong(taken.agreement), totals.weight, totals.n_samples)
         growth = growth_of(sides, taken.alpha)
-        assert isinstance(taken.hypothesis, Stump | Interval)
+        assert isinstance(taken.hypothesis, AnyStump)
         step = discrete_step(
             taken.hypothesis, taken.alpha, growth.factor, growth.halvings, taken.cut
         )
@@ -109,7 +108,7 @@ class DiscreteVotes:
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> Round:
         """Error, edge and vote, and the bound on the training error."""
         totals = taken.totals
-        assert isinstance(taken.hypothesis, Stump | Interval)
+        assert isinstance(taken.hypothesis, AnyStump)
         return Round(
             number=so_far.number,
             stump=taken.hypothesis,

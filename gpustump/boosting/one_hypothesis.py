@@ -198,4 +198,6 @@ def _with_signs(
         samples = SignedSamples.of(X, y, sample_weight)
         table = samples.prepared(search, 1, resources)
         state = table.start(samples.labels, samples.weights, search)
-        return hypothesis_at(table, state.best_cut(), state.totals)
+        found = hypothesis_at(table, state.best_cut(), state.totals)
+        assert isinstance(found, Stump | Interval)  # no feature is categorical here
+        return found

@@ -33,10 +33,9 @@ from gpustump.data.tables import check_table
 from gpustump.engines.contract import Cut, PreparedTable, Resources, Search, Task
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import N_REGIONS
-from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTES_LIMIT
-from gpustump.learners.stump import Stump
 
 if TYPE_CHECKING:
     from gpustump.model.ensemble import StumpEnsemble
@@ -251,7 +250,7 @@ class Boosting(Iterator[Any]):
         return record
 
     def resume(
-        self, hypotheses: Iterable[Stump | Interval | Split], votes: Iterable[Vote]
+        self, hypotheses: Iterable[AnyStump | AnySplit], votes: Iterable[Vote]
     ) -> tuple[Any, ...]:
         """Go on from known rounds: bring weights and scores to where they left them.
 
@@ -260,7 +259,7 @@ class Boosting(Iterator[Any]):
 
         Parameters
         ----------
-        hypotheses : iterable of Stump, Interval or Split
+        hypotheses : iterable of stumps or splits of any kind
         votes : iterable of float, or of tuples as `RegionRound.votes`
             One for each.
 
@@ -279,7 +278,7 @@ class Boosting(Iterator[Any]):
         with arrays.computing_on(self._labels):
             for hypothesis, vote in zip(hypotheses, votes, strict=True):
                 known = self._votes.known(hypothesis, vote, self._state)
-                records.append(self._take(known, sizes_of(known.vote)))
+                records.append(self._take(known, sizes_of(hypothesis, known.vote)))
         return tuple(records)
 
     def _check_whole(self) -> None:
@@ -306,7 +305,7 @@ class Boosting(Iterator[Any]):
         if isinstance(found, str):
             self.stop_reason = found
             return None
-        sizes = sizes_of(found.vote)
+        sizes = sizes_of(found.hypothesis, found.vote)
         for so_far, size in zip(self._sums_of_votes, sizes, strict=True):
             # The difference is exact; so_far + size might be rounded down to the limit.
             if so_far > VOTES_LIMIT - size:

@@ -26,7 +26,7 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.hypothesis import FIRST, MISSING
-from gpustump.learners.split import Split
+from gpustump.learners.kinds import AnySplit
 
 
 class Rule(Protocol):
@@ -111,7 +111,7 @@ class SplitVotes:
             votes = (votes[FIRST], votes[FIRST], votes[FIRST])
         return Taken(split, votes, totals, sums=sums, cut=cut)
 
-    def known(self, hypothesis: Split, vote: RegionVotes, state: State) -> Taken:
+    def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
         """A split and its votes from elsewhere."""
         return Taken(hypothesis, vote, state.totals, sums=state.region_sums(hypothesis))
 
@@ -129,7 +129,7 @@ class SplitVotes:
 
     def record(self, taken: Taken, change: Change, so_far: SoFar) -> RegionRound:
         """Votes and score, and the bound on the training error."""
-        assert isinstance(taken.hypothesis, Split)
+        assert isinstance(taken.hypothesis, AnySplit)
         bound = self.rule.bound(so_far.bound)
         return RegionRound(
             number=so_far.number,

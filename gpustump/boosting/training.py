@@ -92,6 +92,8 @@ class Settings:
     show_progress : bool
     announces_route : bool
         Say where and by which engine the rounds are made, and why.
+    categorical : tuple of int
+        The features whose values are numbers of categories.
     """
 
     n_rounds: int | None
@@ -103,6 +105,7 @@ class Settings:
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
     announces_route: bool = False
+    categorical: tuple[int, ...] = ()
 
     def n_outputs(self, n_classes: int) -> int:
         """How many outputs a run has."""
@@ -243,7 +246,8 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     limit = settings.n_rounds_of(job.n_classes)
     votes = settings.votes.votes(job.samples.weights, job.n_outputs)  # the same for all runs
     search = votes.search(settings.learner)
-    task = Task(job.X, int(job.samples.classes.shape[0]), search, limit * job.n_runs)
+    n_samples = int(job.samples.classes.shape[0])
+    task = Task(job.X, n_samples, search, limit * job.n_runs, settings.categorical)
     route, table = prepared(
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )

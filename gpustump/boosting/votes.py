@@ -22,9 +22,8 @@ from gpustump.engines.contract import (
     Step,
     Totals,
 )
-from gpustump.learners.interval import Interval
-from gpustump.learners.split import Split
-from gpustump.learners.stump import Stump
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.kinds import AnySplit, AnyStump, OfCategories
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Round:
     ----------
     number : int
         From 1.
-    stump : Stump or Interval
+    stump : Stump, Interval or CategoryStump
     error : float
         e_t, the stump's weighted error under this round's weights.
     edge : float
@@ -56,7 +55,7 @@ class Round:
     """
 
     number: int
-    stump: Stump | Interval
+    stump: AnyStump
     error: float
     edge: float
     vote: float
@@ -73,7 +72,7 @@ class RegionRound:
     ----------
     number : int
         From 1.
-    stump : Split
+    stump : Split or CategorySplit
     votes : tuple (n_regions,) of tuple (n_outputs,) of float
         What the regions left, right and missing vote: n_outputs is 1 for two classes.
     score : float
@@ -94,7 +93,7 @@ class RegionRound:
     """
 
     number: int
-    stump: Split
+    stump: AnySplit
     votes: RegionVotes
     score: float
     normaliser: float | None
@@ -118,7 +117,7 @@ class Taken(NamedTuple):
 
     Attributes
     ----------
-    hypothesis : Stump, Interval or Split
+    hypothesis : any kind of stump or split
     vote : Vote
     totals : Totals
         Of the integers under which it was found.
@@ -131,7 +130,7 @@ class Taken(NamedTuple):
         Where the state has just found it; None if it comes from elsewhere.
     """
 
-    hypothesis: Stump | Interval | Split
+    hypothesis: AnyStump | AnySplit
     vote: Vote
     totals: Totals
     agreement: int = 0
@@ -195,14 +194,18 @@ class Votes(Protocol):
         """What the round did, an `AnyRound`."""
 
 
-def sizes_of(vote: Vote) -> tuple[float, ...]:
+def sizes_of(hypothesis: Any, vote: Vote) -> tuple[float, ...]:
     """What votes count towards `VOTES_LIMIT`, for each output.
 
-    The largest absolute vote, or the difference of left and right, which step functions add up.
+    The largest absolute vote, or a difference that step functions add up: that of left and right;
+    with categories also those to the votes for missing values, which lie between others.
     """
-    if isinstance(vote, tuple):
-        return tuple(
-            max(abs(left), abs(right), abs(missing), abs(left - right))
-            for left, right, missing in zip(*vote, strict=True)
-        )
-    return (abs(vote),)
+    if not isinstance(vote, tuple):
+        return (abs(vote),)
+    pairs = [(FIRST, SECOND)]
+    if isinstance(hypothesis, OfCategories):
+        pairs += [(FIRST, MISSING), (SECOND, MISSING)]
+    return tuple(
+        max(*map(abs, own), *(abs(own[one] - own[other]) for one, other in pairs))
+        for own in zip(*vote, strict=True)
+    )

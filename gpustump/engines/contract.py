@@ -22,6 +22,7 @@ import numpy as np
 
 from gpustump.arrays import Array
 from gpustump.data.parameters import Learner, VoteKind
+from gpustump.learners.category_split import CategorySplit, CategoryStump
 from gpustump.learners.hypothesis import (
     FIRST,
     N_REGIONS,
@@ -31,6 +32,7 @@ from gpustump.learners.hypothesis import (
     signs,
 )
 from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
 
@@ -73,6 +75,13 @@ class Search:
         return self.n_outputs * (2 if self.votes == "newton" else 1)
 
 
+class Sides(NamedTuple):
+    """The numbers of the categories that a cut sends left and right, increasing."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
 @functools.total_ordering
 @dataclass(frozen=True)
 class Cut:
@@ -100,6 +109,9 @@ class Cut:
         the weight that they get wrong, never negative but for `NO_CUT`. See `worth` for others.
     after : int or None
         Sorted position of the last sample before an interval; None for a stump.
+    categories : Sides or None
+        For a categorical feature, whose `position` is 0: it has one cut a round. See
+        `category_search`.
     """
 
     feature: int
@@ -108,6 +120,7 @@ class Cut:
     missing: int
     score: float
     after: int | None = None
+    categories: Sides | None = None
 
     @property
     def agreement(self) -> int:
@@ -227,9 +240,9 @@ class Step:
     cut: Cut | None = None
 
     @property
-    def discrete_hypothesis(self) -> Stump | Interval:
+    def discrete_hypothesis(self) -> AnyStump:
         """The hypothesis, for engines that know those with signs only."""
-        assert isinstance(self.hypothesis, Stump | Interval)
+        assert isinstance(self.hypothesis, AnyStump)
         return self.hypothesis
 
     @property
@@ -364,12 +377,17 @@ class Task:
     search : Search
     n_rounds : int or None
         The most rounds there will be; None if that is not known.
+    categorical : tuple of int
+        The features whose values are numbers of categories, increasing; others have thresholds. An
+        engine prepares them as if all of their values were missing, but `region_sums` and `advance`
+        of its states know them; `category_table` searches them.
     """
 
     X: Array
     n_samples: int
     search: Search = Search()
     n_rounds: int | None = None
+    categorical: tuple[int, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -378,6 +396,11 @@ class Task:
     @property
     def n_elements(self) -> int:
         return self.n_samples * self.n_features
+
+    @property
+    def category_bytes(self) -> int:
+        """What the categories of its samples take, and an order by them."""
+        return 9 * self.n_samples * len(self.categorical)
 
 
 @dataclass(frozen=True)
@@ -432,18 +455,23 @@ class Engine(Protocol):
         """
 
 
-def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> Stump | Interval:
+def hypothesis_at(table: PreparedTable, cut: Cut, totals: Totals) -> AnyStump:
     """The hypothesis that a cut with signs stands for."""
     error = totals.wrong(cut.agreement) / totals.weight
-    threshold = _threshold(table, cut)
     rest = (cut.polarity, cut.missing, error)
+    if cut.categories is not None:
+        left, right = cut.categories
+        return CategoryStump(cut.feature, left, right, *rest)
+    threshold = _threshold(table, cut)
     if cut.after is None:
         return Stump(cut.feature, threshold, *rest)
     return Interval(cut.feature, table.threshold(cut.feature, cut.after), threshold, *rest)
 
 
-def split_at(table: PreparedTable, cut: Cut) -> Split:
+def split_at(table: PreparedTable, cut: Cut) -> AnySplit:
     """The split that a cut without signs stands for; a constant has everything on the left."""
+    if cut.categories is not None:
+        return CategorySplit(cut.feature, *cut.categories)
     return Split(cut.feature, _threshold(table, cut))
 
 

@@ -32,6 +32,8 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device, moved_to_device_of
 from gpustump.data.readable import readable_bytes
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
 from gpustump.engines.cpu.engine import CODED, DIRECT, KERNELS, START_SECONDS
 from gpustump.engines.cuda import device as cuda_device
@@ -126,7 +128,10 @@ class Choice:
         if rows is not None:
             rows = moved_to_device_of(rows, X)
         with explained_errors(self.route.place), arrays.computing_on(X):
-            return self.engine.prepare(self.task, rows, self.resources)
+            table = self.engine.prepare(self.task, rows, self.resources)
+            if not self.task.categorical:
+                return table
+            return CategoryTable(table, CategoryColumns.of(X, rows, self.task.categorical))
 
 
 def choose(

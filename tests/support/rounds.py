@@ -18,6 +18,8 @@ from gpustump.boosting.split_votes import together
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import Votes, sizes_of
 from gpustump.data.parameters import Learner, VoteKind
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import (
     Cut,
     PreparedTable,
@@ -33,10 +35,9 @@ from gpustump.engines.contract import (
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.worth_of_split import score_of
 from gpustump.learners.hypothesis import signs as signs_of
-from gpustump.learners.interval import Interval
+from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTES_LIMIT
-from gpustump.learners.stump import Stump
 
 Way = tuple[str, PreparedTable]
 """A name, and a table prepared in some way."""
@@ -71,6 +72,8 @@ class Case:
     l2 : float
         For Newton votes: lambda, in sample weights.
     n_outputs : int
+    categorical : tuple of int
+        As for `contract.Task`.
     """
 
     X: np.ndarray
@@ -82,6 +85,7 @@ class Case:
     votes: VoteKind = "discrete"
     l2: float = 0.0
     n_outputs: int = 1
+    categorical: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
@@ -104,6 +108,12 @@ class Case:
         settings = VoteSettings(self.votes, self.learning_rate, self.l2)
         return settings.votes(self.weights, self.n_outputs)
 
+    def with_sets(self, table: PreparedTable) -> PreparedTable:
+        """A table that an engine has prepared, with the categorical features' sets."""
+        if not self.categorical:
+            return table
+        return CategoryTable(table, CategoryColumns.of(self.X, self.rows, self.categorical))
+
     def _classes(self, n_classes: int) -> np.ndarray:
         last = self.X[:, -1] if self.rows is None else self.X[self.rows, -1]
         place = np.argsort(np.argsort(last, kind="stable"))
@@ -123,14 +133,15 @@ class Facts:
     totals: Totals
     smallest_weight: int
     weights: np.ndarray
-    hypothesis: Stump | Interval | Split
+    hypothesis: AnyStump | AnySplit
     region_sums: RegionSums
     step: Step | None
 
 
 def facts_of(case: Case, learner: Learner) -> list[Facts]:
     """Every round of the reference on NumPy, in blocks of the default size."""
-    table, votes = reference_table.prepare(case.X, rows=case.rows), case.votes_of_run()
+    how = {"rows": case.rows, "categorical": case.categorical}
+    table, votes = case.with_sets(reference_table.prepare(case.X, **how)), case.votes_of_run()
     search = votes.search(learner)
     state = table.start(case.y, case.weights, search)
     found: list[Facts] = []
@@ -153,16 +164,16 @@ def facts_of(case: Case, learner: Learner) -> list[Facts]:
 
 def hypothesis_of(
     search: Search, table: PreparedTable, cut: Cut, totals: Totals
-) -> Stump | Interval | Split:
+) -> AnyStump | AnySplit:
     """What a cut stands for."""
     return hypothesis_at(table, cut, totals) if search.has_signs else split_at(table, cut)
 
 
 def _check_score(
-    search: Search, cut: Cut, hypothesis: Stump | Interval | Split, sums: RegionSums
+    search: Search, cut: Cut, hypothesis: AnyStump | AnySplit, sums: RegionSums
 ) -> None:
     """The search's score is that of the sums over the regions, to the last bit."""
-    if not isinstance(hypothesis, Split):
+    if not isinstance(hypothesis, AnySplit):
         assert agreement(sums, signs_of(hypothesis)) == cut.agreement
         return
     weighed = together(sums) if cut.position is None else sums
@@ -192,7 +203,7 @@ def _next_step(votes: Votes, table: PreparedTable, state: State) -> Step | None:
     taken = votes.found(table, state)
     if isinstance(taken, str) or votes.is_perfect(taken):
         return None
-    if max(sizes_of(taken.vote)) > VOTES_LIMIT:
+    if max(sizes_of(taken.hypothesis, taken.vote)) > VOTES_LIMIT:
         return None
     return votes.change(taken).step
 

@@ -57,6 +57,7 @@ A round of the coded engine:
 
 Others:
 
+    category_sums sums over the categories of categorical features
     prediction    the sum of step functions, a tile of rows at a time
     running_scores  scores that grow term by term, for stages and early stopping
     held_out_sums   what early stopping adds up over the held-out samples

@@ -178,6 +178,7 @@ def prepare(
     *,
     room: Room | None = None,
     max_cuts: int = WIDE_CUTS,
+    categorical: tuple[int, ...] = (),
 ) -> CodedTable:
     """Code a table.
 
@@ -191,8 +192,10 @@ def prepare(
         By default all that is of use.
     max_cuts : int
         Most cuts of a feature.
+    categorical : tuple of int
+        As for `contract.Task`.
     """
-    source, room = Source(X, rows), room or Room()
+    source, room = Source(X, rows, categorical), room or Room()
     most = WIDE_CUTS if room.finely else NARROW_CUTS
     limit = min(max_cuts, most, useful_cuts(source.n_samples))
     at_once = _TILE[1] * team.size

@@ -18,7 +18,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.direct_signs import SignedScan
 from gpustump.engines.cpu.direct_splits import SplitScan
@@ -117,9 +119,11 @@ class DirectTable:
         return self._working(self.X[row, feature])
 
 
-def prepare(X: np.ndarray, rows: np.ndarray | None, team: Team) -> DirectTable:
-    """Sort a table (n_samples, n_features)."""
-    source = Source(X, rows)
+def prepare(
+    X: np.ndarray, rows: np.ndarray | None, team: Team, categorical: tuple[int, ...] = ()
+) -> DirectTable:
+    """Sort a table (n_samples, n_features); for `categorical` see `contract.Task`."""
+    source = Source(X, rows, categorical)
     n_samples, n_features = source.n_samples, source.n_features
     order = np.empty((n_features, n_samples), dtype=np.int32)
     n_present = np.empty(n_features, dtype=np.int64)
@@ -201,6 +205,10 @@ class DirectState:
         by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
         sums = functools.reduce(operator.add, by_piece).tolist()
         return [[(first, second) for first, second in own] for own in sums]
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        return category_sums(columns, self._loss.terms, self._table.team)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""

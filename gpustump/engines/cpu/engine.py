@@ -114,14 +114,14 @@ class DirectEngine:
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
         threads = threads_of(resources.n_jobs)
-        return host_memory.least_of_direct(_size_of(task), threads)
+        return host_memory.least_of_direct(_size_of(task), threads) + task.category_bytes
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Sort every feature."""
         from gpustump.engines.cpu import direct
 
         team = Team(threads_of(resources.n_jobs))
-        return direct.prepare(arrays.to_host(task.X), _host_rows(rows), team)
+        return direct.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
 
 
 class CodedEngine:
@@ -136,7 +136,7 @@ class CodedEngine:
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
         """The least memory beside X with which it can train this."""
-        return host_memory.least_of_coded(_size_of(task))
+        return host_memory.least_of_coded(_size_of(task)) + task.category_bytes
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Code every value as a byte, or two if memory allows."""
@@ -145,10 +145,13 @@ class CodedEngine:
         table, rows = arrays.to_host(task.X), _host_rows(rows)
         threads = threads_of(resources.n_jobs)
         if resources.max_memory is None:
-            return codes.prepare(table, rows, Team(threads))
-        budget = host_memory.coded_budget(_size_of(task), resources.max_memory, threads)
+            return codes.prepare(table, rows, Team(threads), categorical=task.categorical)
+        limit = resources.max_memory - task.category_bytes
+        budget = host_memory.coded_budget(_size_of(task), limit, threads)
         room = codes.Room(budget.finely, budget.parted, budget.sorted_bytes)
-        return codes.prepare(table, rows, Team(budget.threads), room=room)
+        return codes.prepare(
+            table, rows, Team(budget.threads), room=room, categorical=task.categorical
+        )
 
 
 def _size_of(task: Task) -> host_memory.Size:

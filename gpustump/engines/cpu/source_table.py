@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpustump import arrays
+from gpustump.engines.category_table import hidden
 
 _ALL_ROWS = np.zeros(0, dtype=np.int64)
 
@@ -21,10 +22,13 @@ class Source:
         The caller's own table.
     rows : ndarray (n_samples,) of int64, or None
         None if all of them are.
+    categorical : tuple of int
+        Features whose values are all missing in blocks; `values` has them.
     """
 
     X: np.ndarray
     rows: np.ndarray | None
+    categorical: tuple[int, ...] = ()
 
     @property
     def n_samples(self) -> int:
@@ -47,7 +51,7 @@ class Source:
     def block(self, samples: slice, features: slice) -> np.ndarray:
         """Values as given, of some samples and features."""
         rows = samples if self.rows is None else self.rows[samples]
-        found: np.ndarray = self.X[rows, features]
+        found: np.ndarray = hidden(self.X[rows, features], features.start, self.categorical)
         return found
 
     def picked(self, samples: np.ndarray, features: slice | int | np.ndarray) -> np.ndarray:
@@ -57,6 +61,8 @@ class Source:
         """
         rows = samples if self.rows is None else self.rows[samples]
         found: np.ndarray = arrays.as_working(self.X[rows, features])
+        if isinstance(features, slice):
+            found = hidden(found, features.start, self.categorical)
         return found
 
     def values(self, feature: int) -> np.ndarray:

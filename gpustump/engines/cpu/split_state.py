@@ -12,8 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.bin_sums import BinSums
+from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.estimates import is_worth_following
 from gpustump.engines.cpu.losses import loss_of
@@ -82,6 +84,10 @@ class SplitState:
                 return known
         inside = regions(hypothesis, self._table.values(hypothesis.feature)).astype(np.uint8)
         return _as_tuples(region_sums(self._loss.terms, inside, 0, self._table.n_samples))
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        return category_sums(columns, self._loss.terms, self._table.team)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, region_sums_of
+from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.intervals import Weighted, best_pair
 from gpustump.engines.cpu.places import CodedPlace
@@ -16,6 +18,7 @@ from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.samples import Update
 from gpustump.engines.cpu.signed_run import SignedRun
 from gpustump.engines.cpu.signed_search import SignedSearch
+from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.hypothesis import Partition, predicted_signs
 
@@ -67,6 +70,11 @@ class CodedState:
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region the sum of its signed weights, and the sum of its weights."""
         return region_sums_of(hypothesis, self._table.values(hypothesis.feature), self._run.units)
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        none = np.empty((0, 0), dtype=np.int64)
+        return category_sums(columns, Terms(self._run.units[np.newaxis], none), self._table.team)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""

@@ -49,4 +49,6 @@ def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
+    if task.categorical:
+        return "they have no categorical features"
     return None

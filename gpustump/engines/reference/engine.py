@@ -48,7 +48,7 @@ class ReferenceEngine:
         sample_bytes = order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES
         if not task.search.has_signs:
             sample_bytes += task.search.n_outputs * _OUTPUT_BYTES + task.n_features * _PLACE_BYTES
-        return task.n_samples * sample_bytes
+        return task.n_samples * sample_bytes + task.category_bytes
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> ArrayTable:
         """Sort all features. max_memory bounds the temporaries, in the host's memory only."""
@@ -57,7 +57,7 @@ class ReferenceEngine:
             one_feature = task.n_samples * ELEMENT_BYTES
             free = resources.max_memory - self.least_bytes(task, resources) + one_feature
             block_bytes = min(free, block_bytes or HOST_BLOCK_BYTES)
-        return prepare(task.X, rows=rows, block_bytes=block_bytes)
+        return prepare(task.X, rows=rows, block_bytes=block_bytes, categorical=task.categorical)
 
     def seconds(self, task: Task) -> float:
         """About how long it takes, from the number of rounds, which has to be known."""

@@ -6,9 +6,13 @@ with it.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
 from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
 from gpustump.engines.reference.interval_scan import best_interval
@@ -45,6 +49,7 @@ class ArrayState:
         self._scores = [zeros] * search.n_outputs
         self._first_weight = int(self._xp.sum(self._loss.first_weights))
         self._totals: Totals | None = None
+        self._by_category: SumsByCategory | None = None
 
     @property
     def totals(self) -> Totals:
@@ -102,6 +107,12 @@ class ArrayState:
         ]
         self._loss.advance(region, step)
         self._integers = self._totals = None
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        if self._by_category is None:
+            self._by_category = SumsByCategory(columns, self._labels)
+        return self._by_category(self.integers())
 
     def integers(self) -> Integers:
         """This round's integers."""

@@ -12,7 +12,7 @@ the k-th sorted sample; it is a cut where the value there differs from the next 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,6 +22,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.parameters import check_count
+from gpustump.engines.category_table import hidden
 from gpustump.engines.contract import Search
 from gpustump.engines.integer_weights import in_units
 from gpustump.learners.thresholds import midpoint
@@ -146,7 +147,13 @@ class ArrayTable:
         return arrays.to_host(arrays.as_working(self.X[row : row + 1, feature]))[0]
 
 
-def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = None) -> ArrayTable:
+def prepare(
+    X: Array,
+    *,
+    rows: Array | None = None,
+    block_bytes: int | None = None,
+    categorical: Sequence[int] = (),
+) -> ArrayTable:
     """Sort every column of a table once.
 
     Parameters
@@ -158,6 +165,8 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
     block_bytes : int, optional
         Bytes of temporaries allowed; features are taken in blocks that fit. One feature is always
         sorted whole, so preparing may take about 48 bytes per sample whatever the budget.
+    categorical : sequence of int
+        As for `contract.Task`.
 
     Returns
     -------
@@ -174,7 +183,7 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
         block_bytes = HOST_BLOCK_BYTES if arrays.on_host(X) else DEVICE_BLOCK_BYTES
     n_samples, n_features = X.shape[0] if rows is None else rows.shape[0], X.shape[1]
     blocks = tuple(
-        _sorted_block(arrays.picked(arrays.as_working(X[:, features]), rows))
+        _sorted_block(arrays.picked(_values(X, features, categorical), rows))
         for features in spans(n_features, n_samples * ELEMENT_BYTES, block_bytes)
     )
     return ArrayTable(
@@ -187,6 +196,11 @@ def prepare(X: Array, *, rows: Array | None = None, block_bytes: int | None = No
         n_present=np.concatenate([block.n_present for block in blocks]),
         block_bytes=block_bytes,
     )
+
+
+def _values(X: Array, features: slice, categorical: Sequence[int]) -> Array:
+    """Some columns in the dtype in which they are compared; categorical ones are all NaN."""
+    return arrays.as_working(hidden(X[:, features], features.start, categorical))
 
 
 def spans(total: int, bytes_each: int, budget: int) -> Iterator[slice]:

@@ -1,0 +1,80 @@
+"""The categorical features of a table: for each sample the number of its category, a byte each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.learners.category_split import MOST_CATEGORIES
+
+N_NUMBERS = 256
+"""As many as a byte holds."""
+
+NO_CATEGORY = 255
+"""The number of samples without a category: their value is NaN or negative."""
+
+
+@dataclass(frozen=True)
+class CategoryColumns:
+    """Some features of a table as numbers of categories, in the host's memory.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Increasing.
+    numbers : ndarray (n_columns, n_samples) of uint8
+        `NO_CATEGORY` where there is none.
+    counts : ndarray (n_columns, N_NUMBERS) of int64
+        How many samples have each number.
+    """
+
+    features: tuple[int, ...]
+    numbers: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, X: Array, rows: Array | None, features: Sequence[int]) -> CategoryColumns:
+        """From a table (n_samples_given, n_features), or some of its rows.
+
+        Raises
+        ------
+        ValueError
+            If a value is not as `numbers_of` wants it.
+        """
+        numbers = np.stack([numbers_of(X, rows, feature) for feature in features])
+        counts = np.stack([np.bincount(own, minlength=N_NUMBERS) for own in numbers])
+        return cls(tuple(features), numbers, counts.astype(np.int64))
+
+    @property
+    def n_missing(self) -> np.ndarray:
+        """How many samples have no category, (n_columns,) of int64."""
+        found: np.ndarray = self.counts[:, NO_CATEGORY]
+        return found
+
+
+def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = None) -> np.ndarray:
+    """A feature's numbers of categories, (n_samples,) of uint8.
+
+    Raises
+    ------
+    ValueError
+        If a value is neither a whole number below `MOST_CATEGORIES`, nor negative or NaN, which
+        both stand for missing values as in scikit-learn.
+    """
+    values = arrays.to_host(arrays.picked(arrays.as_working(X[:, feature]), rows))
+    has_number = values >= 0
+    is_right = ~has_number | ((values < MOST_CATEGORIES) & (values == np.floor(values)))
+    if not is_right.all():
+        wrong = values[~is_right][0].item()
+        shown = repr(name) if name is not None else str(feature)
+        raise ValueError(
+            f"categorical feature {shown} must hold numbers of categories: whole numbers from 0 to "
+            f"{MOST_CATEGORIES - 1}, negative or NaN where missing; got {wrong!r}. Number the "
+            "categories with sklearn.preprocessing.OrdinalEncoder, put rare ones together if there "
+            "are more, or leave the feature out of categorical_features."
+        )
+    return np.where(has_number, values, NO_CATEGORY).astype(np.uint8)

@@ -1,0 +1,161 @@
+"""A prepared table some of whose features are categorical: an engine's own, and sets of categories.
+
+An engine searches the features that have thresholds and keeps the samples. It prepares categorical
+features as if all their values were missing, and adds up its integers by category. The best set is
+found here, on the host, from these sums (`category_search`); so it is the same with every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, cast
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
+from gpustump.engines.category_search import CategorySums, Groups, best_set
+from gpustump.engines.contract import Cut, PreparedTable, RegionSums, Search, State, Step, Totals
+from gpustump.learners.hypothesis import Partition
+from gpustump.learners.kinds import OfCategories
+
+
+class SummingState(State, Protocol):
+    """A state that adds up its integers by category."""
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """The sums over each category: (n_columns, n_outputs, 2, N_NUMBERS) of int64.
+
+        Of the first and of the second integers of this round; in place `NO_CATEGORY` those of the
+        samples without a category.
+        """
+
+
+def hidden(values: Array, first: int, categorical: Sequence[int]) -> Array:
+    """Values (n_samples, n) of the features from `first` on, NaN where they are categorical."""
+    places = [feature - first for feature in categorical]
+    inside = [place for place in places if 0 <= place < values.shape[1]]
+    if not inside:
+        return values
+    values = arrays.as_working(values)
+    xp, device = arrays.namespace_of(values), arrays.device_of(values)
+    is_hidden = np.zeros((1, values.shape[1]), dtype=bool)
+    is_hidden[0, inside] = True
+    return xp.where(xp.asarray(is_hidden, device=device), xp.full_like(values, np.nan), values)
+
+
+@dataclass(frozen=True)
+class CategoryTable:
+    """A table with categorical features; see `contract.PreparedTable`.
+
+    Attributes
+    ----------
+    inner : PreparedTable
+        The engine's; its states are `SummingState`.
+    columns : CategoryColumns
+        Of the samples that take part.
+    """
+
+    inner: PreparedTable
+    columns: CategoryColumns
+
+    @property
+    def X(self) -> Array:  # noqa: N802
+        return self.inner.X
+
+    @property
+    def n_samples(self) -> int:
+        return self.inner.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.inner.n_features
+
+    @property
+    def note(self) -> str | None:
+        return self.inner.note
+
+    @cached_property
+    def n_missing(self) -> np.ndarray:
+        found = np.array(self.inner.n_missing)
+        found[list(self.columns.features)] = self.columns.n_missing
+        return found
+
+    @cached_property
+    def groups(self) -> dict[int, Groups]:
+        """For each categorical feature its categories, rare ones together."""
+        pairs = zip(self.columns.features, self.columns.counts, strict=True)
+        return {feature: Groups.of(counts) for feature, counts in pairs}
+
+    def threshold(self, feature: int, position: int) -> float:
+        """The threshold behind a sorted position of a feature that is not categorical."""
+        return self.inner.threshold(feature, position)
+
+    def start(self, labels: Array, sample_weight: Array, search: Search) -> CategoryState:
+        """Begin a run; see `engines.contract.PreparedTable`."""
+        state = self.inner.start(labels, sample_weight, search)
+        return CategoryState(self, cast(SummingState, state), search)
+
+
+class CategoryState:
+    """One run of boosting on a table with categorical features; see `contract.State`.
+
+    Parameters
+    ----------
+    table : CategoryTable
+    inner : SummingState
+        The engine's.
+    search : Search
+    """
+
+    def __init__(self, table: CategoryTable, inner: SummingState, search: Search) -> None:
+        self._table, self._inner, self._search = table, inner, search
+        self._sums: dict[int, CategorySums] = {}  # worked out when they are asked for
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over all samples."""
+        return self._inner.totals
+
+    @property
+    def weights(self) -> Array:
+        """See `engines.contract.State.weights`."""
+        return self._inner.weights
+
+    def smallest_weight(self) -> int:
+        """The smallest second integer."""
+        return self._inner.smallest_weight()
+
+    def best_cut(self) -> Cut:
+        """The largest cut, of thresholds and of sets of categories."""
+        groups, sums = self._table.groups, self._category_sums()
+        sets = [best_set(sums[feature], own, self._search) for feature, own in groups.items()]
+        return max(self._inner.best_cut(), *(cut for cut in sets if cut is not None))
+
+    def region_sums(self, hypothesis: Partition) -> RegionSums:
+        """For each region and output the sums of both integers of its samples."""
+        sums = self._category_sums()
+        if not isinstance(hypothesis, OfCategories) or hypothesis.feature not in sums:
+            return self._inner.region_sums(hypothesis)
+        known = {*hypothesis.left, *hypothesis.right}
+        rest = [number for number in range(N_NUMBERS) if number not in known]
+        return [
+            sums[hypothesis.feature].over(own) for own in (hypothesis.left, hypothesis.right, rest)
+        ]
+
+    def advance(self, step: Step) -> None:
+        """Add a step's votes to the scores, and multiply weights or odds by its factors."""
+        if step.cut is not None and step.cut.categories is not None:
+            step = replace(step, cut=None)  # the engine knows no cut of this feature
+        self._inner.advance(step)
+        self._sums = {}
+
+    def _category_sums(self) -> dict[int, CategorySums]:
+        if not self._sums:
+            columns = self._table.columns
+            found = zip(columns.features, self._inner.category_sums(columns), strict=True)
+            self._sums = {feature: CategorySums(feature, own) for feature, own in found}
+        return self._sums

@@ -1,0 +1,48 @@
+"""Sums of a round's integers over categories, on arrays of any library.
+
+Samples are put in order of their categories once a run. A category's sum is the difference of two
+running sums in that order: exact, as they are integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
+from gpustump.engines.reference.integers import Integers, second_of
+
+
+class SumsByCategory:
+    """Adds up integers by category.
+
+    Parameters
+    ----------
+    columns : CategoryColumns
+    beside : array
+        The sums are computed in its library and on its device.
+    """
+
+    def __init__(self, columns: CategoryColumns, beside: Array) -> None:
+        xp, device = arrays.namespace_of(beside), arrays.device_of(beside)
+        orders = np.argsort(columns.numbers, axis=1, kind="stable")
+        self._orders = [xp.asarray(order, device=device) for order in orders]
+        ends = np.cumsum(columns.counts, axis=1)
+        # A running sum starts with 0, so its place is how many samples it adds up.
+        self._ends = [xp.asarray(own, device=device) for own in ends]
+
+    def __call__(self, integers: Integers) -> np.ndarray:
+        """The sums, (n_columns, n_outputs, 2, N_NUMBERS) of int64, on the host."""
+        parts = [part for own in integers.outputs for part in (own.first, second_of(own))]
+        xp = arrays.namespace_of(parts[0])
+        running = [
+            xp.take(
+                xp.cumulative_sum(xp.take(part, order, axis=0), include_initial=True), ends, axis=0
+            )
+            for order, ends in zip(self._orders, self._ends, strict=True)
+            for part in parts
+        ]
+        upto: np.ndarray = arrays.to_host(xp.stack(running))
+        shape = (len(self._orders), len(integers.outputs), 2, N_NUMBERS)
+        return np.diff(upto, axis=1, prepend=0).reshape(shape)

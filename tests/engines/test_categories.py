@@ -1,0 +1,379 @@
+"""Sets of categories: the best ones by brute force, and the same ones from every engine."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import Backend
+from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from rounds import KINDS, Case, Way, check_facts, facts_of
+from worth_oracle import exact_score_of, score_of
+
+from gpustump import arrays
+from gpustump.boosting.rounds import Boosting
+from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
+from gpustump.engines.category_search import CategorySums, Groups, best_set
+from gpustump.engines.contract import Cut, Resources, Search, Task
+from gpustump.engines.cuda.engine import refusal_of_any
+from gpustump.engines.reference import table as reference_table
+from gpustump.engines.route import prepared
+from gpustump.learners.hypothesis import by_region
+from gpustump.learners.kinds import OfCategories
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+ONE_OUTPUT = [
+    Search("stump", "discrete"),
+    Search("stump", "real"),
+    Search("stump", "newton", 1, 0.0),
+    Search("stump", "newton", 1, 1e6),
+]
+
+RANDOM = st.integers(0, 2**32).map(np.random.default_rng)
+
+
+def drawn_sums(random: np.random.Generator, search: Search, most: int = 8) -> CategorySums:
+    """Sums of a few categories, small and full of ties, or large; some have missing values."""
+    n, top = random.integers(1, most + 1), int(random.choice([3, 40, 2**50]))
+    shape = (search.n_outputs, n + 1)
+    second = random.integers(1, top + 1, size=shape)
+    first = random.integers(-second, second + 1)
+    if search.votes != "newton":  # both are sums of the same integers, so their parity is the same
+        first, second = 2 * first, 2 * second
+    by_number = np.zeros((search.n_outputs, 2, 256), dtype=np.int64)
+    numbers = np.sort(random.choice(254, size=n, replace=False))
+    by_number[:, 0, numbers], by_number[:, 1, numbers] = first[:, 1:], second[:, 1:]
+    if random.random() < 0.5:
+        by_number[:, 0, NO_CATEGORY], by_number[:, 1, NO_CATEGORY] = first[:, 0], second[:, 0]
+    return CategorySums(3, by_number)
+
+
+def apart(sums: CategorySums) -> Groups:
+    """Every category by itself."""
+    present = np.flatnonzero(sums.by_number[0, 1, :NO_CATEGORY])
+    return Groups(tuple((number,) for number in present.tolist()))
+
+
+def regions_of(sums: CategorySums, left: Any, right: Any) -> list[Any]:
+    """For each output the sums over left, right and missing, in plain Python."""
+    found = []
+    for own in sums.by_number.tolist():
+        parts = [[sum(row[number] for number in side) for row in own] for side in (left, right)]
+        found.append((*map(tuple, parts), (own[0][NO_CATEGORY], own[1][NO_CATEGORY])))
+    return found
+
+
+def all_sides(numbers: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """Every way to send categories left and right, the lowest left."""
+    lowest, *others = numbers
+    for size in range(len(others)):
+        for chosen in itertools.combinations(others, size):
+            yield [lowest, *chosen], [other for other in others if other not in chosen]
+
+
+@pytest.mark.parametrize("search", ONE_OUTPUT, ids=str)
+@hypothesis_settings(max_examples=60)
+@given(random=RANDOM)
+def test_with_one_output_no_set_is_worth_more_than_the_best_prefix(search, random):
+    sums = drawn_sums(random, search)
+    groups = apart(sums)
+    numbers = [number for (number,) in groups.members]
+    exact = exact_score_of(search.votes, search.l2)
+    scores = [exact(regions_of(sums, *one)) for one in all_sides(numbers)]
+    both = regions_of(sums, [*numbers, NO_CATEGORY], [])
+    constant = exact([(left, (0, 0), (0, 0)) for left, *_ in both])
+    all_left = exact(regions_of(sums, numbers, []))
+    if float(all_left) > float(constant):  # only then it is a split
+        scores.append(all_left)
+    cut = best_set(sums, groups, search)
+    assert (cut is None) == (not scores)
+    if cut is None:
+        return
+    assert cut.categories is not None
+    own = exact(regions_of(sums, *cut.categories))
+    assert cut.score == score_of(search.votes, search.l2)(regions_of(sums, *cut.categories))
+    if search.votes == "discrete":
+        assert own == max(scores)
+    else:  # but for the rounding of the scores that are compared
+        assert Fraction(own) >= Fraction(max(scores)) - abs(Fraction(max(scores))) / 2**49
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real", "newton"])
+@hypothesis_settings(max_examples=40)
+@given(random=RANDOM)
+def test_with_several_outputs_it_is_the_best_prefix_of_their_own_orders(votes, random):
+    search = Search("stump", votes, 3, 0.5 if votes == "newton" else 0.0)
+    sums = drawn_sums(random, search)
+    sums.by_number[:, :, NO_CATEGORY] = 0
+    numbers = [number for (number,) in apart(sums).members]
+    assume(len(numbers) > 1)
+    candidates = []
+    for first, second in sums.by_number.tolist():
+        order = sorted(numbers, key=lambda c, a=first, b=second: (Fraction(a[c], b[c]), c))
+        candidates += [(order[:k], order[k:]) for k in range(1, len(order))]
+    score = score_of(votes, search.l2)
+    best = max(candidates, key=lambda sides: score(regions_of(sums, *sides)))  # the first of equals
+    cut = best_set(sums, apart(sums), search)
+    assert cut is not None
+    assert cut.score == score(regions_of(sums, *best))
+    assert set(cut.categories or ()) == {tuple(sorted(side)) for side in best}
+
+
+@pytest.mark.parametrize("search", ONE_OUTPUT, ids=str)
+@given(random=RANDOM)
+def test_the_signs_and_the_side_of_the_lowest_category_are_those_of_the_contract(search, random):
+    sums = drawn_sums(random, search)
+    cut = best_set(sums, apart(sums), search)
+    assume(cut is not None)
+    assert cut is not None
+    assert cut.categories is not None
+    left, right = cut.categories
+    assert min(left) < min(right, default=NO_CATEGORY)
+    if not search.has_signs:
+        assert (cut.polarity, cut.missing) == (0, 0)
+        return
+    ((one, other, missing),) = regions_of(sums, left, right)
+    assert cut.polarity * (one[0] - other[0]) == abs(one[0] - other[0])
+    assert cut.missing * missing[0] == abs(missing[0])
+    assert cut.score == abs(one[0] - other[0]) + abs(missing[0])
+
+
+@given(counts=st.lists(st.integers(0, 3000), min_size=1, max_size=254))
+def test_rare_categories_are_together_and_all_others_alone(counts):
+    found = Groups.of(np.asarray([*counts, *[0] * (256 - len(counts))])).members
+    together = [own for own in found if len(own) > 1]
+    total, present = sum(counts), {number for number, count in enumerate(counts) if count}
+    assert {number for own in found for number in own} == present
+    assert sum(map(len, found)) == len(present)
+    assert [own[0] for own in found] == sorted(own[0] for own in found)
+    rare = tuple(c for c in sorted(present) if counts[c] < 10 and counts[c] / total < 0.01)
+    assert together == ([rare] if len(rare) > 1 else [])
+    if len(present) == 2:
+        assert not together
+
+
+def table_with_categories(seed: int = 0, n_samples: int = 700) -> Case:
+    """Numbers and categories: many, two, rare ones; unused numbers; values missing and negative."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 6)).astype(np.float32)
+    X[:, 1] = 2 * random.integers(0, 9, n_samples)
+    X[:, 2] = random.integers(0, 2, n_samples)
+    X[:, 4] = np.minimum(random.geometric(0.2, n_samples), 60)
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[random.random(n_samples) < 0.05, 4] = -1
+    effect = random.normal(size=32)
+    score = X[:, 0] + effect[np.nan_to_num(X[:, 1]).astype(int)] + (X[:, 2] > 0)
+    noisy = np.nan_to_num(score) + random.normal(size=n_samples)
+    y = np.where(noisy > np.median(noisy), 1.0, -1.0)
+    weights = random.integers(1, 5, n_samples).astype(np.float64)
+    return Case(X, y, weights, None, 0.5, 6, categorical=(1, 2, 4))
+
+
+CASES = {
+    "numbers and categories": table_with_categories(),
+    "some rows": replace(
+        table_with_categories(1),
+        rows=np.arange(0, 700, 2),
+        y=table_with_categories(1).y[::2],
+        weights=table_with_categories(1).weights[::2],
+    ),
+    "nothing but categories": replace(
+        table_with_categories(2),
+        X=np.ascontiguousarray(table_with_categories(2).X[:, [1, 4]]),
+        categorical=(0, 1),
+    ),
+    "whole numbers": replace(
+        table_with_categories(3), X=np.nan_to_num(table_with_categories(3).X).astype(np.int32)
+    ),
+}
+
+
+def ways_of_kernels(case: Case) -> Iterator[Way]:
+    """The CPU's kernels, in one piece and in many."""
+    pytest.importorskip("numba")
+    from gpustump.engines.cpu import category_sums, codes, direct
+    from gpustump.engines.threads import Team
+
+    X, rows, own = case.X, case.rows, case.categorical
+    yield "direct", direct.prepare(X, rows, Team(1), own)
+    yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
+        patch.setattr(category_sums, "_SAMPLES_AT_ONCE", 100)
+        yield "direct, 3 threads", direct.prepare(X, rows, Team(3), own)
+        at_once = codes.Room(patience=0)
+        yield (
+            "coded, 3 threads",
+            codes.prepare(X, rows, Team(3), room=at_once, max_cuts=8, categorical=own),
+        )
+
+
+@each_kind
+@pytest.mark.parametrize("name", CASES)
+def test_every_engine_knows_the_same_facts_in_every_round(name, kind):
+    case = CASES[name].voting(kind, 0.5)
+    facts = facts_of(case, "stump")
+    assert any(isinstance(fact.hypothesis, OfCategories) for fact in facts)
+    search = case.votes_of_run().search("stump")
+    blocks = reference_table.prepare(
+        case.X, rows=case.rows, block_bytes=5000, categorical=case.categorical
+    )
+    for way, table in [("blocks", blocks), *ways_of_kernels(case)]:
+        check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
+
+
+def test_intervals_stand_beside_sets_of_categories():
+    case = replace(CASES["numbers and categories"], n_rounds=12)
+    x = np.nan_to_num(case.X)
+    y = np.where((np.abs(x[:, 0]) < 0.5) ^ (x[:, 1] > 8), 1.0, -1.0)
+    case = replace(case, y=y)
+    facts = facts_of(case, "interval")
+    kinds = {type(fact.hypothesis).__name__ for fact in facts}
+    assert {"Interval", "CategoryStump"} <= kinds
+    search = case.votes_of_run().search("interval")
+    for way, table in ways_of_kernels(case):
+        check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
+
+
+@functools.cache
+def model_of(kind: str, backend: Backend | None, name: str = "numbers and categories") -> Any:
+    """A model on arrays of a library, along the route."""
+    case = CASES[name].voting(kind, 0.5)
+    as_array = np.asarray if backend is None else backend.asarray
+    X, y, weights = map(as_array, (case.X, case.y, case.weights))
+    with arrays.computing_on(X):
+        votes = case.votes_of_run()
+        task = Task(X, len(case.y), votes.search("stump"), 6, case.categorical)
+        _, table = prepared(task, None, Resources())
+        run = Boosting(table, y, weights, votes=votes, n_rounds=6)
+        assert len(list(run)) == 6
+        return run.model
+
+
+@pytest.mark.parametrize("kind", ["discrete", "shared newton"])
+def test_every_library_trains_the_same_model_and_predicts_the_same(kind, backend, monkeypatch):
+    if backend.kernels == "cuda":
+        pytest.skip("its kernels have no categorical features")
+    if backend.reason:
+        pytest.skip(backend.reason)
+    monkeypatch.setenv("GPUSTUMP_KERNELS", backend.kernels)
+    own = model_of(kind, backend)
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "reference")
+    expected = model_of(kind, None)
+    assert own.digest() == expected.digest()
+    case = CASES["numbers and categories"]
+    X = backend.asarray(case.X)
+    with arrays.computing_on(X):
+        scores = backend.to_numpy(own.decision_function(X))
+        staged = [backend.to_numpy(scores) for scores in own.staged_decision_function(X)]
+    assert np.array_equal(scores, expected.decision_function(case.X))
+    assert np.array_equal(staged[-1], scores)
+
+
+@each_kind
+def test_the_sums_over_a_set_are_those_of_the_samples_in_its_regions(kind):
+    case = CASES["numbers and categories"].voting(kind, 0.5)
+    table = case.with_sets(
+        reference_table.prepare(case.X, rows=case.rows, categorical=case.categorical)
+    )
+    state = table.start(case.y, case.weights, case.votes_of_run().search("stump"))
+    for fact in facts_of(case, "stump"):
+        by_sample = state._inner.region_sums(fact.hypothesis)  # from the values themselves
+        assert by_sample == list(state.region_sums(fact.hypothesis))
+        if fact.step is not None:
+            state.advance(fact.step)
+
+
+@each_kind
+def test_a_feature_of_two_categories_is_split_as_the_numbers_0_and_1(kind):
+    random = np.random.default_rng(5)
+    X = (random.random((300, 3)) < [0.5, 0.03, 0.2]).astype(np.float64)
+    X[random.random(X.shape) < 0.1] = np.nan
+    y = np.where(np.nan_to_num(X) @ [1, 2, -1] + random.normal(size=300) > 0.5, 1.0, -1.0)
+    case = Case(X, y, np.ones(300), n_rounds=8).voting(kind, 0.5)
+    as_numbers, as_sets = (
+        facts_of(replace(case, categorical=own), "stump") for own in ((), (0, 1, 2))
+    )
+    assert len(as_numbers) == len(as_sets)
+    for number, own in zip(as_numbers, as_sets, strict=True):
+        assert isinstance(own.hypothesis, OfCategories) == (own.cut.position is not None)
+        assert own.cut.score == number.cut.score
+        assert list(own.region_sums) == list(number.region_sums)
+        for value in (0.0, 1.0, np.nan):
+            column = np.asarray([value])
+            regions = [by_region(fact.hypothesis, column, range(3)) for fact in (own, number)]
+            assert regions[0] == regions[1]
+
+
+@each_kind
+def test_a_feature_of_one_category_is_never_split(kind):
+    case = CASES["numbers and categories"].voting(kind, 0.5)
+    X = np.array(case.X)
+    X[:, 1] = 7
+    for fact in facts_of(replace(case, X=X), "stump"):
+        assert fact.cut.position is None or fact.cut.feature != 1
+
+
+@pytest.mark.parametrize("kind", ["discrete", "real", "newton", "shared newton"])
+@hypothesis_settings(max_examples=15)
+@given(random=RANDOM)
+def test_other_numbers_for_the_same_categories_part_the_samples_in_the_same_way(kind, random):
+    n = 120
+    X = np.stack([random.integers(0, 6, n), random.normal(size=n)], axis=1)
+    y = np.where(random.normal(size=6)[X[:, 0].astype(int)] + X[:, 1] > 0, 1.0, -1.0)
+    y[:2] = [1, -1]
+    weights = random.random(n) + 0.1  # sums never tie
+    case = Case(X, y, weights, n_rounds=5, categorical=(0,)).voting(kind, 0.5)
+    other = np.array(X)
+    other[:, 0] = random.permutation(254)[:6][X[:, 0].astype(int)]
+    one, same = facts_of(case, "stump"), facts_of(replace(case, X=other), "stump")
+    for own, also in zip(one, same, strict=True):
+        assert own.cut.score == also.cut.score
+        assert own.totals == also.totals
+        assert np.array_equal(own.weights, also.weights)
+
+
+def test_negative_and_unknown_numbers_and_those_between_lie_in_the_missing_region():
+    (fact, *_) = facts_of(replace(CASES["nothing but categories"], categorical=(0, 1)), "stump")
+    split = fact.hypothesis
+    assert isinstance(split, OfCategories)
+    known = [*split.left, *split.right]
+    unknown = sorted({*range(-2, 260)} - {*known})
+    assert set(by_region(split, np.asarray(unknown, dtype=np.float32), range(3)).tolist()) == {2}
+    found = by_region(split, np.asarray(known, dtype=np.float32), range(3)).tolist()
+    assert found == [0] * len(split.left) + [1] * len(split.right)
+
+
+@pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30])
+def test_other_values_than_numbers_of_categories_are_refused(value):
+    X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan], [0.0, -3.0]])
+    with pytest.raises(
+        ValueError, match=r"categorical feature 1 must hold .* got " + re.escape(repr(value))
+    ):
+        CategoryColumns.of(X, None, (0, 1))
+    assert CategoryColumns.of(X, np.asarray([0, 2, 3]), (1,)).numbers.tolist() == [[0, 255, 255]]
+
+
+def test_cuda_kernels_leave_categorical_features_to_the_reference_and_say_why():
+    X = np.zeros((3, 2), dtype=np.float32)
+    assert refusal_of_any(Task(X, 3)) is None
+    assert refusal_of_any(Task(X, 3, categorical=(1,))) == "they have no categorical features"
+
+
+def test_a_cut_of_categories_compares_as_the_contract_says():
+    sets = best_set(
+        drawn_sums(np.random.default_rng(1), ONE_OUTPUT[0]), Groups(((0,), (1,))), ONE_OUTPUT[0]
+    )
+    assert sets is not None
+    assert sets > Cut(0, None, 1, 1, sets.score)
+    assert Cut(2, 5, 1, 1, sets.score) > sets > Cut(4, 0, 1, 1, sets.score)
