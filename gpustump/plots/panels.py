@@ -25,6 +25,7 @@ from gpustump.plots.columns import (
     category_votes,
     name_of,
 )
+from gpustump.plots.numbered import categories_of, rows_of, votes_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,6 +165,16 @@ def panel_of(
             column.values,
             None if samples is None else category_rows(samples, column),
             any(inputs.learnt_missing(model, feature) for feature in column.features),
+        )
+    names = categories_of(model, column)
+    if names is not None:
+        return CategoryPanel(
+            name_of(model, column),
+            tuple(scores),
+            tuple(votes_of(model, column, names, score.label) for score in scores),
+            tuple(names.values()),
+            None if samples is None else rows_of(samples, column, names),
+            inputs.learnt_missing(model, column),
         )
     tables = [model.shape_function(column, label=score.label) for score in scores]
     data = None if samples is None else _values_of(samples, column)

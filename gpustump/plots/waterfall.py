@@ -14,6 +14,7 @@ from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.plots.columns import Category, Column, Groups, columns_of, features_of, name_of
+from gpustump.plots.numbered import categories_of, value_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,6 +184,8 @@ def _name(model: StumpEnsemble, row: _Row, column: Column) -> str:
         else:
             names = style.different_words(list(column.values), _VALUE)
             value = " + ".join(names[k] for k in np.flatnonzero(values == 1.0)) or "(other)"
+    elif (names_of := categories_of(model, column)) is not None:
+        value = style.different_words([value_name(names_of, float(row.values[column]))], _VALUE)[0]
     else:
         value = _number(float(row.values[column]))
     return f"{name_of(model, column)} = {value}"
