@@ -359,4 +359,4 @@ def values_of_kind(kind: str) -> str:
         return f"{kind}s"
     if kind == "object":
         return "Python objects of several types"
-    return "text" if kind in ("category", "text") else f"values of type {kind}"
+    return "text" if kind in ("category", "numbered", "text") else f"values of type {kind}"

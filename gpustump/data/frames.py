@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,14 +86,7 @@ def numbers_of(table: ColumnTable) -> np.ndarray:
     ValueError
         That names the columns that hold something other than numbers.
     """
-    refused = [column for column in table.columns if column.kind not in (*NUMERIC, "empty")]
-    if refused:
-        shown = ", ".join(_shown(column) for column in refused[:MOST_LISTED])
-        more = f" and {len(refused) - MOST_LISTED} more" if len(refused) > MOST_LISTED else ""
-        raise ValueError(
-            f"{table.source} has columns that do not hold numbers: {shown}{more}. "
-            f"{_remedies({column.kind for column in refused})}, or drop these columns."
-        )
+    refuse_all_but_numbers(table.columns, table.source)
     if table.matrix is not None:
         return table.matrix
     shape = (table.n_rows, len(table.columns))
@@ -100,6 +94,23 @@ def numbers_of(table: ColumnTable) -> np.ndarray:
     for j, column in enumerate(table.columns):
         numbers[:, j] = column.numbers()
     return numbers
+
+
+def refuse_all_but_numbers(columns: Sequence[Column], source: str) -> None:
+    """Refuse columns that hold something other than numbers, by name.
+
+    Raises
+    ------
+    ValueError
+    """
+    refused = [column for column in columns if column.kind not in (*NUMERIC, "empty")]
+    if refused:
+        shown = ", ".join(_shown(column) for column in refused[:MOST_LISTED])
+        more = f" and {len(refused) - MOST_LISTED} more" if len(refused) > MOST_LISTED else ""
+        raise ValueError(
+            f"{source} has columns that do not hold numbers: {shown}{more}. "
+            f"{_remedies({column.kind for column in refused})}, or drop these columns."
+        )
 
 
 def number_categories(table: ColumnTable) -> list[str]:
@@ -211,10 +222,14 @@ class FrameColumn:
         return str(self.series.dtype).partition("(")[0]
 
     @property
+    def is_category(self) -> bool:
+        """Whether it has the frame's own type for categories."""
+        return self._type in ("Categorical", "Enum")
+
+    @property
     def has_number_categories(self) -> bool:
         """Whether the values are categories that are numbers, as pandas has them."""
-        is_category = self._type in ("Categorical", "Enum")
-        return is_category and bool(self.series.cat.get_categories().dtype.is_numeric())
+        return self.is_category and bool(self.series.cat.get_categories().dtype.is_numeric())
 
     @cached_property
     def kind(self) -> str:

@@ -133,7 +133,7 @@ class CategoryState:
         """The largest cut, of thresholds and of sets of categories."""
         groups, sums = self._table.groups, self._category_sums()
         sets = [best_set(sums[feature], own, self._search) for feature, own in groups.items()]
-        return max(self._inner.best_cut(), *(cut for cut in sets if cut is not None))
+        return max([self._inner.best_cut(), *(cut for cut in sets if cut is not None)])
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""

@@ -10,6 +10,7 @@ import copy
 import importlib
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.training import Samples, Settings, Trained, train
+from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.readable import listed
@@ -31,13 +33,21 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
+from gpustump.estimators.categorical import (
+    Categories,
+    categories_of_frame,
+    check_numbers,
+    chosen,
+    refuse_other_categories,
+)
 from gpustump.estimators.held_out_split import Earlier, Split, Watching, split_samples
 from gpustump.learners.step_table import StepTable
 from gpustump.model.class_scores import labels_at
+from gpustump.model.encoding import features_of, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
-_LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_")
-"""What scikit-learn's validation notes of a table."""
+_LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
+"""What scikit-learn's validation notes of a table, and what is learnt of categorical features."""
 
 
 DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
@@ -59,6 +69,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     """What a fitted model answers, and how a table becomes an array."""
 
     model_: StumpEnsemble
+    is_categorical_: np.ndarray
+    _categories: Categories = Categories()
     classes_: np.ndarray
     device_: str
     route_: Route
@@ -245,20 +257,55 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         if arrays.is_array(X) and arrays.dtype_name(X) != "object":
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
+            self._learn_categories(X, None, reset=reset)
             return X
         frame = columns_of(X)
         if frame is None:
             table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-            return check_table(table)
+            table = check_table(table)
+            self._learn_categories(table, None, reset=reset)
+            return table
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if reset and (names := number_categories(frame)):
+        X = self._numbered(frame, reset=reset)
+        self._learn_categories(X, frame, reset=reset)
+        return X
+
+    def _numbered(self, frame: ColumnTable, *, reset: bool) -> Array:
+        """A frame as an array, its categories as their numbers."""
+        if reset:
+            self._categories = categories_of_frame(self._asked_categories(), frame)
+        encoding = self._categories.encoding
+        if encoding is not None:
+            X, unseen = features_of(encoding, frame, is_stored=False)
+            for name, values in unseen.items():
+                warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=5)
+            return check_table(X)
+        known = {frame.names[feature] for feature in self._categories.features}
+        if reset and (names := [n for n in number_categories(frame) if n not in known]):
             warnings.warn(
                 f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
-                "their order. If they only are names, encode them, for example with "
-                "sklearn.preprocessing.OneHotEncoder.",
-                stacklevel=4,
+                "their order. If they only are names, pass categorical_features='from_dtype', or "
+                "encode them, for example with sklearn.preprocessing.OneHotEncoder.",
+                stacklevel=5,
             )
         return check_table(numbers_of(frame))
+
+    def _asked_categories(self) -> Any:
+        """`categorical_features`; None for an estimator without this parameter."""
+        return getattr(self, "categorical_features", None)
+
+    def _learn_categories(self, X: Array, frame: ColumnTable | None, *, reset: bool) -> None:
+        """Note which features of a training table are categorical, and check their values."""
+        if not reset:
+            return
+        names = vars(self).get("feature_names_in_")
+        if frame is None:
+            asked = self._asked_categories()
+            self._categories = Categories(asked, chosen(asked, X.shape[1], names))
+        check_numbers(X, self._categories, names)
+        if hasattr(self, "categorical_features"):
+            self.is_categorical_ = np.zeros(X.shape[1], dtype=bool)
+            self.is_categorical_[list(self._categories.features)] = True
 
     def _fit(self, data: Data, settings: Settings) -> None:
         """Train, and take over all that was learnt in one assignment.
@@ -266,6 +313,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         An error or an interruption leaves the estimator as it was, with its earlier model whole.
         """
         learner = copy.copy(self)  # scikit-learn's validation writes into it
+        if data.earlier is not None:
+            refuse_other_categories(self._asked_categories(), self._categories)
         X = learner._table(data.X, reset=data.earlier is None)
         samples, classes = _samples_of(X, data)
         held_out, split = None, None
@@ -275,7 +324,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             X,
             samples,
             len(classes),
-            settings,
+            replace(settings, categorical=learner._categories.features),
             device=check_device(data.device),
             held_out=held_out,
             earlier=None if data.earlier is None else data.earlier.runs,
@@ -318,6 +367,7 @@ def _checked_output(name: str) -> str:
 def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -> StumpEnsemble:
     """The model of a training, for what was learnt from the table."""
     names = table.get("feature_names_in_")
+    encoding = table.get("_categories", Categories()).encoding
     return StumpEnsemble(
         members=tuple(
             member_of([(r.stump, r.vote) for r in run.rounds], run.constant, trained.search)
@@ -328,6 +378,7 @@ def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -
         feature_names=None if names is None else tuple(map(str, names)),
         missing_learnt=tuple((trained.n_missing > 0).tolist()),
         link=link_of(trained.search),
+        details={} if encoding is None else {"encoding": encoding.as_details()},
     )
 
 

@@ -1,8 +1,9 @@
 """How a table's columns become a model's features, in training and again in prediction.
 
-A column of numbers is one feature; a column of text is one feature for each of its values. The
-encoding is a part of the model: it is learned from the training table and stored in the model
-file's details. A model without a stored one has numbers only, a column for each feature.
+A column of numbers is one feature. A column of text is one feature for each of its values; or one
+categorical feature, whose values are the numbers of its categories. The encoding is a part of the
+model: it is learned from the training table and stored in the model file's details. A model without
+a stored one has numbers only, a column for each feature.
 """
 
 from __future__ import annotations
@@ -31,8 +32,14 @@ from gpustump.data.columns import (
     without_words,
 )
 from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
+from gpustump.learners.category_split import MOST_CATEGORIES
 
-_KINDS = (*NUMERIC, *TEMPORAL, "category")
+NUMBERED = "numbered"
+"""The kind of a column whose categories are numbered: one categorical feature."""
+
+_OF_TEXT = ("category", NUMBERED)
+
+_KINDS = (*NUMERIC, *TEMPORAL, *_OF_TEXT)
 
 _OPTIONS = ("missing", "text_encoding", "decimals")
 """Parts of an encoding that are stored only if the user asked for them."""
@@ -51,9 +58,9 @@ class InputColumn:
     position : int
         Its index in the training table.
     kind : str
-        "number", "boolean", one of the temporal kinds, or "category".
+        "number", "boolean", one of the temporal kinds, "category" or "numbered".
     values : tuple of str
-        A category's values, sorted; each becomes a feature.
+        A category's values, sorted: each becomes a feature; of a numbered one, value k becomes k.
 
     Raises
     ------
@@ -72,8 +79,13 @@ class InputColumn:
             raise TypeError(
                 f"a column needs text for names and an int for its place: {shown(self)}"
             )
-        if self.kind not in _KINDS or (self.kind != "category" and self.values):
+        if self.kind not in _KINDS or (self.kind not in _OF_TEXT and self.values):
             raise ValueError(f"a column is of an unknown kind: {shown(self)}")
+        n_values = len(self.values)
+        if self.kind == NUMBERED and not len({*self.values}) == n_values <= MOST_CATEGORIES:
+            raise ValueError(
+                f"a column has one category twice, or more than {MOST_CATEGORIES}: {shown(self)}"
+            )
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -85,10 +97,12 @@ class InputColumn:
 
 
 class Unseen(NamedTuple):
-    """Values of a text column that were not in training: in how many rows, and one of them."""
+    """Values of a text column that were not in training: in how many rows, and one of them; and
+    whether the column's categories are numbered."""
 
     n_rows: int
     example: str
+    is_numbered: bool = False
 
 
 class Origin(NamedTuple):
@@ -159,7 +173,12 @@ class Encoding:
     @property
     def text_columns(self) -> tuple[str, ...]:
         """Columns to read as text, whatever they look like."""
-        return tuple(column.name for column in self.columns if column.kind == "category")
+        return tuple(column.name for column in self.columns if column.kind in _OF_TEXT)
+
+    def categories(self, feature: int) -> tuple[str, ...] | None:
+        """The names of a numbered column's categories; None for any other feature."""
+        column = self.origin(feature).column
+        return column.values if column.kind == NUMBERED else None
 
     @property
     def groups(self) -> dict[str, dict[str, int]]:
@@ -250,7 +269,7 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         that holds all values.
     unseen : dict of str to Unseen
         The categories that have values unknown in training. All features of such a category are 0
-        in these rows.
+        in these rows; the feature of a numbered one is NaN.
 
     Raises
     ------
@@ -277,6 +296,9 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
     for needed, column in zip(encoding.columns, columns, strict=True):
         if needed.kind == "category":
             found = _fill_category(X[:, at : at + len(needed.values)], needed, column)
+            unseen.update({needed.name: found} if found is not None else {})
+        elif needed.kind == NUMBERED:
+            found = _fill_numbers(X[:, at], needed, column)
             unseen.update({needed.name: found} if found is not None else {})
         else:
             X[:, at] = _numbers(needed, column)
@@ -320,10 +342,10 @@ def features_of(
 
 def unseen_text(name: str, unseen: Unseen) -> str:
     """What users are told of values that are unknown to the model."""
+    what = "they count as missing" if unseen.is_numbered else "none of its features is 1 there"
     return (
         f"{listed([name])} has values that were not in training in "
-        f"{counted(unseen.n_rows, 'row')}, such as {quoted(shortened(unseen.example))}; none of "
-        "its features is 1 there"
+        f"{counted(unseen.n_rows, 'row')}, such as {quoted(shortened(unseen.example))}; {what}"
     )
 
 
@@ -339,7 +361,7 @@ def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Colum
     """Numbers as the text, or text as the numbers or times, that the model needs, where certain."""
     if needed.kind in ("date", "datetime") and column.kind == "text":
         return times_of_text(column) or column
-    if needed.kind == "category" and column.kind in NUMERIC:
+    if needed.kind in _OF_TEXT and column.kind in NUMERIC:
         certain = all(is_plain_number(value) or not is_number(value) for value in needed.values)
         return AsText(column) if certain else column
     may_be_numbers = needed.kind in NUMERIC and column.kind == "text" and encoding.missing
@@ -374,10 +396,26 @@ def _fill_category(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen
     return Unseen(n_unknown, str(column.with_rows(unknown).distinct()[0]))
 
 
+def _fill_numbers(X: np.ndarray, needed: InputColumn, column: Column) -> Unseen | None:
+    """Write the numbers of a column's categories; return which values are unknown, if any are."""
+    present = ~column.missing()
+    X[:] = np.nan
+    if not present.any():
+        return None
+    numbers = {value: float(number) for number, value in enumerate(needed.values)}
+    texts = column.with_rows(present).labels().tolist()
+    found = np.asarray([numbers.get(text, np.nan) for text in texts])
+    X[present] = found
+    unknown = np.flatnonzero(np.isnan(found))
+    if not len(unknown):
+        return None
+    return Unseen(len(unknown), str(texts[int(unknown[0])]), is_numbered=True)
+
+
 def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
     had, has = needed.kind, column.kind
     same = had == has or has == "empty" or (had in NUMERIC and has in NUMERIC)
-    if same or (had, has) in (("category", "text"), ("date", "datetime")):
+    if same or (had in _OF_TEXT and has == "text") or (had, has) == ("date", "datetime"):
         return
     if has == "number" and column.missing().all():  # what pandas makes of an empty column
         return
@@ -386,7 +424,7 @@ def _check_kind(needed: InputColumn, column: Column, source: str) -> None:
     if has == "text":
         words = [value for value in column.distinct() if not is_number(value)]
         example = f", for example {quoted(words[0])}" if words else ""
-    if had == "category":
+    if had in _OF_TEXT:
         what_to_do = " Read it as text, as in training."
     raise ValueError(
         f"{source}: column {quoted(needed.name)} held {values_of_kind(had)} in training, but here "

@@ -12,7 +12,7 @@ from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.standard_input import model_file
-from gpustump.model.encoding import Encoding, encode, needed_positions, unseen_text
+from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -64,7 +64,7 @@ def _request(encoding: Encoding) -> Request:
         with as_input_error():
             positions = needed_positions(encoding, header)
         kinds = {
-            position: TEXT if needed.kind == "category" else NUMBER
+            position: TEXT if needed.kind in ("category", NUMBERED) else NUMBER
             for needed, position in zip(encoding.columns, positions, strict=True)
         }
         return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.cli.input.training_data import TrainingData
-from gpustump.model.encoding import InputColumn
+from gpustump.model.encoding import NUMBERED, InputColumn
 
 _LOOKED_AT = 500
 """Rows that are checked first; they rule out almost every column."""
@@ -40,7 +40,10 @@ def telling_columns(data: TrainingData) -> list[InputColumn]:
     for column in data.encoding.columns:
         start, end = end, end + len(column.features)
         features = slice(start, end)
-        if _tells(data.X[some, features], labels_of_some) and _tells(data.X[:, features], labels):
+        is_set = column.kind == NUMBERED
+        if _tells(data.X[some, features], labels_of_some, is_set=is_set) and _tells(
+            data.X[:, features], labels, is_set=is_set
+        ):
             found.append(column)
     return found
 
@@ -50,15 +53,19 @@ def _in_order(codes: np.ndarray) -> _Labels:
     return _Labels(order, np.unique(codes[order], return_index=True)[1])
 
 
-def _tells(features: np.ndarray, labels: _Labels) -> bool:
-    """Whether the features of a column, (n_rows, n_features), tell the label of each row."""
+def _tells(features: np.ndarray, labels: _Labels, *, is_set: bool) -> bool:
+    """Whether the features of a column, (n_rows, n_features), tell the label of each row.
+
+    `is_set` says that one feature holds numbers of categories, whose order means nothing.
+    """
     if not features.shape[1]:
         return False
     missing = np.isnan(features[:, 0])[labels.order]
     if np.count_nonzero(np.logical_or.reduceat(missing, labels.starts)) > 1:
         return False
-    if features.shape[1] > 1:
-        values = np.asarray(features == 1).argmax(axis=1)[labels.order]
+    if is_set or features.shape[1] > 1:
+        values = features[:, 0] if is_set else np.asarray(features == 1).argmax(axis=1)
+        values = values[labels.order]
         parts = np.split(values, labels.starts[1:])
         gone = np.split(missing, labels.starts[1:])
         return _have_own_values([p[~g] for p, g in zip(parts, gone, strict=True)])

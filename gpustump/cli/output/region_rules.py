@@ -15,7 +15,7 @@ from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text
 from gpustump.data.readable import counted
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
-from gpustump.learners.split import Split
+from gpustump.learners.kinds import AnySplit, has_one_side
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import RegionMember
 from gpustump.model.step_tables import is_constant
@@ -48,7 +48,7 @@ def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, st
             rows.append((f"{k + 1}.", f"always {words[FIRST]}", words[MISSING]))
             continue
         rule = f"{condition_in_words(split, loaded.encoding)} -> {words[FIRST]}"
-        if split.threshold != math.inf:
+        if not has_one_side(split):
             rule += f", else {words[SECOND]}"
         missing = words[MISSING] if _is_learnt(loaded.model, split) else NOT_LEARNT
         rows.append((f"{k + 1}.", rule, missing))
@@ -69,12 +69,12 @@ def signed(vote: float, decimals: int = 3) -> str:
 
 
 def _of_classes(
-    loaded: LoadedModel, number: str, term: tuple[Split, np.ndarray], decimals: int
+    loaded: LoadedModel, number: str, term: tuple[AnySplit, np.ndarray], decimals: int
 ) -> list[tuple[str, str, str, str, str, str]]:
     """The lines of a shared stump and its votes (n_regions, n_classes)."""
     split, votes = term
     model, encoding = loaded
-    always, ends = is_constant(split, votes), split.threshold == math.inf
+    always, ends = is_constant(split, votes), has_one_side(split)
     rule = "always" if always else condition_in_words(split, encoding)
     shown = _telling_classes(split, votes)
     rows = []
@@ -90,18 +90,18 @@ def _of_classes(
     return [(number, rule, *rows[0][2:]), *rows[1:]]
 
 
-def _telling_classes(split: Split, votes: np.ndarray) -> list[int]:
+def _telling_classes(split: AnySplit, votes: np.ndarray) -> list[int]:
     """The numbers of the classes between whose votes the differences are largest, in order."""
     n_classes = votes.shape[1]
     if n_classes <= CLASSES_SHOWN + 1:
         return list(range(n_classes))
-    reached = votes[[FIRST, MISSING]] if split.threshold == math.inf else votes
+    reached = votes[[FIRST, MISSING]] if has_one_side(split) else votes
     spread = reached.max(axis=0) - reached.min(axis=0)
     spread = spread if spread.any() else np.abs(votes[FIRST])
     return sorted(np.argsort(-spread, kind="stable")[:CLASSES_SHOWN].tolist())
 
 
-def _is_learnt(model: StumpEnsemble, split: Split) -> bool:
+def _is_learnt(model: StumpEnsemble, split: AnySplit) -> bool:
     learnt = model.missing_learnt
     return learnt is None or learnt[split.feature]
 

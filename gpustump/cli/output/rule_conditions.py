@@ -9,19 +9,27 @@ from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import shortened
 from gpustump.learners.conditions import condition
 from gpustump.learners.hypothesis import Partition
-from gpustump.model.encoding import Encoding
+from gpustump.learners.kinds import OfCategories
+from gpustump.model.encoding import Encoding, InputColumn
 
 
 def condition_in_words(partition: Partition, encoding: Encoding) -> str:
     """The condition of a partition's first region, such as "age <= 30" or "colour is not red"."""
     column, value = encoding.origin(partition.feature)
     name = shortened(column.name if encoding.named else f"column {column.name}")
+    if isinstance(partition, OfCategories):
+        return condition(partition, name, category=lambda number: _category(column, number))
     separates_0_from_1 = len(partition.thresholds) == 1 and 0.0 <= partition.thresholds[0] < 1.0
     if separates_0_from_1 and value is not None:
         return f"{name} is not {label_text(value)}"
     if separates_0_from_1 and column.kind == "boolean":
         return f"{name} is false"
     return condition(partition, name, number=lambda at: _threshold(at, column.kind))
+
+
+def _category(column: InputColumn, number: int) -> str:
+    """The name of a category; its number if it has no name."""
+    return label_text(column.values[number]) if number < len(column.values) else str(number)
 
 
 def _threshold(threshold: float, kind: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from gpustump.cli.input.model_input import LoadedModel
@@ -11,8 +10,7 @@ from gpustump.cli.output.rule_conditions import condition_in_words
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text
 from gpustump.data.readable import counted
-from gpustump.learners.interval import Interval
-from gpustump.learners.stump import Stump
+from gpustump.learners.kinds import AnyStump, has_one_side
 from gpustump.model.encoding import Encoding
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member, RegionMember
@@ -86,18 +84,18 @@ def _discrete_rules(loaded: LoadedModel, number: int, member: Member) -> list[st
     return aligned_lines(rows, right=(0, 3, 4))
 
 
-def _missing(model: StumpEnsemble, stump: Stump | Interval, labels: dict[int, str]) -> str:
+def _missing(model: StumpEnsemble, stump: AnyStump, labels: dict[int, str]) -> str:
     """What a stump votes where the value is missing; a dash if no training sample lacked one."""
     learnt = model.missing_learnt
     is_learnt = stump.is_constant or learnt is None or learnt[stump.feature]
     return labels[stump.missing] if is_learnt else "-"
 
 
-def _rule(stump: Stump | Interval, encoding: Encoding, labels: dict[int, str]) -> str:
+def _rule(stump: AnyStump, encoding: Encoding, labels: dict[int, str]) -> str:
     if_true, if_false = labels[stump.polarity], labels[-stump.polarity]
     if stump.is_constant:
         return f"always {if_true}"
     when = condition_in_words(stump, encoding)
-    if stump.thresholds[-1] == math.inf:
+    if has_one_side(stump):
         return f"{when} -> {if_true}"
     return f"{when} -> {if_true}, else {if_false}"

@@ -1,0 +1,182 @@
+"""Which features of a training table are categorical, and how a frame's categories are numbered.
+
+`categorical_features` has the conventions of scikit-learn's `HistGradientBoostingClassifier`, and
+so have the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump.arrays import Array
+from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
+from gpustump.data.frames import FrameColumn, refuse_all_but_numbers
+from gpustump.data.readable import quoted
+from gpustump.engines.category_columns import numbers_of
+from gpustump.learners.category_split import MOST_CATEGORIES
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+
+
+class Categories(NamedTuple):
+    """What a fit learns of categorical features.
+
+    Attributes
+    ----------
+    asked : None, "from_dtype" or array-like
+        `categorical_features` as it was given.
+    features : tuple of int
+        Increasing.
+    encoding : Encoding or None
+        How a frame becomes features, if it has columns whose categories had to be numbered.
+    """
+
+    asked: Any = None
+    features: tuple[int, ...] = ()
+    encoding: Encoding | None = None
+
+
+def categories_of_frame(categorical_features: Any, frame: ColumnTable) -> Categories:
+    """The categorical columns of a training frame, and the numbers of their categories.
+
+    Columns of text, or of the frame's own type for categories, are numbered: their categories in
+    sorted order. Columns of numbers hold numbers of categories already.
+
+    Raises
+    ------
+    ValueError
+        If categorical_features does not fit the frame, or a column has too many categories.
+    """
+    if categorical_features is None:
+        return Categories()
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        features = tuple(j for j, own in enumerate(frame.columns) if _is_of_categories(own))
+    else:
+        names = frame.names if frame.named else None
+        features = chosen(categorical_features, len(frame.columns), names)
+    others = [own for j, own in enumerate(frame.columns) if j not in features]
+    refuse_all_but_numbers(others, frame.source)
+    columns = [
+        _learnt(column, place, is_categorical=place in features)
+        for place, column in enumerate(frame.columns)
+    ]
+    if not any(column.kind == NUMBERED for column in columns):
+        return Categories(categorical_features, features)
+    return Categories(
+        categorical_features, features, Encoding(tuple(columns), len(columns), frame.named)
+    )
+
+
+def chosen(
+    categorical_features: Any, n_features: int, names: Sequence[str] | None
+) -> tuple[int, ...]:
+    """The features that `categorical_features` names, increasing.
+
+    Parameters
+    ----------
+    categorical_features : None, "from_dtype" or array-like of bool, int or str
+        "from_dtype" names none here: an array has one dtype.
+    n_features : int
+    names : sequence of str, or None
+
+    Raises
+    ------
+    ValueError
+        If it is something else, or does not fit the table.
+    """
+    if categorical_features is None:
+        return ()
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return ()
+    given = np.asarray(categorical_features)
+    if given.ndim == 1 and not given.size:
+        return ()
+    if given.ndim != 1 or given.dtype.kind not in "biuUO":
+        raise ValueError(_wanted(categorical_features))
+    if given.dtype.kind == "b":
+        if len(given) != n_features:
+            raise ValueError(
+                "categorical_features set as a boolean mask must have shape (n_features,), got: "
+                f"{given.shape} for {n_features} features."
+            )
+        return tuple(np.flatnonzero(given).tolist())
+    if given.dtype.kind in "iu":
+        if given.min() < 0 or given.max() >= n_features:
+            raise ValueError(
+                "categorical_features set as integer indices must be in [0, n_features - 1]; got "
+                f"{categorical_features!r} for {n_features} features."
+            )
+        return tuple(np.unique(given).tolist())
+    if not all(isinstance(name, str) for name in given.tolist()):
+        raise ValueError(_wanted(categorical_features))
+    if names is None:
+        raise ValueError(
+            "categorical_features should be passed as integers or as a boolean mask when the model "
+            "is fitted on data without feature names."
+        )
+    unknown = [name for name in given.tolist() if name not in names]
+    if unknown:
+        raise ValueError(
+            f"categorical_features has an item value {unknown[0]!r} which is not a valid feature "
+            f"name of the training data. Observed feature names: {list(names)}"
+        )
+    return tuple(sorted({names.index(name) for name in given.tolist()}))
+
+
+def check_numbers(X: Array, categories: Categories, names: Sequence[str] | None) -> None:
+    """Refuse categorical features of a table that hold something else than numbers of categories.
+
+    Raises
+    ------
+    ValueError
+    """
+    for feature in categories.features:
+        if categories.encoding is None or categories.encoding.categories(feature) is None:
+            numbers_of(X, None, feature, None if names is None else names[feature])
+
+
+def refuse_other_categories(asked: Any, earlier: Categories) -> None:
+    """Refuse a warm start with other categorical features.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not np.array_equal(np.asarray(asked), np.asarray(earlier.asked)):
+        raise ValueError(
+            f"warm_start=True goes on with categorical_features={earlier.asked!r}; got {asked!r}. "
+            "Keep it as it was, or fit anew with warm_start=False."
+        )
+
+
+def _wanted(found: Any) -> str:
+    return (
+        "categorical_features must be None, 'from_dtype' or an array-like of bool, int or str, "
+        f"got: {found!r}."
+    )
+
+
+def _is_of_categories(column: Column) -> bool:
+    """Whether a column is text, or has the frame's own type for categories."""
+    return column.kind == "text" or (isinstance(column, FrameColumn) and column.is_category)
+
+
+def _learnt(column: Column, place: int, *, is_categorical: bool) -> InputColumn:
+    """How a column becomes a feature."""
+    if not is_categorical or not _is_of_categories(column):
+        kind = column.kind if column.kind in NUMERIC else "number"
+        return InputColumn(column.name, place, kind)
+    if column.kind in NUMERIC:
+        column = AsText(column)
+    values = [] if column.kind == "empty" else column.distinct()
+    if len(values) > MOST_CATEGORIES:
+        raise ValueError(
+            f"categorical feature {quoted(column.name)} has {len(values)} categories; there may be "
+            f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "
+            "something, for example with sklearn.preprocessing.TargetEncoder, or leave it out."
+        )
+    if all(map(is_plain_number, values)):
+        values = sorted(values, key=float)
+    return InputColumn(column.name, place, NUMBERED, tuple(values))

@@ -1,0 +1,267 @@
+"""Categorical features of the estimators: which they are, how frames are numbered, what is refused.
+
+That the best sets are found is proved in tests/engines/test_categories.py.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+from classifiers import KINDS
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from gpustump import (
+    AdaBoostClassifier,
+    DecisionStumpClassifier,
+    LogitBoostClassifier,
+    StumpEnsemble,
+)
+from gpustump.learners.kinds import OfCategories
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+COLOURS = np.asarray(["blue", "green", "grey", "pink", "red", "white"])  # sorted
+
+
+def drawn(n_classes: int = 2, n_samples: int = 240) -> tuple[np.ndarray, np.ndarray]:
+    """A number, and the number of a colour; red, grey and white are alike."""
+    random = np.random.default_rng(n_classes)
+    codes = random.integers(0, len(COLOURS), n_samples)
+    X = np.stack([random.normal(size=n_samples), codes], axis=1).astype(np.float32)
+    score = X[:, 0] + 2 * np.isin(codes, [2, 4, 5]) + 0.5 * random.normal(size=n_samples)
+    return X, np.argsort(np.argsort(score)) * n_classes // n_samples
+
+
+def frame_of(X: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"x": X[:, 0], "colour": COLOURS[X[:, 1].astype(int)]})
+
+
+FRAMES = {
+    "pandas text": lambda X: frame_of(X),
+    "pandas objects": lambda X: frame_of(X).astype({"colour": object}),
+    "pandas categories": lambda X: frame_of(X).astype({"colour": "category"}),
+    "pandas categories, others too": lambda X: frame_of(X).assign(
+        colour=pd.Categorical(frame_of(X).colour, ["zebra", *COLOURS[::-1]], ordered=True)
+    ),
+    "polars text": lambda X: pl.from_pandas(frame_of(X)),
+    "polars categories": lambda X: pl.from_pandas(frame_of(X)).cast({"colour": pl.Categorical}),
+    "polars enum": lambda X: pl.from_pandas(frame_of(X)).cast(
+        {"colour": pl.Enum([*COLOURS[::-1], "zebra"])}
+    ),
+    "pyarrow": lambda X: pl.from_pandas(frame_of(X)).to_arrow(),
+}
+
+
+@EVERY_KIND
+def test_frames_of_every_type_train_the_model_of_the_array_of_numbers(kind):
+    X, y = drawn(3)
+    expected = KINDS[kind](n_estimators=8, categorical_features=[1]).fit(X, y)
+    splits = [s for m in expected.model_.members for s in m.hypotheses]
+    assert any(isinstance(split, OfCategories) for split in splits)
+    for name, make in FRAMES.items():
+        if name == "pyarrow":
+            pytest.importorskip("pyarrow")
+        found = KINDS[kind](n_estimators=8, categorical_features="from_dtype").fit(make(X), y)
+        assert found.model_.digest() == expected.model_.digest(), name
+        scores = expected.decision_function(X)
+        for frame in (make(X), frame_of(X)):
+            assert_array_equal(found.decision_function(frame), scores, name)
+        assert_array_equal(found.model_.decision_function(X), scores, name)
+        few = make(X[:5])  # fewer categories than in training
+        assert_array_equal(found.predict(few), expected.predict(X[:5]), name)
+
+
+@pytest.mark.parametrize(
+    "named", [[False, True], np.asarray([False, True]), [1], (1, 1), np.asarray([1]), ["colour"]],
+    ids=str,
+)  # fmt: skip
+def test_a_mask_indices_and_names_choose_the_same_features(named):
+    X, y = drawn()
+    frame = frame_of(X)
+    expected = LogitBoostClassifier(n_estimators=5, categorical_features="from_dtype")
+    found = LogitBoostClassifier(n_estimators=5, categorical_features=named).fit(frame, y)
+    assert found.model_.digest() == expected.fit(frame, y).model_.digest()
+    assert found.is_categorical_.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("none", [None, "from_dtype", [], [False, False]], ids=str)
+def test_without_categorical_features_the_model_is_that_of_numbers(none):
+    X, y = drawn()
+    found = AdaBoostClassifier(n_estimators=5, categorical_features=none).fit(X, y)
+    assert found.model_.digest() == AdaBoostClassifier(n_estimators=5).fit(X, y).model_.digest()
+    assert found.is_categorical_.tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "colour",
+            "must be None, 'from_dtype' or an array-like of bool, int or str, got: 'colour'",
+        ),
+        ([0.5], "array-like of bool, int or str, got: [0.5]"),
+        ([None], "array-like of bool, int or str, got: [None]"),
+        ([[1]], "array-like of bool, int or str"),
+        ([True], "a boolean mask must have shape (n_features,), got: (1,) for 2 features"),
+        ([2], "integer indices must be in [0, n_features - 1]; got [2] for 2 features"),
+        ([-1], "integer indices must be in [0, n_features - 1]"),
+        (["size"], "an item value 'size' which is not a valid feature name of the training data"),
+    ],
+)
+def test_other_values_of_the_parameter_are_refused(given, message):
+    X, y = drawn()
+    classifier = AdaBoostClassifier(categorical_features=given)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        classifier.fit(frame_of(X).assign(colour=X[:, 1]), y)
+    assert not hasattr(classifier, "model_")
+
+
+def test_names_need_a_table_with_names():
+    X, y = drawn()
+    with pytest.raises(ValueError, match="integers or as a boolean mask"):
+        AdaBoostClassifier(categorical_features=["colour"]).fit(X, y)
+
+
+def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
+    X, y = drawn()
+    with pytest.raises(ValueError, match=r"categorical feature 0 must hold numbers of categories"):
+        AdaBoostClassifier(categorical_features=[0]).fit(X, y)
+    with pytest.raises(ValueError, match=r"categorical feature 'x' must hold numbers"):
+        AdaBoostClassifier(categorical_features=["x"]).fit(frame_of(X).drop(columns="colour"), y)
+    with pytest.raises(ValueError, match=r"do not hold numbers: 'colour' \(text"):
+        AdaBoostClassifier(categorical_features=[False, False]).fit(frame_of(X), y)
+    with pytest.raises(ValueError, match=r"do not hold numbers: 'colour' \(text"):
+        DecisionStumpClassifier().fit(frame_of(X), y)
+
+
+def test_254_categories_are_taken_and_255_are_refused_with_a_way_out():
+    texts = np.asarray([f"c{number:03}" for number in range(255)])
+    for n in (254, 255):
+        frame, y = pd.DataFrame({"c": np.tile(texts[:n], 10)}), np.tile(np.arange(n) % 2, 10)
+        classifier = AdaBoostClassifier(n_estimators=1, categorical_features="from_dtype")
+        if n == 254:
+            assert classifier.fit(frame, y).score(frame, y) == 1.0
+        else:
+            with pytest.raises(ValueError, match=r"'c' has 255 categories.*Put rare ones together"):
+                classifier.fit(frame, y)
+
+
+@EVERY_KIND
+def test_missing_and_unknown_categories_have_the_score_of_missing_values(kind):
+    X, y = drawn()
+    X[::7, 1] = np.nan
+    classifier = KINDS[kind](n_estimators=8, categorical_features=[1]).fit(X, y)
+    values = np.asarray([[0.5, value] for value in (np.nan, -1, 6, 17, 253, 254, 1e9)])
+    assert len(set(classifier.decision_function(values).tolist())) == 1
+    frame = frame_of(np.nan_to_num(X)).mask(np.isnan(X))
+    framed = KINDS[kind](n_estimators=8, categorical_features=["colour"]).fit(frame, y)
+    assert framed.model_.digest() == classifier.model_.digest()
+    other = pd.DataFrame({"x": [0.5, 0.5], "colour": [None, "violet"]}).astype({"x": "float32"})
+    with pytest.warns(UserWarning, match="'colour' has values that were not in training in 1 row"):
+        found = framed.decision_function(other)
+    assert_array_equal(found, classifier.decision_function(values[:2]))
+
+
+def test_a_category_of_samples_without_weight_is_unknown():
+    X, y = drawn()
+    weights = (X[:, 1] != 2).astype(float)
+    kept = weights > 0
+    classifier = LogitBoostClassifier(n_estimators=5, categorical_features=[1])
+    one = classifier.fit(X, y, weights).model_
+    assert one.digest() == clone(classifier).fit(X[kept], y[kept]).model_.digest()
+    lacking = np.where(np.arange(2) == 1, np.nan, X[~kept])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_array_equal(one.decision_function(X[~kept]), one.decision_function(lacking))
+
+
+@EVERY_KIND
+def test_a_model_with_categories_survives_files_pickles_and_clones(kind, tmp_path):
+    X, y = drawn(3)
+    frame = frame_of(X)
+    classifier = KINDS[kind](n_estimators=6, categorical_features="from_dtype").fit(frame, y)
+    scores = classifier.decision_function(frame)
+    classifier.model_.save(tmp_path / "model.json")
+    model = StumpEnsemble.load(tmp_path / "model.json")
+    assert model.digest() == classifier.model_.digest()
+    assert_array_equal(model.decision_function(frame.iloc[:, ::-1]), scores)  # found by name
+    assert_array_equal(pickle.loads(pickle.dumps(classifier)).decision_function(frame), scores)
+    again = clone(classifier).fit(frame, y)
+    assert again.model_ == classifier.model_
+    parts = classifier.explain(frame)
+    assert_array_equal(parts.sum(axis=-1), scores)
+
+
+@EVERY_KIND
+def test_stages_and_warm_starts_are_those_of_shorter_fits(kind):
+    X, y = drawn()
+    frame = frame_of(X)
+    make = KINDS[kind]
+    whole = make(n_estimators=6, categorical_features="from_dtype").fit(frame, y)
+    for number, scores in enumerate(whole.staged_decision_function(frame), start=1):
+        shorter = make(n_estimators=number, categorical_features="from_dtype").fit(frame, y)
+        assert_array_equal(scores, shorter.decision_function(frame))
+        assert shorter.model_ == whole.model_.truncated(number)
+    warm = make(n_estimators=3, categorical_features="from_dtype", warm_start=True).fit(frame, y)
+    warm.set_params(n_estimators=6).fit(frame, y)
+    assert (warm.model_, warm.rounds_) == (whole.model_, whole.rounds_)
+    with pytest.raises(
+        ValueError, match="goes on with categorical_features='from_dtype'; got None"
+    ):
+        warm.set_params(categorical_features=None).fit(frame, y)
+    assert warm.model_ == whole.model_
+
+
+def test_early_stopping_watches_categories():
+    X, y = drawn(n_samples=400)
+    how = {"n_estimators": 40, "n_iter_no_change": 3, "random_state": 0}
+    on_array = LogitBoostClassifier(categorical_features=[1], **how).fit(X, y)
+    on_frame = LogitBoostClassifier(categorical_features=["colour"], **how).fit(frame_of(X), y)
+    assert on_array.held_out_scores_ == on_frame.held_out_scores_
+    assert on_array.model_.digest() == on_frame.model_.digest()
+
+
+def test_another_fit_forgets_the_categories_of_the_last_one():
+    X, y = drawn()
+    classifier = AdaBoostClassifier(n_estimators=4, categorical_features=["colour"])
+    classifier.fit(frame_of(X), y).set_params(categorical_features=None).fit(X, y)
+    assert classifier.model_ == AdaBoostClassifier(n_estimators=4).fit(X, y).model_
+    assert classifier.is_categorical_.tolist() == [False, False]
+
+
+def test_the_first_set_is_that_of_scikit_learn_s_histogram_boosting():
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        codes = random.integers(0, 12, 6000)
+        y = random.random(6000) < random.random(12)[codes]
+        X, numbers = codes[:, np.newaxis].astype(float), np.arange(12.0)[:, np.newaxis]
+        peer = HistGradientBoostingClassifier(
+            max_iter=1, max_leaf_nodes=2, categorical_features=[0], early_stopping=False
+        ).fit(X, y)
+        own = LogitBoostClassifier(
+            n_estimators=1, l2_regularization=0.0, categorical_features=[0]
+        ).fit(X, y)
+        sides = [one.decision_function(numbers) for one in (peer, own)]
+        assert_array_equal(*(side > side.mean() for side in sides))
+
+
+def test_numbers_as_categories_of_a_frame_are_named_by_their_text():
+    X, y = drawn()
+    codes = X[:, 1].astype(int) * 5 + 3
+    frame = pd.DataFrame({"x": X[:, 0], "code": pd.Categorical(codes)})
+    found = AdaBoostClassifier(n_estimators=5, categorical_features="from_dtype").fit(frame, y)
+    assert found.model_.encoding.categories(1) == ("3", "8", "13", "18", "23", "28")
+    expected = AdaBoostClassifier(n_estimators=5, categorical_features=[1]).fit(X, y)
+    assert found.model_.digest() == expected.model_.digest()
+    plain = pd.DataFrame({"x": X[:, 0], "code": codes})
+    assert_array_equal(found.predict(plain), expected.predict(X))
