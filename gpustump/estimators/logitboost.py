@@ -45,6 +45,8 @@ class LogitBoostClassifier(BoostedClassifier):
         categories left, the best one for one output; see the notes. At most 254 categories a
         feature: in frames text or categories of any order, in arrays numbers from 0 to 253. A value
         that is negative, NaN or unknown counts as missing.
+    n_bags : int
+        As for `AdaBoostClassifier`.
     random_state : int, RandomState or None
         As for `AdaBoostClassifier`.
     device : str
@@ -155,6 +157,7 @@ class LogitBoostClassifier(BoostedClassifier):
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
@@ -173,6 +176,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.l2_regularization = l2_regularization
         self.multi_class = multi_class
         self.categorical_features = categorical_features
+        self.n_bags = n_bags
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from gpustump import (
     AdaBoostClassifier,
     DecisionStumpClassifier,
+    GlassBoxClassifier,
     LogitBoostClassifier,
     StumpEnsemble,
 )
@@ -265,3 +266,15 @@ def test_numbers_as_categories_of_a_frame_are_named_by_their_text():
     assert found.model_.digest() == expected.model_.digest()
     plain = pd.DataFrame({"x": X[:, 0], "code": codes})
     assert_array_equal(found.predict(plain), expected.predict(X))
+
+
+def test_bags_of_frames_are_those_of_arrays_of_numbers():
+    X, y = drawn()
+    how = {"n_estimators": 10, "n_bags": 3, "random_state": 0}
+    on_array = GlassBoxClassifier(categorical_features=[1], **how).fit(X, y)
+    on_frame = GlassBoxClassifier(categorical_features="from_dtype", **how).fit(frame_of(X), y)
+    assert on_array.model_.digest() == on_frame.model_.digest()
+    assert any(isinstance(s, OfCategories) for s in on_array.model_.members[0].splits)
+    assert_array_equal(
+        on_frame.predict_proba_interval(frame_of(X)), on_array.predict_proba_interval(X)
+    )
