@@ -16,7 +16,7 @@ from typing import NoReturn, get_args
 from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
-from gpustump.data.parameters import MULTI_CLASS, ROUNDS_OF_AN_OUTPUT
+from gpustump.data.parameters import MOST_CATEGORIES, MULTI_CLASS, ROUNDS_OF_AN_OUTPUT
 from gpustump.data.readable import quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz; - for standard input"
@@ -79,7 +79,7 @@ on Dask workers (pip install 'gpustump[dask]'):
                       and weights of all rows are sent here, so the same rows are held out.
   --device cuda       that of each worker, which needs CuPy
   --max-memory        of a fit on each worker, all of it; what is larger goes to files there
-  not there           --weak-learner interval, --report
+  not there           --weak-learner interval, --categories sets, --report
 """
 
 TEXT_TEXT = """\
@@ -103,7 +103,8 @@ columns that are not numbers:
                       column=value, 1 in rows with this value, 0 in others. A column with more
                       values, or of another type, is refused; leave it out with --drop. So are
                       numbers among which are a few unknown words, unless --missing or
-                      --categorical says what these are.
+                      --categorical says what these are. With --categories sets, a column of up
+                      to {sets} values is one feature, whose stumps part sets of values.
   missing values      NaN. A stump has a vote of its own for them.
 
   an exported index   is left out: a first column without a name, or called index, id, row or the
@@ -220,6 +221,7 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             epilog=more
             and more.format(
                 limit=CATEGORY_LIMIT,
+                sets=MOST_CATEGORIES,
                 width=CODE_WIDTH,
                 default=_described_default(),
             ),
@@ -392,6 +394,14 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
             default=[],
             help=f"columns to read as {what}; may be given several times",
         )
+    parser.add_argument(
+        "--categories",
+        metavar="AS",
+        type=_one_of(("one-hot", "sets")),
+        default="one-hot",
+        help="text columns as one-hot: a feature for each value; or sets: one feature, and each "
+        "stump sends a set of values one way (default: one-hot)",
+    )
     parser.add_argument(
         "--missing",
         metavar="WORD",

@@ -57,6 +57,9 @@ exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs."""
 
 LINKS: tuple[Link, ...] = get_args(Link)
 
+MOST_CATEGORIES = 254
+"""Categories of a feature, numbered from 0; as scikit-learn's histogram boosting has it."""
+
 ROUNDS_OF_AN_OUTPUT = 200
 """Rounds for each output of a run, where nobody says how many: as many stumps as other libraries
 make for each class in 200 rounds."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.learners.category_split import MOST_CATEGORIES
+from gpustump.data.parameters import MOST_CATEGORIES
 
 N_NUMBERS = 256
 """As many as a byte holds."""

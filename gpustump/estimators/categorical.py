@@ -14,9 +14,9 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import FrameColumn, refuse_all_but_numbers
+from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import quoted
 from gpustump.engines.category_columns import numbers_of
-from gpustump.learners.category_split import MOST_CATEGORIES
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gpustump.arrays import Array
+from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.learners.hypothesis import (
     FIRST,
     MISSING,
@@ -24,9 +25,6 @@ from gpustump.learners.hypothesis import (
     predict,
     set_plain_numbers,
 )
-
-MOST_CATEGORIES = 254
-"""Categories of a feature, numbered from 0; as scikit-learn's histogram boosting has it."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import shown
 from gpustump.learners.category_split import (
-    MOST_CATEGORIES,
     CategorySplit,
     CategoryStump,
     is_set,

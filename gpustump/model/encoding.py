@@ -31,8 +31,8 @@ from gpustump.data.columns import (
     values_of_kind,
     without_words,
 )
+from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import counted, listed, quoted, shortened, shown, suggestion
-from gpustump.learners.category_split import MOST_CATEGORIES
 
 NUMBERED = "numbered"
 """The kind of a column whose categories are numbered: one categorical feature."""
@@ -174,6 +174,12 @@ class Encoding:
     def text_columns(self) -> tuple[str, ...]:
         """Columns to read as text, whatever they look like."""
         return tuple(column.name for column in self.columns if column.kind in _OF_TEXT)
+
+    @property
+    def categorical_features(self) -> tuple[int, ...]:
+        """The features whose values are numbers of categories."""
+        numbers = range(len(self.shown_names))
+        return tuple(j for j in numbers if self.origin(j).column.kind == NUMBERED)
 
     def categories(self, feature: int) -> tuple[str, ...] | None:
         """The names of a numbered column's categories; None for any other feature."""

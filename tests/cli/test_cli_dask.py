@@ -182,6 +182,7 @@ def test_what_a_worker_refuses_is_told_in_one_line(command, scheduler):
         (("--dask", "x.npy"), "argument --dask: must be the address of a scheduler, such as tcp:"),
         (("x.npy", "--dask", "--device", "cuda:1"), "--device cuda:1 is for one machine; with --"),
         (("x.npy", "--dask", "--weak-learner", "interval"), "--weak-learner interval is for one"),
+        (("x.npy", "--dask", "--categories", "sets"), "--categories sets is for one machine; with"),
         (("x.npy", "--dask", "--report", "r.html"), "--report draws rows, which with --dask are"),
         (("x.npy", "--dask", "tcp://h:1", "--jobs", "2"), "--jobs is the number of workers that"),
         (("x.npy", "--dask", "-o", "x.npy"), "--output: x.npy would replace the file that is read"),

@@ -169,6 +169,7 @@ def _fitted(
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
     classifier = estimator(
         method,
+        categorical_features=data.encoding.categorical_features or None,
         random_state=arguments.seed,
         device=arguments.device,
         n_jobs=arguments.jobs,

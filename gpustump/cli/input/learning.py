@@ -11,8 +11,9 @@ from gpustump.cli.errors import InputError
 from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.text_columns import MARKERS
 from gpustump.data.columns import NUMERIC, USABLE, AsText, Column, is_number
+from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import listed, quoted
-from gpustump.model.encoding import Encoding, InputColumn
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 
 LEAST_NUMBERS, MOST_WORDS = 3, 3
 """A column of text is refused if at most `MOST_WORDS` of its values are no numbers, while at least
@@ -20,10 +21,22 @@ LEAST_NUMBERS, MOST_WORDS = 3, 3
 
 
 class Forced(NamedTuple):
-    """Columns whose kind the user decides: positions of those that are text, and numbers."""
+    """Columns whose kind the user decides: positions of those that are text, and numbers; and
+    whether a column of text is one categorical feature."""
 
     text: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
+    as_sets: bool = False
+
+    @property
+    def kind_of_text(self) -> str:
+        """What a column of text becomes."""
+        return NUMBERED if self.as_sets else "category"
+
+    @property
+    def most_values(self) -> int:
+        """Of a column of text."""
+        return MOST_CATEGORIES if self.as_sets else CATEGORY_LIMIT
 
 
 class _Refused(NamedTuple):
@@ -50,8 +63,8 @@ def learn_encoding(
         column = table.columns[position]
         if position in forced.text and column.kind in NUMERIC:
             column = AsText(column)
-        kind = {"text": "category", "empty": "number"}.get(column.kind, column.kind)
-        values = tuple(column.distinct()) if kind == "category" else ()
+        kind = {"text": forced.kind_of_text, "empty": "number"}.get(column.kind, column.kind)
+        values = tuple(column.distinct()) if column.kind == "text" else ()
         problem = _problem(column, values, position, forced)
         if problem is None:
             columns.append(InputColumn(column.name, position, kind, values))
@@ -83,9 +96,9 @@ def _problem(
     if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
         reason = f"all its values are numbers but {listed(others)}"
         return _Refused(column, reason, _name_missing(others))
-    if len(values) <= CATEGORY_LIMIT:
+    if len(values) <= forced.most_values:
         return None
-    reason = f"it is text with {len(values)} distinct values, more than {CATEGORY_LIMIT}"
+    reason = f"it is text with {len(values)} distinct values, more than {forced.most_values}"
     if not words and not is_forced:
         reason += f", such as {listed(values[:2])}: numbers that were read as text, as codes are"
         return _Refused(column, reason, _read_as_numbers)

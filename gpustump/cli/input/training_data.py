@@ -217,7 +217,8 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
         name = quoted(table.names[position])
         raise InputError(f"--categorical and --numeric both name {name}.")
     missing = _missing_words(arguments)
-    return Choice(target, target_at, weight_at, dropped, Forced(text, numbers), missing)
+    forced = Forced(text, numbers, arguments.categories == "sets")
+    return Choice(target, target_at, weight_at, dropped, forced, missing)
 
 
 def _missing_words(arguments: argparse.Namespace) -> tuple[str, ...]:

@@ -39,6 +39,10 @@ def checked_files(method: Method, arguments: argparse.Namespace) -> list[str]:
         raise InputError(
             f"--weak-learner {method.weak_learner} is for one machine; with --dask, leave it out."
         )
+    if arguments.categories != "one-hot":
+        raise InputError(
+            f"--categories {arguments.categories} is for one machine; with --dask, leave it out."
+        )
     if arguments.report is not None:
         raise InputError(
             "--report draws rows, which with --dask are on the workers; leave it out, and draw the "

@@ -19,7 +19,7 @@ from gpustump.data.labels import class_numbers
 from gpustump.data.parameters import VoteKind
 from gpustump.data.readable import counted, listed, readable_bytes, shortened, thousands
 from gpustump.engines.integer_weights import IntegerWeights
-from gpustump.model.encoding import Encoding, InputColumn
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.theory.proportions import effective_size, wilson_interval
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def _split_of_rows(training: FinishedTraining) -> str:
 
 def _number_of_columns(encoding: Encoding) -> str:
     """How many columns the features come from, if that is another number."""
-    return f", from {counted(len(encoding.columns), 'column')}" if encoding.text_columns else ""
+    is_other = any(column.kind == "category" for column in encoding.columns)
+    return f", from {counted(len(encoding.columns), 'column')}" if is_other else ""
 
 
 def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
@@ -153,6 +154,9 @@ def _encoded(column: InputColumn, encoding: Encoding) -> str | None:
     if column.kind == "category":
         values = _some([label_text(value) for value in column.values])
         what = f"text, {counted(len(column.values), 'feature')}: {values}"
+    elif column.kind == NUMBERED:
+        values = _some([label_text(value) for value in column.values])
+        what = f"text, {counted(len(column.values), 'category', 'categories')}: {values}"
     elif column.kind in UNITS:
         what = f"{column.kind}, in {UNITS[column.kind]}"
     elif column.kind == "boolean" and encoding.named:
