@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
     from gpustump.estimators import GlassBoxClassifier as GlassBoxClassifier
     from gpustump.estimators import LogitBoostClassifier as LogitBoostClassifier
+    from gpustump.learners.category_split import CategorySplit as CategorySplit
+    from gpustump.learners.category_split import CategoryStump as CategoryStump
     from gpustump.learners.interval import Interval as Interval
     from gpustump.learners.split import Split as Split
     from gpustump.learners.step_table import StepTable as StepTable
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdaBoostClassifier": "estimators",
     "Boosting": "boosting.rounds",
+    "CategorySplit": "learners.category_split",
+    "CategoryStump": "learners.category_split",
     "DecisionStumpClassifier": "estimators",
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
@@ -71,6 +75,8 @@ _MODULES = ("losses", "plots", "theory", "weak_learnability")
 __all__ = [
     "AdaBoostClassifier",
     "Boosting",
+    "CategorySplit",
+    "CategoryStump",
     "DecisionStumpClassifier",
     "Device",
     "DeviceError",

@@ -66,6 +66,12 @@ class DaskClassifier(BoostedClassifier):
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
                 f"weak_learner='stump', or {self._local.__name__} on one machine."
             )
+        if self.categorical_features is not None:
+            raise ValueError(
+                f"categorical_features={self.categorical_features!r} is not for clusters yet. Make "
+                "each category a feature, for example with dask.dataframe.get_dummies, or take "
+                f"{self._local.__name__} on one machine."
+            )
         if self.device not in _KINDS:
             raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {self.device!r}.")
         collection = Collection.of(X, y, sample_weight)
@@ -193,6 +199,8 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         all held-out samples are sent in every round.
     weak_learner : "stump"
         Intervals are not for clusters.
+    categorical_features : None
+        Categorical features are not for clusters yet.
     max_memory : int, str or None
         What a fit may take on each worker: 2_000_000_000, "500 MB". By default the worker's own
         memory limit. Values that do not fit go to files in the worker's local directory.
@@ -232,6 +240,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         votes: VoteKind = "discrete",
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
+        categorical_features: None = None,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -249,6 +258,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             votes=votes,
             multi_class=multi_class,
             weak_learner=weak_learner,
+            categorical_features=categorical_features,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,
@@ -295,6 +305,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         learning_rate: float = 0.2,
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
+        categorical_features: None = None,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -311,6 +322,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             learning_rate=learning_rate,
             l2_regularization=l2_regularization,
             multi_class=multi_class,
+            categorical_features=categorical_features,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,

@@ -280,6 +280,22 @@ def test_every_library_trains_the_same_model_and_predicts_the_same(kind, backend
     assert np.array_equal(staged[-1], scores)
 
 
+RECORDED = {
+    "discrete": "5a5c39686e7f7a86",
+    "real": "e3bee15e8a17fa78",
+    "newton": "7e6b4d0752423837",
+    "shared discrete": "dfb489baf7dd3a24",
+    "shared real": "55b13b21026b8b85",
+    "shared newton": "7fdf2ae68385c3cc",
+}
+"""The first digits of the digests of models on "numbers and categories"; they must not change."""
+
+
+@each_kind
+def test_the_models_are_those_that_were_recorded(kind):
+    assert model_of(kind, None).digest()[:16] == RECORDED[kind]
+
+
 @each_kind
 def test_the_sums_over_a_set_are_those_of_the_samples_in_its_regions(kind):
     case = CASES["numbers and categories"].voting(kind, 0.5)
