@@ -303,7 +303,14 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
                 "encode them, for example with sklearn.preprocessing.OneHotEncoder.",
                 stacklevel=5,
             )
-        return check_table(numbers_of(frame))
+        try:
+            return check_table(numbers_of(frame))
+        except ValueError as error:
+            has_text = any(column.kind == "text" for column in frame.columns)
+            if not (reset and has_text and hasattr(self, "categorical_features")):
+                raise
+            way = "Or pass categorical_features='from_dtype' to take text as categories."
+            raise ValueError(f"{error} {way}") from error
 
     def _asked_categories(self) -> Any:
         """`categorical_features`; None for an estimator without this parameter."""

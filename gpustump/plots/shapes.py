@@ -89,7 +89,7 @@ def shape_function(
     and texts at the edge count the steps and give the share of the samples there. The vote for
     missing values is drawn to the right: without X if it is not 0 and was learnt from missing
     values, with X if a value is missing. Values too large or too small for Matplotlib are drawn in
-    units of a power of ten, which the axis names.
+    units of a power of ten, which the axis names. A categorical feature has bars.
     """
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)

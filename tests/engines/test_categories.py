@@ -263,7 +263,7 @@ def model_of(kind: str, backend: Backend | None, name: str = "numbers and catego
 @pytest.mark.parametrize("kind", ["discrete", "shared newton"])
 def test_every_library_trains_the_same_model_and_predicts_the_same(kind, backend, monkeypatch):
     if backend.kernels == "cuda":
-        pytest.skip("its kernels have no categorical features")
+        pytest.skip("CUDA kernels do not search categorical features")
     if backend.reason:
         pytest.skip(backend.reason)
     monkeypatch.setenv("GPUSTUMP_KERNELS", backend.kernels)
@@ -383,7 +383,10 @@ def test_other_values_than_numbers_of_categories_are_refused(value):
 def test_cuda_kernels_leave_categorical_features_to_the_reference_and_say_why():
     X = np.zeros((3, 2), dtype=np.float32)
     assert refusal_of_any(Task(X, 3)) is None
-    assert refusal_of_any(Task(X, 3, categorical=(1,))) == "they have no categorical features"
+    assert (
+        refusal_of_any(Task(X, 3, categorical=(1,)))
+        == "CUDA kernels do not search categorical features"
+    )
 
 
 def test_a_cut_of_categories_compares_as_the_contract_says():

@@ -139,7 +139,9 @@ def test_values_that_are_no_numbers_of_categories_are_refused_by_name():
         AdaBoostClassifier(categorical_features=["x"]).fit(frame_of(X).drop(columns="colour"), y)
     with pytest.raises(ValueError, match=r"do not hold numbers: 'colour' \(text"):
         AdaBoostClassifier(categorical_features=[False, False]).fit(frame_of(X), y)
-    with pytest.raises(ValueError, match=r"do not hold numbers: 'colour' \(text"):
+    with pytest.raises(ValueError, match=r"'colour' \(text.* categorical_features='from_dtype'"):
+        AdaBoostClassifier().fit(frame_of(X), y)
+    with pytest.raises(ValueError, match=r"do not hold numbers: 'colour' \(text.*columns\.$"):
         DecisionStumpClassifier().fit(frame_of(X), y)
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from gpustump import Interval, Member, ModelFileError, RegionMember, Split, Stump, StumpEnsemble
 from gpustump.learners.category_split import CategorySplit, CategoryStump
+from gpustump.learners.conditions import condition
 from gpustump.learners.hypothesis import by_region, regions
 from gpustump.learners.step_table import VOTES_LIMIT
 
@@ -183,6 +184,17 @@ def test_a_split_of_categories_is_the_partition_of_its_sets(sides, dtype):
     assert np.array_equal(table.look_up(values), 2 * numbers[expected])
     stump = CategoryStump(0, left, right, 1, -1, 0.0)
     assert stump.predict(values[:, np.newaxis]).tolist() == [[1, -1, -1][r] for r in expected]
+
+
+def test_the_condition_names_the_categories_on_the_left():
+    def words(*left: int) -> str:
+        return condition(CategorySplit(0, left, (253,)), "x", category="c{}".format)
+
+    assert words(0, 2) == "x in {c0, c2}"
+    assert words(*range(13)).endswith("c11, c12}")
+    assert words(*range(14)).endswith("c10, c11, 2 more}")
+    assert condition(CategorySplit(0, (0, 2), ()), "x") == "x is present"
+    assert condition(CategoryStump(0, (4,), (5,), 1, 1, 0.1), "x") == "x in {4}"
 
 
 def document_of(model: StumpEnsemble, folder: Path) -> Document:

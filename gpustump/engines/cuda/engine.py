@@ -50,5 +50,5 @@ def refusal_of_any(task: Task) -> str | None:
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
     if task.categorical:
-        return "they have no categorical features"
+        return "CUDA kernels do not search categorical features"
     return None
