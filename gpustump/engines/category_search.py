@@ -1,37 +1,41 @@
 """The best set of categories: which of them a split sends left, for every kind of votes.
 
 A round has exact integer sums for each category c and output: A_c of the first integers, B_c of the
-second ones. A set of categories goes left, the others go right. What is sought is the set whose
-split is worth most (`worth`).
+second ones. A split sends a set of categories left and the others right. The search returns the set
+whose split is worth most (`worth`).
 
 With one output, the score is a convex function of the pair (A, B) summed over the set, for all
-three kinds of votes: |A - A'| is, and so are -sqrt(P N) and A^2 / (B + lambda). It is largest at a
-corner of the polygon of all such pairs, and a corner's set holds the categories whose ratio A_c /
-B_c is below some number, or those above it. So the best of all 2^(C-1) - 1 sets is a prefix of the
-categories in order of A_c / B_c, which is the order of P_c / N_c [Fisher 1958; Breiman, Friedman,
-Olshen and Stone 1984, section 4.2.2 and theorem 9.6]. Ratios are compared exactly. Floating-point
-scores of other sets may exceed the best prefix's by their rounding errors only.
+three kinds of votes: |A - A'| is, and so are -sqrt(P N) and A^2 / (B + lambda). A convex function
+is largest at a corner of the polygon that the pairs of all sets span. The set of a corner holds the
+categories whose ratio A_c / B_c is below some number, or those above it. So the best of all sets is
+a prefix of the categories in order of A_c / B_c, which is the order of P_c / N_c [Fisher 1958;
+Breiman, Friedman, Olshen and Stone 1984, section 4.2.2 and theorem 9.6]. If the best prefix holds
+no category or all of them, it is best to leave them together; then other sets do not matter, as a
+constant, or the split of all categories from missing values, is at least as good as all of them.
+Ratios are compared exactly. The floating-point score of another set may exceed that of the best
+prefix by rounding errors only.
 
-With K outputs, sums lie in 2 K dimensions, and no order of the categories has that property. Here
-each output in turn orders the categories by its own ratios, and every prefix of these K orders is a
-candidate, weighed with the score of all outputs. This is a rule, not the optimum: the best split
-among K (C - 1) sets.
+With K outputs, sums lie in 2 K dimensions, and no order of the categories has that property. Each
+output in turn orders the categories by its own ratios, and every prefix of these K orders is a
+candidate, weighed with the score of all outputs. This is a rule, not the optimum: it finds the best
+split among K (C - 1) sets.
 
 A rare category has few samples to tell its side. Categories of fewer than 10 samples and less than
-1% of the samples with a value are taken together and go the same way, in all rounds; the best set
-is the best one of those that do not part them. So there is nothing to smooth in the sums, and the
-votes keep the smoothing of their kind. In a feature of two categories never both are rare.
+1% of the samples with a value are taken together and go the same way, in all rounds. The best set
+is the best one of those that do not part them. So the sums need no smoothing, and the votes keep
+the smoothing of their kind. (Of two categories one at least is not rare.)
 
-Of equally good sets of a feature, the first output's order comes first, then the shorter prefix;
-equal ratios stand in order of the categories' numbers. The side with the lowest number is the left
-one. All categories together, against missing values, are a split only if it is better than all
-sets, and better than a constant.
+Ties have an order. Among equally good sets of a feature, the first output's order wins, then the
+shorter prefix; equal ratios stand in order of the categories' numbers. The side with the lowest
+number is the left one. A split of all categories from missing values is taken only if it is better
+than all sets, and better than a constant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -74,10 +78,18 @@ class Groups:
 
         There is one group at least.
         """
-        place = np.asarray([number for own in self.members for number in own])
-        starts = np.cumsum([0] + [len(own) for own in self.members[:-1]])
-        found: np.ndarray = np.add.reduceat(by_number[..., place], starts, axis=-1)
+        found: np.ndarray = np.add.reduceat(by_number[..., self._place], self._starts, axis=-1)
         return found
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """The numbers of all categories, group by group."""
+        return np.asarray([number for own in self.members for number in own])
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Where each group begins among them."""
+        return np.cumsum([0] + [len(own) for own in self.members[:-1]])
 
     def sides(self, left: Sequence[int]) -> Sides:
         """The categories on both sides, given the groups on one; the lowest goes left."""
