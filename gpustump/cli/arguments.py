@@ -305,6 +305,14 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     """Options that choose the estimator and its parameters; their defaults are in `method`."""
     add = parser.add_argument
     add(
+        "--glass-box",
+        action="store_true",
+        help="a good model without further options, the estimator GlassBoxClassifier: --loss "
+        f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
+        f"--l2 {method.GLASS.l2:g} --bags {method.GLASS.bags} --patience {method.GLASS.patience} "
+        f"--set-aside {method.GLASS.set_aside:g}; each may be changed",
+    )
+    add(
         "--loss",
         metavar="LOSS",
         type=_one_of(get_args(method.Loss)),
@@ -346,6 +354,27 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         type=_not_negative,
         help="of --loss logistic: shrinks the votes of stumps' sides that hold few rows; "
         f"in units of the weights (default: {method.usual('logistic').l2:g})",
+    )
+    add(
+        "--bags",
+        metavar="N",
+        type=_whole(1),
+        help="train so many models, each on its own share of the rows, and take their average; "
+        "inspect --plot then shows how far they differ (default: 1)",
+    )
+    add(
+        "--patience",
+        metavar="N",
+        type=_whole(1),
+        help="stop early: set rows aside, and end when N rounds in a row have not made a better "
+        "score of them (default: never)",
+    )
+    add(
+        "--set-aside",
+        metavar="SHARE",
+        type=_positive_share,
+        help="the share of the rows trained on that --patience watches, and each bag leaves out "
+        f"(default: {method.DEFAULT.set_aside:g})",
     )
     add(
         "--weak-learner",
@@ -529,6 +558,15 @@ def _share(text: str) -> float:
     if not 0.0 <= value < 1.0:
         raise argparse.ArgumentTypeError(
             f"must be a share of the rows, at least 0 and below 1; got {quoted(text)}"
+        )
+    return value
+
+
+def _positive_share(text: str) -> float:
+    value = _share(text)
+    if value == 0.0:
+        raise argparse.ArgumentTypeError(
+            f"must be a share of the rows, above 0 and below 1; got {quoted(text)}"
         )
     return value
 
