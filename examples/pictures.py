@@ -89,8 +89,13 @@ def importances(s: Study) -> Axes:
     return plots.importances(s.model, s.X)
 
 
+def explanation(s: Study) -> Axes:
+    """What each feature adds to the score of the first held-out sample."""
+    return plots.explanation(s.model, s.X_test[0])
+
+
 def waterfall(s: Study) -> Axes:
-    """How the score of the first held-out sample comes about."""
+    """The same from the intercept to the score, one feature after the other."""
     return plots.waterfall(s.model, s.X_test[0])
 
 
@@ -173,6 +178,7 @@ PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     error_curve,
     margin_distribution,
     importances,
+    explanation,
     waterfall,
     roc_curve,
     precision_recall_curve,
