@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import Label, model_of
-from gpustump.plots import style
+from gpustump.plots import spread, style
 from gpustump.plots.columns import Groups, columns_of
 from gpustump.plots.one_row import (
+    Amount,
     Bar,
     RowScore,
     amount_text,
@@ -72,7 +72,8 @@ def explanation(
     [Nori, Jenkins, Koch and Caruana 2019]. All bars begin at 0, so that their lengths compare;
     `waterfall` draws the same numbers one after the other. A feature's contribution is the sum of
     its votes, `StumpEnsemble.explain`. The widths of the bars, with that of the intercept, add up
-    to the score that stands below them: `decision_function` bit for bit.
+    to the score that stands below them: `decision_function` bit for bit. For a bagged model, lines
+    reach one standard deviation of what the single bags add to both sides of a bar's end.
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
@@ -84,54 +85,58 @@ def explanation(
 
 def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
     """Draw a row whose score is known, on `ax` or on a new figure."""
-    bars = bars_of(row, n_features)
-    ax = style.tidy_axes(ax, 6.4, 1.3 + 0.3 * (len(bars) + 2))
-    _draw(ax, bars, row)
-    name_axis(ax, f"contribution to the {score_text(row)}")
+    bars = [*bars_of(row, n_features), Bar("intercept", row.intercept)]
+    ax = style.tidy_axes(ax, 6.4, 1.3 + 0.3 * (len(bars) + 1))
+    _draw(ax, bars)
+    _write_score(ax, row, [bar.name for bar in bars])
+    lines = f"\nlines: {spread.caption(row.model.n_bags)}" if row.model.n_bags > 1 else ""
+    name_axis(ax, f"contribution to the {score_text(row)}{lines}")
     write_prediction(ax, row)
     return style.make_current(ax)
 
 
-def _draw(ax: Axes, bars: list[Bar], row: RowScore) -> None:
-    """The bars, that of the intercept, and below a line the score, which is their sum."""
-    every = [*bars, Bar("intercept", row.intercept)]
-    n_bars = len(every)
+def _draw(ax: Axes, bars: list[Bar]) -> None:
+    """The bars with their amounts, the last one grey, and the spread of the bags if there are."""
     ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
-    for k, (_, amount) in enumerate(every):
-        colour = style.BLUE if amount > 0 else style.VERMILION
-        look: Any = {"color": style.GREY if k == n_bars - 1 else colour, "linewidth": 0.0}
-        look |= {"hatch": "////"} if amount < 0 else {}
-        ax.barh(k, amount, 0.66, gid="contribution", edgecolor=ax.get_facecolor(), **look)
-    _set_limits(ax, np.asarray([bar.amount for bar in every]))
-    for k, (_, amount) in enumerate(every):
-        _write(ax, k, amount)
-    ax.axhline(n_bars - 0.5, color=style.ink(), linewidth=0.8, gid="sum")
-    _write(ax, n_bars, row.score, at_zero=True)
-    ax.set_yticks(range(n_bars + 1), [*(bar.name for bar in every), "score"])
+    for k, (_, amount) in enumerate(bars):
+        colour = style.BLUE if amount.value > 0 else style.VERMILION
+        look: Any = {"color": style.GREY if k == len(bars) - 1 else colour, "linewidth": 0.0}
+        look |= {"hatch": "////"} if amount.value < 0 else {}
+        look |= {"xerr": amount.deviation, **spread.line_look()} if amount.bags.size else {}
+        ax.barh(k, amount.value, 0.66, gid="contribution", edgecolor=ax.get_facecolor(), **look)
+    amounts = [bar.amount for bar in bars]
+    _set_limits(ax, amounts)
+    for k, amount in enumerate(amounts):
+        _write(ax, (_end(amount), k), amount.value)
+
+
+def _end(amount: Amount) -> float:
+    """Where a bar ends, with the line over it."""
+    return amount.value + math.copysign(amount.deviation, amount.value)
+
+
+def _write_score(ax: Axes, row: RowScore, names: list[str]) -> None:
+    """The score below a line, as the sum that it is, and all names."""
+    ax.axhline(len(names) - 0.5, color=style.ink(), linewidth=0.8, gid="sum")
+    _write(ax, (0.0, len(names)), row.score.value, fontsize="small", fontweight="bold", ha="left")
+    ax.set_yticks(range(len(names) + 1), [*names, "score"])
     ax.get_yticklabels()[-1].set_fontweight("bold")
-    ax.set_ylim(n_bars + 0.5, -0.6)
+    ax.set_ylim(len(names) + 0.5, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
 
 
-def _set_limits(ax: Axes, amounts: np.ndarray) -> None:
+def _set_limits(ax: Axes, amounts: list[Amount]) -> None:
     """Limits with room for the amounts beside the bars; on a side without bars there is none."""
-    low, high = min(0.0, amounts.min()), max(0.0, amounts.max())
+    low = min(0.0, *(amount.value - amount.deviation for amount in amounts))
+    high = max(0.0, *(amount.value + amount.deviation for amount in amounts))
     room = min(0.4, _AMOUNT / (0.55 * style.width(ax))) * (high - low) or 1.0
     ax.set_xlim(low - room if low < 0 else -0.02 * high, high + room)
 
 
-def _write(ax: Axes, place: int, amount: float, *, at_zero: bool = False) -> None:
-    """An amount as text at the end of its bar; the score has none, and stands at 0."""
-    goes_up = amount >= 0 or at_zero
-    ax.annotate(
-        amount_text(amount),
-        (0.0 if at_zero else amount, place),
-        xytext=(4 if goes_up else -4, 0),
-        textcoords="offset points",
-        ha="left" if goes_up else "right",
-        va="center",
-        fontsize="small" if at_zero else "x-small",
-        fontweight="bold" if at_zero else "normal",
-        color=style.ink(),
-    )
+def _write(ax: Axes, place: tuple[float, int], amount: float, **how: Any) -> None:
+    """An amount as text at the end of its bar."""
+    look: dict[str, Any] = {"ha": "left" if amount >= 0 else "right", "fontsize": "x-small"} | how
+    shift = (4 if look["ha"] == "left" else -4, 0)
+    look |= {"va": "center", "color": style.ink(), "textcoords": "offset points"}
+    ax.annotate(amount_text(amount), place, xytext=shift, **look)

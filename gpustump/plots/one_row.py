@@ -42,18 +42,33 @@ _CHARACTER = 0.07
 """The mean width of a character in labels, in inches."""
 
 
+class Amount(NamedTuple):
+    """What is added to the score, and what each bag adds to its own: ndarray (n_bags,) of float64.
+
+    A model that is no average has no bags.
+    """
+
+    value: float
+    bags: np.ndarray
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over the bags; 0 without bags."""
+        return float(np.std(self.bags, ddof=1)) if self.bags.size else 0.0
+
+
 class Addend(NamedTuple):
     """A column, and what it adds to the score."""
 
     column: Column
-    amount: float
+    amount: Amount
 
 
 class Bar(NamedTuple):
     """A bar in a picture: its name, and what it adds."""
 
     name: str
-    amount: float
+    amount: Amount
 
 
 @dataclass(frozen=True)
@@ -71,10 +86,11 @@ class RowScore:
         The columns that do not add 0; those that add or take away most stand first.
     n_columns : int
         The number of all columns.
-    intercept, score : float
+    intercept, score : Amount
         The score is the sum of the intercept and of all amounts, bit for bit.
     predicted : label
     probabilities : ndarray (n_classes,) of float64
+    probabilities_of_bags : ndarray (n_bags, n_classes) of float64
     """
 
     model: StumpEnsemble
@@ -82,10 +98,11 @@ class RowScore:
     label: Label | None
     addends: tuple[Addend, ...]
     n_columns: int
-    intercept: float
-    score: float
+    intercept: Amount
+    score: Amount
     predicted: Any
     probabilities: np.ndarray
+    probabilities_of_bags: np.ndarray
 
     def split(self, limit: int) -> tuple[tuple[Addend, ...], tuple[Addend, ...]]:
         """The addends to show one by one, and the others, whose sum is shown.
@@ -110,9 +127,11 @@ class RowScore:
         return [column.values[k] for k in np.flatnonzero(own == 1.0)] or [OTHER]
 
 
-def total(addends: Sequence[Addend]) -> float:
+def total(addends: Sequence[Addend]) -> Amount:
     """The sum of their amounts."""
-    return float(sum(addend.amount for addend in addends))
+    amounts = [addend.amount for addend in addends]
+    bags = np.sum([amount.bags for amount in amounts], axis=0)
+    return Amount(float(sum(amount.value for amount in amounts)), bags)
 
 
 def table_of_row(model: Any, row: Any) -> Array:
@@ -153,19 +172,28 @@ def row_score(
     if label is None and not model.is_binary:
         label = predicted
     number = model.output_index(label)
-    parts = arrays.to_host(model.explain(table))
-    parts = parts.reshape(model.n_outputs, model.n_features + 1)[number]
+    of_bags = np.zeros((0, model.n_outputs, model.n_features + 1))
+    if model.bag_models:
+        of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
+    parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
+    scores_of_bags = of_bags.sum(axis=-1)
     return RowScore(
         model,
         _values(table),
         label,
-        _ranked(parts, columns),
+        _ranked(parts, of_bags_here, columns),
         len(columns),
-        float(parts[-1]),
-        float(scores.reshape(model.n_outputs)[number]),
+        Amount(float(parts[-1]), of_bags_here[:, -1]),
+        Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
         predicted,
         model.probabilities_of(scores)[0],
+        model.probabilities_of(scores_of_bags[:, 0] if model.is_binary else scores_of_bags),
     )
+
+
+def _parts(model: StumpEnsemble, table: Array) -> np.ndarray:
+    """What each feature and the intercept add to each score, (n_outputs, n_features + 1)."""
+    return arrays.to_host(model.explain(table)).reshape(model.n_outputs, model.n_features + 1)
 
 
 def _values(table: Array) -> np.ndarray:
@@ -174,11 +202,16 @@ def _values(table: Array) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _ranked(parts: np.ndarray, columns: Sequence[Column]) -> tuple[Addend, ...]:
+def _ranked(
+    parts: np.ndarray, of_bags: np.ndarray, columns: Sequence[Column]
+) -> tuple[Addend, ...]:
     """The columns with what they add, those that add 0 left out, the largest first."""
-    amounts = np.asarray([sum(parts[j] for j in features_of(column)) for column in columns])
-    order = np.argsort(-np.abs(amounts), kind="stable").tolist()
-    return tuple(Addend(columns[k], float(amounts[k])) for k in order if amounts[k] != 0.0)
+    found = []
+    for column in columns:
+        own = list(features_of(column))
+        found.append(Addend(column, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1))))
+    order = sorted(found, key=lambda addend: -abs(addend.amount.value))
+    return tuple(addend for addend in order if addend.amount.value != 0.0)
 
 
 def _known_text(value: float, kind: str) -> str | None:
@@ -232,7 +265,9 @@ def name_axis(ax: Axes, text: str) -> None:
     The names beside the bars take a part of the axes' width.
     """
     longest = max(len(name.get_text()) for name in ax.get_yticklabels())
-    is_wide = _CHARACTER * len(text) > 1.25 * style.width(ax) - _CHARACTER * longest
+    is_wide = (
+        _CHARACTER * len(text.partition("\n")[0]) > 1.25 * style.width(ax) - _CHARACTER * longest
+    )
     ax.set_xlabel(text.replace(", half", ",\nhalf") if is_wide else text)
 
 

@@ -81,7 +81,7 @@ def waterfall(
     found = row_score(ensemble, table_of_row(model, row), columns, label)
     bars = [Bar("intercept", found.intercept), *bars_of(found, n_features)]
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
-    _draw(ax, bars, found.score)
+    _draw(ax, bars, found.score.value)
     name_axis(ax, score_text(found))
     write_prediction(ax, found)
     return style.make_current(ax)
@@ -89,7 +89,7 @@ def waterfall(
 
 def _draw(ax: Axes, bars: list[Bar], score: float) -> None:
     """The bars, each from where the one above ends, and the score below."""
-    amounts = np.asarray([bar.amount for bar in bars])
+    amounts = np.asarray([bar.amount.value for bar in bars])
     ends = np.cumsum(amounts)
     starts = np.concatenate([[0.0], ends[:-1]])
     ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
