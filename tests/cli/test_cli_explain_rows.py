@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
-from gpustump import Member, Split, Stump, StumpEnsemble
+from gpustump import LogitBoostClassifier, Member, Split, Stump, StumpEnsemble
 from gpustump.cli.output.text_bars import ASCII, BLOCKS, BarStyle, bars
 from gpustump.model.encoding import Encoding, InputColumn
 from gpustump.model.members import RegionMember
@@ -95,6 +95,28 @@ def test_of_several_classes_the_predicted_one_is_explained_unless_one_is_named(c
         )
         assert table(named.out)["score"] == pytest.approx(scores[1], abs=0.0005)
         assert named.row("predicted") == best
+
+
+def test_of_a_bagged_model_the_spread_of_its_bags_stands_beside(command):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :4]
+    options = {"n_estimators": 20, "n_bags": 3, "random_state": 0, "device": "cpu"}
+    model = LogitBoostClassifier(**options).fit(X, y).model_
+    model.save("model.json")
+    np.save("table.npy", X)
+    outcome = command.succeeds("explain", "model.json", "table.npy", "--row", 1, "--top", 1)
+    head, *lines = outcome.out.split("\n\n")[1].splitlines()
+    assert head.split() == ["feature", "value", "adds", "spread"]
+    assert lines[-1] == "(spread: one standard deviation over 3 bags)"
+    own = np.asarray([bag.explain(X[:1])[0] for bag in model.bag_models])
+    best = int(np.abs(own.mean(axis=0)[:-1]).argmax())
+    rest = own[:, :-1].sum(axis=1) - own[:, best]
+    for line, part in zip(lines, [own[:, best], rest, own[:, -1]], strict=False):
+        amount, spread = map(float, line[: len(head)].split()[-2:])
+        assert (amount, spread) == pytest.approx((part.mean(), part.std(ddof=1)), abs=0.0006)
+    label = model.predict(X[:1])[0]
+    shares = [bag.predict_proba(X[:1])[0, label] for bag in model.bag_models]
+    assert outcome.row("over 3 bags") == f"{label} {min(shares):.4f} to {max(shares):.4f}"
 
 
 def test_values_read_as_they_were_written_and_a_text_column_is_one_feature(command):

@@ -68,6 +68,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         ("classes", ", ".join(label_text(label) for label in model.classes)),
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         ("rounds", rounds),
+        *([("bags", f"{model.n_bags}, whose rounds take turns")] if model.n_bags > 1 else []),
         *_scores(model),
         ("digest", model.digest()),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
 from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import counted, shortened, thousands
 from gpustump.plots.columns import Category, Column
-from gpustump.plots.one_row import UNITS, RowScore, total
+from gpustump.plots.one_row import UNITS, Amount, RowScore, total
 
 _CLASSES = 6
 """The classes whose probabilities are shown, the most probable ones."""
@@ -52,6 +53,7 @@ def _header(row: RowScore, place: Place) -> list[tuple[str, str]]:
         ("row", of),
         ("predicted", label_text(row.predicted)),
         ("probabilities", _probabilities(row)),
+        *_over_bags(row),
         ("score of", f"{label}, {UNITS[model.link]}{below}"),
     ]
 
@@ -68,6 +70,15 @@ def _probabilities(row: RowScore) -> str:
     return ", ".join(shown) + more
 
 
+def _over_bags(row: RowScore) -> list[tuple[str, str]]:
+    """What the single bags say of the class predicted: nothing without bags."""
+    if row.model.n_bags == 1:
+        return []
+    own = row.probabilities_of_bags[:, row.model.classes.index(row.predicted)]
+    low, high = _probability(float(own.min())), _probability(float(own.max()))
+    return [(f"over {row.model.n_bags} bags", f"{label_text(row.predicted)} {low} to {high}")]
+
+
 def _probability(share: float) -> str:
     """Four decimals, which are never 0 or 1: no probability of a model is."""
     if share > 0.99995:
@@ -77,30 +88,43 @@ def _probability(share: float) -> str:
 
 def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
     """The columns, the sum of those left out, the intercept and, below a line, the score."""
-    shown, others = row.split(limit)
-    rows = [(_name(row, column), _value(row, column)) for column, _ in shown]
-    amounts = [amount for _, amount in shown]
-    if others:
-        rows.append((f"{thousands(len(others))} others: --top {len(row.addends)}", ""))
-        amounts.append(total(others))
-    rows.append(("(intercept)", ""))
-    amounts.append(row.intercept)
-    decimals = decimals_for(np.asarray([*amounts, row.score]))
-    texts = [signed(amount, decimals) for amount in (*amounts, row.score)]
-    line = "-" * max(map(len, texts))
-    cells = [(*cell, text) for cell, text in zip(rows, texts, strict=False)]
-    sums = [("", "", line), ("score", "", texts[-1])]
-    lines = aligned_lines([("feature", "value", "adds"), *cells, *sums], right=(1, 2))
-    head, *body = lines
-    drawn = bars(amounts, style, beside=len(head) + 2)
+    lines = list(_addends(row, limit))
+    amounts = [amount for _, _, amount in lines]
+    values = [amount.value for amount in amounts]
+    decimals = decimals_for(np.asarray([*values, row.score.value]))
+    texts = [_numbers(amount, decimals) for amount in (*amounts, row.score)]
+    rule = ["-" * max(map(len, column)) for column in zip(*texts, strict=True)]
+    cells = [(name, value, *text) for (name, value, _), text in zip(lines, texts, strict=False)]
+    heads = ("feature", "value", "adds", *["spread"] * (row.model.n_bags > 1))
+    sums = [("", "", *rule), ("score", "", *texts[-1])]
+    head, *body = aligned_lines([heads, *cells, *sums], right=range(1, len(heads)))
+    drawn = bars(values, style, beside=len(head) + 2)
     with_bars = [f"{text}  {bar}" for text, bar in zip(body, drawn, strict=False)]
-    return [head, *with_bars, *body[len(drawn) :], *_idle(row)]
+    return [head, *with_bars, *body[len(drawn) :], *_notes(row)]
 
 
-def _idle(row: RowScore) -> list[str]:
-    """How many columns add nothing."""
+def _addends(row: RowScore, limit: int) -> Iterator[tuple[str, str, Amount]]:
+    """Names, values and amounts, the intercept last."""
+    shown, others = row.split(limit)
+    for column, amount in shown:
+        yield _name(row, column), _value(row, column), amount
+    if others:
+        yield f"{thousands(len(others))} others: --top {len(row.addends)}", "", total(others)
+    yield "(intercept)", "", row.intercept
+
+
+def _numbers(amount: Amount, decimals: int) -> list[str]:
+    """What is added and, for a bagged model, its standard deviation over the bags."""
+    own = [f"{amount.deviation:.{decimals}f}"] if amount.bags.size else []
+    return [signed(amount.value, decimals), *own]
+
+
+def _notes(row: RowScore) -> list[str]:
+    """How many columns add nothing, and what the spread is."""
     n_idle = row.n_columns - len(row.addends)
-    return [f"({counted(n_idle, 'feature adds', 'features add')} 0)"] if n_idle else []
+    idle = [f"({counted(n_idle, 'feature adds', 'features add')} 0)"] if n_idle else []
+    n_bags = row.model.n_bags
+    return [*idle, *[f"(spread: one standard deviation over {n_bags} bags)"] * (n_bags > 1)]
 
 
 def _name(row: RowScore, column: Column) -> str:
