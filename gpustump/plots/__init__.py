@@ -15,6 +15,7 @@
     explanation    what each feature adds to the score of one row
     waterfall      the same one after the other, from the intercept to the score
     one_row        what both draw: a row, its score, and what the columns add
+    spread         how far the bags of a model differ: bands, and lines at bars
     loss_curve     what a split is worth over its threshold: the weighted error of a stump, or Z
     page           a model on one page
     model_rounds   the rounds of a model on that page
