@@ -46,8 +46,12 @@ def votes_of(
 ) -> CategoryVotes:
     """What the feature adds to the score of a class."""
     table = model.shape_function(feature, label=label)
-    values = table.look_up(np.asarray(list(names), dtype=np.float64))
-    return CategoryVotes(values, float(table.missing), float(table.missing))
+    numbers = np.asarray(list(names), dtype=np.float64)
+    deviations = None
+    if table.bags is not None:  # the last two are of unknown categories and of missing values
+        deviations = table.deviations[np.append(table.steps_of(numbers), [-1, -1])]
+    missing = float(table.missing)
+    return CategoryVotes(table.look_up(numbers), missing, missing, deviations)
 
 
 def rows_of(samples: inputs.Samples, feature: int, names: Mapping[int, str]) -> CategoryRows:

@@ -8,6 +8,7 @@ from drawn import bars, drawn, has, overlaps, saved, texts
 from numpy.testing import assert_array_equal
 
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
+from gpustump.plots.numbered import categories_of, votes_of
 
 pd = pytest.importorskip("pandas")
 
@@ -90,3 +91,16 @@ def test_a_waterfall_names_the_category_of_the_row():
         assert f"colour = {name}" in labels
     widths = [bar.get_width() for bar in bars(ax, "contribution")]
     assert_array_equal(sum(widths), classifier.decision_function(row)[0])
+
+
+def test_the_spread_of_bags_is_that_of_their_own_functions():
+    classifier, frame, _ = fitted()
+    bagged = classifier.set_params(n_bags=3, random_state=0).fit(frame, frame["size"] > 0).model_
+    names = categories_of(bagged, 0)
+    assert names == dict(enumerate(NAMES))
+    votes = votes_of(bagged, 0, names, None)
+    values = np.asarray([0, 1, 2, 3, 9, np.nan])
+    own = [bag.shape_function(0).look_up(values) for bag in bagged.bag_models]
+    np.testing.assert_allclose(votes.deviations, np.std(own, axis=0, ddof=1), atol=1e-9)
+    assert_array_equal(votes.values, bagged.shape_function(0).look_up(values[:4]))
+    plots.shape_function(bagged, 0)
