@@ -63,6 +63,11 @@ class AdaBoostClassifier(BoostedClassifier):
         What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
         one way between two values of a feature and the other way elsewhere. Intervals are for
         discrete votes of one class against the rest. A warm start may go on with the other one.
+    class_weight : dict, "balanced" or None
+        Weights of classes, by which the weights of their samples are multiplied, as in
+        scikit-learn: a dict from labels to weights, not negative, where other labels count 1; or
+        "balanced" for n_samples / (n_classes * n_samples of the class), which counts every row of
+        y, whatever its weight. A class of weight 0 takes no part.
     random_state : int, RandomState or None
         Draws the samples that early stopping holds out; nothing else is random.
     device : str
@@ -179,6 +184,7 @@ class AdaBoostClassifier(BoostedClassifier):
         votes: VoteKind = "discrete",
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
+        class_weight: Any = None,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
@@ -198,6 +204,7 @@ class AdaBoostClassifier(BoostedClassifier):
         self.votes = votes
         self.multi_class = multi_class
         self.weak_learner = weak_learner
+        self.class_weight = class_weight
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change

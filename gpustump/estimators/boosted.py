@@ -12,6 +12,7 @@ from gpustump.boosting.rounds import Callback, checked_resources
 from gpustump.boosting.training import Run, Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
+from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import (
     Learner,
     MultiClass,
@@ -32,6 +33,7 @@ class BoostedClassifier(StumpClassifier):
     n_estimators: int | None
     learning_rate: float
     multi_class: MultiClass
+    class_weight: Any
     random_state: Any
     device: str
     n_iter_no_change: int | None
@@ -69,7 +71,8 @@ class BoostedClassifier(StumpClassifier):
             If `device` asks for a GPU that cannot be had.
         """
         settings, watching, earlier = self._asked_for()
-        self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
+        weighting = check_class_weight(self.class_weight)
+        self._fit(Data(X, y, sample_weight, self.device, watching, earlier, weighting), settings)
         return self
 
     def _asked_for(self) -> tuple[Settings, Watching | None, Earlier | None]:

@@ -24,6 +24,7 @@ from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.training import Samples, Settings, Trained, train
+from gpustump.data.class_weights import ClassWeight, Weights, weighted_by_class
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.readable import listed
@@ -53,6 +54,7 @@ class Data(NamedTuple):
     device: str
     watching: Watching | None = None
     earlier: Earlier | None = None
+    class_weight: ClassWeight = None
 
 
 class StumpClassifier(ClassifierMixin, BaseEstimator):
@@ -334,8 +336,9 @@ def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -
 def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
     """The samples of a checked table that have a weight, and the classes."""
     with arrays.computing_on(X):
-        weights, rows = check_weights(data.sample_weight, X)
+        given = Weights(*check_weights(data.sample_weight, X))
         y = check_labels(data.y, X)
+        weights, rows = weighted_by_class(given, y, data.class_weight)
         if rows is not None:
             y = arrays.picked(y, moved_to_device_of(rows, y))
         classes, index = encode(y, weights)
