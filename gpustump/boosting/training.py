@@ -138,6 +138,28 @@ class Run:
     held_out_errors: tuple[float, ...] = ()
 
 
+class HeldOutRows(NamedTuple):
+    """Samples to watch.
+
+    Attributes
+    ----------
+    samples : Samples
+    X : array (n_samples_given, n_features) or None
+        The table whose rows they are, of any library; None for the table that is trained on.
+    """
+
+    samples: Samples
+    X: Array | None = None
+
+    def beside(self, X: Array) -> HeldOutRows:
+        """The same samples with their table on the device of the table that is trained on."""
+        own = X if self.X is None else self.X
+        if arrays.device_name(own) != arrays.device_name(X):
+            own = moved_to_device_of(own, X)
+        own = watched_table(own)
+        return HeldOutRows(self.samples.beside(own), own)
+
+
 class Trained(NamedTuple):
     """What training returns.
 
@@ -166,7 +188,7 @@ def train(
     settings: Settings,
     *,
     device: str = "auto",
-    held_out: Samples | None = None,
+    held_out: HeldOutRows | None = None,
     earlier: Sequence[Run] | None = None,
 ) -> Trained:
     """Boost on a table: one run, or one for each of more than two classes.
@@ -181,10 +203,11 @@ def train(
     device : str
         As `devices.check_device` allows. "auto" goes on to the CPU, with a warning, if a GPU turns
         out not to work or to be too small, unless a round has been made there.
-    held_out : Samples, optional
+    held_out : HeldOutRows, optional
         Samples to watch, if settings.stopping is given.
     earlier : sequence of Run, optional
-        Runs on the same data to go on from.
+        Runs on the same data to go on from. Those without held-out scores are judged again, round
+        by round, if samples are watched.
 
     Returns
     -------
@@ -224,7 +247,7 @@ class _Job:
     samples: Samples
     n_classes: int
     settings: Settings
-    held_out: Samples | None
+    held_out: HeldOutRows | None
     earlier: Sequence[Run] | None
 
     @property
@@ -248,8 +271,8 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
     samples = job.samples.beside(table.X)
-    held_out = None if job.held_out is None else job.held_out.beside(watched_table(table.X))
     with explained_errors(route.place):
+        held_out = None if job.held_out is None else job.held_out.beside(table.X)
         runs = run_all(LocalGround(route, table, samples, held_out), votes, job)
     return Trained(runs, search, route, table.n_missing)
 
@@ -353,14 +376,14 @@ class LocalGround:
     table : PreparedTable
     samples : Samples
         Those that are trained on, beside the table.
-    held_out : Samples or None
-        Those that are watched.
+    held_out : HeldOutRows or None
+        Those that are watched, beside their table.
     """
 
     route: Route
     table: PreparedTable
     samples: Samples
-    held_out: Samples | None
+    held_out: HeldOutRows | None
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
@@ -380,20 +403,22 @@ class LocalGround:
         """What watches the held-out samples, if any are held out."""
         if self.held_out is None or settings.stopping is None:
             return None
-        X, n_jobs = watched_table(self.table.X), settings.resources.n_jobs
+        samples, X = self.held_out
+        n_jobs = settings.resources.n_jobs
         with arrays.computing_on(X):
-            watched = target.watched(self.held_out, n_jobs)
+            watched = target.watched(samples, n_jobs)
             score = scorer(settings.stopping.scoring, watched, boosting.link)
-            judge = LocalJudge(X, self.held_out.rows, watched, score, boosting.constant, n_jobs)
+            judge = LocalJudge(X, samples.rows, watched, score, boosting.constant, n_jobs)
             return EarlyStopping(judge, settings.stopping)
 
 
 def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
-    rounds = list(before.rounds)
+    rounds, n_before = list(before.rounds), len(before.rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
     boosting.resume(*known)
+    is_judged = len(before.held_out_scores) >= n_before
     if watch is not None:
-        watch.resume(*known)
+        watch.resume(*known, judges_each=not is_judged)
     for record in boosting:
         rounds.append(record)
         bar.advance(record)
@@ -401,11 +426,11 @@ def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar)
             break
     if watch is None:
         return Run(tuple(rounds), boosting.stop_reason or "", boosting.constant)
-    n_before = len(before.rounds)
+    n_known = n_before if is_judged else 0
     return Run(
-        tuple(rounds[: watch.best_round]),
+        tuple(rounds[: watch.n_kept]),
         boosting.stop_reason or "early",
         boosting.constant,
-        before.held_out_scores[:n_before] + tuple(watch.scores),
-        before.held_out_errors[:n_before] + tuple(watch.errors),
+        before.held_out_scores[:n_known] + tuple(watch.scores),
+        before.held_out_errors[:n_known] + tuple(watch.errors),
     )

@@ -12,11 +12,13 @@ from gpustump.boosting.rounds import Callback
 from gpustump.dask.fitting import Request, Use, fit
 from gpustump.dask.partitions import Collection, example_of
 from gpustump.dask.prediction import accuracy, applied, is_lazy
+from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
 from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.fitted import Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
+from gpustump.estimators.validation_data import Validation, naming
 
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
 """What shards are, by device; see `engines.cluster.shards.shard_of`."""
@@ -29,7 +31,16 @@ class DaskClassifier(BoostedClassifier):
     cluster_: Use
     _local: ClassVar[type[BoostedClassifier]]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
         """Train on a table that is spread over the workers of a cluster.
 
         Rows stay where they are: a partition that a worker holds is coded there. What is not
@@ -44,6 +55,8 @@ class DaskClassifier(BoostedClassifier):
             Partitioned as X. Two classes or more; a partition may lack some.
         sample_weight : dask array, series or frame of one column (n_samples,), optional
             Finite, not negative, not all zero.
+        X_val, y_val, sample_weight_val : dask collections, optional
+            Rows to watch, as in `AdaBoostClassifier.fit`, with partitions of their own.
 
         Returns
         -------
@@ -59,7 +72,8 @@ class DaskClassifier(BoostedClassifier):
             If there is no worker left, or if data are lost that Dask cannot compute again; its
             `model` holds the rounds that were done.
         """
-        settings, watching, earlier = self._asked_for()
+        validation = Validation.of(X_val, y_val, sample_weight_val)
+        settings, watching, earlier = self._asked_for(validation)
         if settings.learner != "stump":
             raise ValueError(
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
@@ -70,7 +84,15 @@ class DaskClassifier(BoostedClassifier):
         collection = Collection.of(X, y, sample_weight)
         learner = copy.copy(self)
         learner._learn_columns(collection.example, reset=earlier is None)
-        request = Request(collection, settings, watching, earlier, _KINDS[self.device])
+        if validation is not None:
+            with naming("X_val and y_val"):
+                watched = Collection.of(*validation[:3])
+                learner._learn_columns(watched.example, reset=False)
+            collection = collection.watching(watched)
+        request = Request(
+            collection, settings, watching, earlier, _KINDS[self.device],
+            check_class_weight(self.class_weight),
+        )  # fmt: skip
         found = fit(self.client_, request)
         self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
         self.cluster_ = found.use
@@ -182,7 +204,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     ----------
     client : distributed.Client, optional
         By default the current one.
-    n_estimators, learning_rate, votes, multi_class, random_state, n_iter_no_change
+    n_estimators, learning_rate, votes, multi_class, class_weight, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
     validation_fraction, tol, warm_start, verbose, callback
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
@@ -230,6 +252,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         votes: VoteKind = "discrete",
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
+        class_weight: Any = None,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -247,6 +270,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             votes=votes,
             multi_class=multi_class,
             weak_learner=weak_learner,
+            class_weight=class_weight,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,
@@ -268,9 +292,9 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
     ----------
     client : distributed.Client, optional
         By default the current one.
-    n_estimators, learning_rate, l2_regularization, multi_class, random_state, n_iter_no_change
+    n_estimators, learning_rate, l2_regularization, multi_class, class_weight, random_state
         As for `LogitBoostClassifier`.
-    validation_fraction, tol, warm_start, verbose, callback
+    n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback
         As for `LogitBoostClassifier`.
     scoring, max_memory, device
         As for `DaskAdaBoostClassifier`.
@@ -293,6 +317,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         learning_rate: float = 0.2,
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
+        class_weight: Any = None,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -309,6 +334,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             learning_rate=learning_rate,
             l2_regularization=l2_regularization,
             multi_class=multi_class,
+            class_weight=class_weight,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,

@@ -5,7 +5,8 @@ logitboost       LogitBoostClassifier: parameters
 boosted          what both share: a fit with its settings, warm starts, rounds
 one_stump        DecisionStumpClassifier: the best stump alone
 fitted           what all share: tables and labels in, a model's answers out
-held_out_split   which samples early stopping holds out
+validation_data  which samples a fit watches: rows that are passed to it, or a drawn share
+held_out_split   which samples early stopping draws, and whether a warm start may watch them again
 """
 
 from gpustump.estimators.adaboost import AdaBoostClassifier

@@ -76,9 +76,10 @@ class AdaBoostClassifier(BoostedClassifier):
         not depend on it.
     n_iter_no_change : int or None
         Early stopping: hold out a share of the samples and stop after this many rounds without a
-        better score of them. The rounds after the best one are dropped.
+        better score of them. The rounds after the best one are dropped. If rows to watch are
+        passed to `fit`, as X_val and y_val, nothing is held out.
     validation_fraction : float
-        The share that is held out, stratified, if `n_iter_no_change` is given.
+        The share that is held out, stratified, if `n_iter_no_change` is given and X_val is not.
     scoring : str
         The score of the held-out samples. "loss" is minus the mean of ln(1 + exp(-y * F)), where F
         is the decision function and y is -1 or 1. "neg_log_loss" has twice the score in its place,
@@ -95,8 +96,9 @@ class AdaBoostClassifier(BoostedClassifier):
     warm_start : bool
         Let the next `fit` go on from the rounds already made; on the same data, and without early
         stopping, it makes those that an uninterrupted run would have made. With early stopping it
-        watches the samples that the earlier fit held out, and refuses to go on without them.
-        `learning_rate` may change, `votes` and `multi_class` may not.
+        watches the samples that the earlier fit held out, and refuses to go on without them; rows
+        that are passed as X_val may be other ones. `scoring`, `votes` and `multi_class` may not
+        change, `learning_rate` may.
     verbose : int
         1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
         notebook's; 2 says first where and by which engine it trains, and why.
@@ -136,10 +138,10 @@ class AdaBoostClassifier(BoostedClassifier):
     n_iter_ : int
         The rounds that the model keeps; of several runs the most of any.
     held_out_scores_ : tuple of tuple of float
-        With early stopping, for each run the score of the held-out samples after each round, as
-        `scoring` asks. Greater is better; losses are negative.
+        With early stopping or X_val, for each run the score of the watched samples after each
+        round, as `scoring` asks. Greater is better; losses are negative.
     held_out_errors_ : tuple of tuple of float
-        With early stopping, for each run the held-out error after each round.
+        With early stopping or X_val, for each run their error after each round.
     estimators_ : list
         The stumps and intervals (splits, where regions vote numbers of their own) in the order of
         the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,

@@ -24,7 +24,14 @@ from gpustump.data.parameters import (
 )
 from gpustump.engines.contract import Search
 from gpustump.estimators.fitted import Data, StumpClassifier
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, refuse_bad_random_state
+from gpustump.estimators.held_out_split import (
+    Earlier,
+    Provided,
+    Split,
+    Watching,
+    refuse_bad_random_state,
+)
+from gpustump.estimators.validation_data import Validation, watching_settings
 
 
 class BoostedClassifier(StumpClassifier):
@@ -48,10 +55,19 @@ class BoostedClassifier(StumpClassifier):
 
     _search: Search
     _runs: tuple[Run, ...]
-    _split: Split | None
+    _split: Split | Provided | None
     n_estimators_: int
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        X_val: Array | None = None,
+        y_val: Array | None = None,
+        sample_weight_val: Array | None = None,
+    ) -> Self:
         """Train on a table.
 
         Parameters
@@ -62,6 +78,17 @@ class BoostedClassifier(StumpClassifier):
             Two classes or more: whole numbers, booleans or text.
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
+        X_val : array or frame (n_val, n_features), optional
+            Rows to watch: then all of X is trained on, and nothing of it is held out. If
+            `n_iter_no_change` is given, these rows decide when to stop early. If it is None, all
+            rounds are made and kept, and `held_out_scores_` and `held_out_errors_` tell what each
+            of them does. An array has to be on the device of X; it may be of another library. A
+            warm start may watch other rows than the earlier fit, and works out anew how they are
+            scored after the rounds already made; see to it that no row was trained on.
+        y_val : array (n_val,), optional
+            Their labels. All of them have to be classes of y.
+        sample_weight_val : array (n_val,), optional
+            Their weights, which `class_weight` does not change.
 
         Raises
         ------
@@ -70,17 +97,22 @@ class BoostedClassifier(StumpClassifier):
         DeviceError
             If `device` asks for a GPU that cannot be had.
         """
-        settings, watching, earlier = self._asked_for()
+        validation = Validation.of(X_val, y_val, sample_weight_val)
+        settings, watching, earlier = self._asked_for(validation)
         weighting = check_class_weight(self.class_weight)
         self._fit(Data(X, y, sample_weight, self.device, watching, earlier, weighting), settings)
         return self
 
-    def _asked_for(self) -> tuple[Settings, Watching | None, Earlier | None]:
-        """The parameters, checked, what early stopping asks for, and what a warm start goes on
-        from."""
+    def _asked_for(
+        self, validation: Validation | None = None
+    ) -> tuple[Settings, Watching | Validation | None, Earlier | None]:
+        """The parameters, checked, what is to be watched, and what a warm start goes on from."""
         settings, earlier = self._settings(), self._earlier()
-        watching = None
-        if settings.stopping is not None:
+        watching: Watching | Validation | None = None
+        if validation is not None:
+            watching = validation._replace(scoring=check_scoring(self.scoring))
+            settings = watching_settings(settings, watching.scoring)
+        elif settings.stopping is not None:
             scoring = settings.stopping.scoring
             watching = Watching(self.validation_fraction, self.random_state, scoring)
         if earlier is not None:

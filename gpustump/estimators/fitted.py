@@ -32,7 +32,8 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, split_samples
+from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching
+from gpustump.estimators.validation_data import TrainingTable, Validation, parts_of
 from gpustump.learners.step_table import StepTable
 from gpustump.model.class_scores import labels_at
 from gpustump.model.ensemble import StumpEnsemble
@@ -52,7 +53,7 @@ class Data(NamedTuple):
     y: Any
     sample_weight: Any
     device: str
-    watching: Watching | None = None
+    watching: Watching | Validation | None = None
     earlier: Earlier | None = None
     class_weight: ClassWeight = None
 
@@ -270,19 +271,18 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         X = learner._table(data.X, reset=data.earlier is None)
         samples, classes = _samples_of(X, data)
-        held_out, split = None, None
-        if data.watching is not None:
-            samples, held_out, split = split_samples(samples, classes, data.watching, data.earlier)
+        table = TrainingTable(X, classes, learner._table)
+        parts = parts_of(table, samples, data.watching, data.earlier)
         trained = train(
             X,
-            samples,
+            parts.samples,
             len(classes),
             settings,
             device=check_device(data.device),
-            held_out=held_out,
-            earlier=None if data.earlier is None else data.earlier.runs,
+            held_out=parts.held_out,
+            earlier=parts.earlier,
         )
-        self._take_over(learner, Learnt(trained, classes, split), settings)
+        self._take_over(learner, Learnt(trained, classes, parts.split), settings)
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
@@ -308,7 +308,7 @@ class Learnt(NamedTuple):
 
     trained: Trained
     classes: np.ndarray
-    split: Split | None
+    split: Split | Provided | None
 
 
 def _checked_output(name: str) -> str:

@@ -58,7 +58,8 @@ class LogitBoostClassifier(BoostedClassifier):
         As for `AdaBoostClassifier`.
     warm_start : bool
         As for `AdaBoostClassifier`. On other data, too, it keeps the scores from which the first
-        fit started. `learning_rate` and `l2_regularization` may change, `multi_class` may not.
+        fit started. `learning_rate` and `l2_regularization` may change, `multi_class` and `scoring`
+        may not.
     verbose : int
         As for `AdaBoostClassifier`.
     callback : callable or None

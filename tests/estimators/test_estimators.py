@@ -60,7 +60,14 @@ CHECKED = [
 
 def known_to_fail(estimator: object) -> dict[str, str]:
     """The checks of scikit-learn that cannot hold, with the reason."""
-    if getattr(estimator, "votes", None) != "real":
+    votes = getattr(estimator, "votes", None)
+    if votes == "discrete":
+        reason = (
+            "of weights 1000 and 0.0001 the first stump gets all of the heavy class right, and as "
+            "many others as a threshold can part from it: 18% of the test samples, not below 13%"
+        )
+        return {"check_class_weight_classifiers": reason}
+    if votes != "real":
         return {}
     reason = (
         "the smoothing of real votes counts samples [Schapire and Singer 1999, section 4.2], and a "
