@@ -142,6 +142,13 @@ class AdaBoostClassifier(BoostedClassifier):
         round, as `scoring` asks. Greater is better; losses are negative.
     held_out_errors_ : tuple of tuple of float
         With early stopping or X_val, for each run their error after each round.
+    evals_result_ : dict
+        The curves by round, in the form that XGBoost and LightGBM use:
+        `evals_result_["training"]["error"]` is the training error after each round that the model
+        keeps. If samples were watched, `evals_result_["validation"]` holds their score after each
+        round that was made, by the name of `scoring`, and their "error": `held_out_scores_` and
+        `held_out_errors_`. With several runs there is a dict from labels to lists in place of each
+        list, as each class against the rest has curves of its own.
     estimators_ : list
         The stumps and intervals (splits, where regions vote numbers of their own) in the order of
         the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,

@@ -13,6 +13,7 @@ from gpustump.boosting.training import Run, Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
 from gpustump.data.class_weights import check_class_weight
+from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import (
     Learner,
     MultiClass,
@@ -23,6 +24,7 @@ from gpustump.data.parameters import (
     check_scoring,
 )
 from gpustump.engines.contract import Search
+from gpustump.estimators.curves import Curve, curves_of
 from gpustump.estimators.fitted import Data, StumpClassifier
 from gpustump.estimators.held_out_split import (
     Earlier,
@@ -174,6 +176,13 @@ class BoostedClassifier(StumpClassifier):
         """For each run the held-out error after each round."""
         check_is_fitted(self)
         return tuple(run.held_out_errors for run in self._runs)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, Curve]]:
+        """What is known of each round, by data set and metric; see `curves`."""
+        check_is_fitted(self)
+        scoring = None if self._split is None else self._split.scoring
+        return curves_of(self._runs, plain_labels(self.classes_), scoring)
 
     def _settings(self) -> Settings:
         """The parameters, checked."""

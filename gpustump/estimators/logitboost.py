@@ -85,7 +85,7 @@ class LogitBoostClassifier(BoostedClassifier):
         The most rounds that a run was allowed.
     classes_, n_classes_, device_, route_, stop_reasons_, n_iter_, held_out_scores_
         As for `AdaBoostClassifier`.
-    held_out_errors_, feature_importances_, n_features_in_, feature_names_in_
+    held_out_errors_, evals_result_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
 
     Notes
