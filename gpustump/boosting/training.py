@@ -20,6 +20,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
 from gpustump.boosting.judging import LocalJudge
+from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
@@ -88,6 +89,8 @@ class Settings:
     stopping : Stopping or None
         When held-out samples end a member's rounds; None to hold nothing out.
     callback : callable or None
+    observer : Observer or None
+        Is told of runs and rounds.
     resources : Resources
     show_progress : bool
     announces_route : bool
@@ -100,6 +103,7 @@ class Settings:
     learner: Learner = "stump"
     stopping: Stopping | None = None
     callback: Callback | None = None
+    observer: Observer | None = None
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
     announces_route: bool = False
@@ -318,17 +322,80 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
     limit = settings.n_rounds_of(job.n_classes)
     if settings.announces_route:
         announce(f"trains on {ground.route}")
-    done = job.earlier or [Run()] * job.n_runs
-    total = sum(limit - len(run.rounds) for run in done)
-    runs = []
-    with Bar(total, shown=settings.show_progress, note=_note(ground.route, ground.table)) as bar:
-        for number, before in enumerate(done):
+    before = job.earlier or [Run()] * job.n_runs
+    n_rounds = [limit - len(run.rounds) for run in before]
+    series = _Series(ground, votes.search(settings.learner), list(before), job.n_outputs)
+    observer = settings.observer or Unobserved()
+    observer.training_begins(n_rounds)
+    note = _note(ground.route, ground.table)
+    with Bar(sum(n_rounds), shown=settings.show_progress, note=note) as bar:
+        for number, own in enumerate(before):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs, votes)
-            boosting = ground.boosting(target, settings, before)
+            boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
-            runs.append(_run(boosting, watch, before, bar))
+            observer.run_begins(number)
+            told = _Told(bar, watch, observer, series, number)
+            series.runs[number] = _run(boosting, own, told)
+            observer.run_ends(series.so_far)
             bar.skip(limit - boosting.n_done)
-    return tuple(runs)
+    observer.training_ends(series.so_far)
+    return tuple(series.runs)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The runs of a training: those that are done, and the others as they stand.
+
+    Attributes
+    ----------
+    ground : Ground
+    search : Search
+    runs : list of Run
+    n_outputs : int
+        Of each run.
+    """
+
+    ground: Ground
+    search: Search
+    runs: list[Run]
+    n_outputs: int
+
+    def so_far(self) -> Trained:
+        """What training would return if it stopped now; runs to come count as runs from 0."""
+        zeros = (0.0,) * self.n_outputs
+        runs = tuple(replace(run, constant=run.constant or zeros) for run in self.runs)
+        return Trained(runs, self.search, self.ground.route, self.ground.table.n_missing)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Who is told of a run's rounds.
+
+    Attributes
+    ----------
+    bar : Bar
+    watch : EarlyStopping or None
+    observer : Observer
+    series : _Series
+    number : int
+        The run's.
+    """
+
+    bar: Bar
+    watch: EarlyStopping | None
+    observer: Observer
+    series: _Series
+    number: int
+
+    def so_far(self, boosting: Boosting, rounds: Sequence[AnyRound]) -> SoFar:
+        """What training would return if it stopped now, in the middle of this run."""
+
+        def found() -> Trained:
+            runs = list(self.series.runs)
+            runs[self.number] = Run(tuple(rounds), "", boosting.constant)
+            return replace(self.series, runs=runs).so_far()
+
+        return found
 
 
 def _note(route: Route, table: PreparedTable) -> str:
@@ -412,25 +479,37 @@ class LocalGround:
             return EarlyStopping(judge, settings.stopping)
 
 
-def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
-    rounds, n_before = list(before.rounds), len(before.rounds)
+def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
+    rounds, watch = list(before.rounds), told.watch
+    is_judged = len(before.held_out_scores) >= len(rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
     boosting.resume(*known)
-    is_judged = len(before.held_out_scores) >= n_before
     if watch is not None:
         watch.resume(*known, judges_each=not is_judged)
-    for record in boosting:
-        rounds.append(record)
-        bar.advance(record)
-        if watch is not None and watch(record):
-            break
+    reason = _made(boosting, rounds, told)
     if watch is None:
-        return Run(tuple(rounds), boosting.stop_reason or "", boosting.constant)
-    n_known = n_before if is_judged else 0
+        return Run(tuple(rounds), reason, boosting.constant)
+    n_known = len(before.rounds) if is_judged else 0
     return Run(
         tuple(rounds[: watch.n_kept]),
-        boosting.stop_reason or "early",
+        reason,
         boosting.constant,
         before.held_out_scores[:n_known] + tuple(watch.scores),
         before.held_out_errors[:n_known] + tuple(watch.errors),
     )
+
+
+def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
+    """Make a run's rounds, and add their records to the list; why there are no more."""
+    so_far = told.so_far(boosting, rounds)
+    while True:
+        told.observer.round_begins(so_far)
+        record = next(boosting, None)
+        if record is None:
+            return boosting.stop_reason or ""
+        rounds.append(record)
+        told.bar.advance(record)
+        is_early = told.watch is not None and told.watch(record)
+        is_ended = told.observer.round_ends(so_far)
+        if is_early or is_ended:
+            return boosting.stop_reason or ("early" if is_early else "callback")

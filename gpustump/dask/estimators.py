@@ -16,7 +16,8 @@ from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
 from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.boosted import BoostedClassifier
-from gpustump.estimators.fitted import Learnt
+from gpustump.estimators.callbacks import with_callbacks
+from gpustump.estimators.fitted import Data, Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
 from gpustump.estimators.validation_data import Validation, naming
 
@@ -31,6 +32,7 @@ class DaskClassifier(BoostedClassifier):
     cluster_: Use
     _local: ClassVar[type[BoostedClassifier]]
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -89,9 +91,11 @@ class DaskClassifier(BoostedClassifier):
                 watched = Collection.of(*validation[:3])
                 learner._learn_columns(watched.example, reset=False)
             collection = collection.watching(watched)
+        given = Data(X, y, sample_weight, self.device)
         request = Request(
             collection, settings, watching, earlier, _KINDS[self.device],
             check_class_weight(self.class_weight),
+            lambda own, classes: self._observed(learner, given, own, classes),
         )  # fmt: skip
         found = fit(self.client_, request)
         self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
@@ -179,7 +183,10 @@ class DaskClassifier(BoostedClassifier):
         return state | {"client": None}  # a connection is nothing to keep
 
     def __sklearn_clone__(self) -> Self:
-        return type(self)(**self.get_params(deep=False))  # with the same client
+        copied = type(self)(**self.get_params(deep=False))  # with the same client
+        if hasattr(self, "_skl_callbacks"):  # as scikit-learn copies them
+            copied._skl_callbacks = self._skl_callbacks
+        return copied
 
     def _fitted(self) -> Self:
         check_is_fitted(self)

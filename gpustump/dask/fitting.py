@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -49,6 +49,8 @@ class Request(NamedTuple):
     kind : str
         Of shards; see `engines.cluster.shards.shard_of`.
     class_weight : None, "balanced" or mapping
+    observed : callable, optional
+        From the settings and the classes to settings with an observer.
     """
 
     collection: Collection
@@ -57,6 +59,7 @@ class Request(NamedTuple):
     earlier: Earlier | None
     kind: str = "auto"
     class_weight: ClassWeight = None
+    observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
 
 
 class Use(NamedTuple):
@@ -173,7 +176,7 @@ class _Job:
         n_samples = shards.learn_sizes()
         n_classes = len(classes)
         limit = request.settings.n_rounds_of(n_classes)
-        settings = replace(request.settings, n_rounds=limit)
+        settings = replace(request.observed(request.settings, classes), n_rounds=limit)
         n_outputs = settings.n_outputs(n_classes)
         planned = Search("stump", settings.votes.kind, n_outputs)
         table = ClusterTable.prepared(None, shards, types, planned, n_samples)

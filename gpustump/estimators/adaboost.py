@@ -104,7 +104,7 @@ class AdaBoostClassifier(BoostedClassifier):
         notebook's; 2 says first where and by which engine it trains, and why.
     callback : callable or None
         Called with each `Round`, or `RegionRound` where regions vote numbers of their own; a true
-        answer ends that run.
+        answer ends that run. `set_callbacks` takes scikit-learn's own callbacks, see the notes.
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
@@ -173,6 +173,12 @@ class AdaBoostClassifier(BoostedClassifier):
     average over seven tables it went from 0.37 to 0.28 that way, and to 0.30 with
     `n_iter_no_change=10`. A low `learning_rate` helps on some tables (0.10 on the breast-cancer
     data with 0.1), and needs more rounds on others.
+
+    Where scikit-learn has callbacks (1.9 and later), `set_callbacks(ScoringMonitor(...))` and the
+    like work here, too. They are told of a fit as a tree of tasks: "fit"; in it, with several runs,
+    a "class" for each; and in that a "round" for each round. After a round they get the classifier
+    up to it, where runs to come have no stumps yet. A true answer to the end of a round ends its
+    run, as a true answer of `callback` does.
 
     Examples
     --------

@@ -24,6 +24,7 @@ from gpustump.data.parameters import (
     check_scoring,
 )
 from gpustump.engines.contract import Search
+from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.curves import Curve, curves_of
 from gpustump.estimators.fitted import Data, StumpClassifier
 from gpustump.estimators.held_out_split import (
@@ -36,7 +37,7 @@ from gpustump.estimators.held_out_split import (
 from gpustump.estimators.validation_data import Validation, watching_settings
 
 
-class BoostedClassifier(StumpClassifier):
+class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     """Boosting with any votes; `AdaBoostClassifier` and `LogitBoostClassifier` say which."""
 
     n_estimators: int | None
@@ -60,6 +61,7 @@ class BoostedClassifier(StumpClassifier):
     _split: Split | Provided | None
     n_estimators_: int
 
+    @with_callbacks
     def fit(
         self,
         X: Array,

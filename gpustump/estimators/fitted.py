@@ -10,6 +10,7 @@ import copy
 import importlib
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
+from gpustump.estimators.callbacks import TaskData, tasks_of
 from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching
 from gpustump.estimators.validation_data import TrainingTable, Validation, parts_of
 from gpustump.learners.step_table import StepTable
@@ -273,6 +275,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         samples, classes = _samples_of(X, data)
         table = TrainingTable(X, classes, learner._table)
         parts = parts_of(table, samples, data.watching, data.earlier)
+        settings = self._observed(learner, data, settings, classes)
         trained = train(
             X,
             parts.samples,
@@ -286,21 +289,20 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
-        trained, classes, split = learnt
-        table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
-        fitted = {
-            "classes_": classes,
-            "n_classes_": len(classes),
-            "device_": trained.route.place,
-            "route_": trained.route,
-            "model_": _model_of(trained, classes, table),
-            "_runs": trained.runs,
-            "_search": trained.search,
-            "_split": split,
-            "n_estimators_": settings.n_rounds_of(len(classes)),
-        }
+        found = _attributes(learner, learnt, settings)
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
-        self.__dict__ = kept | table | fitted  # at once: nothing is ever half new
+        self.__dict__ = kept | found  # at once: nothing is ever half new
+
+    def _observed(
+        self, learner: StumpClassifier, data: Data, settings: Settings, classes: np.ndarray
+    ) -> Settings:
+        """The same settings; if the estimator has callbacks of scikit-learn's, they are told."""
+
+        def attributes(trained: Trained) -> dict[str, Any]:
+            return _attributes(learner, Learnt(trained, classes, None), settings)
+
+        tasks = tasks_of(self, TaskData(data.X, data.y, data.sample_weight), attributes)
+        return settings if tasks is None else replace(settings, observer=tasks)
 
 
 class Learnt(NamedTuple):
@@ -309,6 +311,23 @@ class Learnt(NamedTuple):
     trained: Trained
     classes: np.ndarray
     split: Split | Provided | None
+
+
+def _attributes(learner: StumpClassifier, learnt: Learnt, settings: Settings) -> dict[str, Any]:
+    """What a fitted estimator has; `learner` knows what was learnt from the table's columns."""
+    trained, classes, split = learnt
+    table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
+    return table | {
+        "classes_": classes,
+        "n_classes_": len(classes),
+        "device_": trained.route.place,
+        "route_": trained.route,
+        "model_": _model_of(trained, classes, table),
+        "_runs": trained.runs,
+        "_search": trained.search,
+        "_split": split,
+        "n_estimators_": settings.n_rounds_of(len(classes)),
+    }
 
 
 def _checked_output(name: str) -> str:

@@ -63,7 +63,8 @@ class LogitBoostClassifier(BoostedClassifier):
     verbose : int
         As for `AdaBoostClassifier`.
     callback : callable or None
-        Called with each `RegionRound`; a true answer ends that run.
+        Called with each `RegionRound`; a true answer ends that run. `set_callbacks` takes
+        scikit-learn's own callbacks, as for `AdaBoostClassifier`.
     n_jobs : int or None
         As for `AdaBoostClassifier`.
     max_memory : int, str or None

@@ -164,6 +164,16 @@ def test_rows_to_watch_have_partitions_of_their_own(threads, kind, how, scoring)
     assert str(there.route_).count("5 partitions") == 1
 
 
+def test_scikit_learn_s_callbacks_are_told_of_the_rounds_and_copied(threads):
+    callbacks = pytest.importorskip("sklearn.callback")
+    X, y = load_breast_cancer(return_X_y=True)
+    monitor = callbacks.ScoringMonitor(scoring="accuracy")
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=4, class_weight={0: 2.0})
+    there = clone(there.set_callbacks(monitor)).fit(*spread(X, y))
+    logged = [row["accuracy"] for row in monitor.get_logs().data if row["task_name"] == "round"]
+    assert logged == pytest.approx(list(there.to_local().staged_score(X, y)))
+
+
 def test_frames_make_the_model_of_one_machine_and_name_its_features(threads):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
