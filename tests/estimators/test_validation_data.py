@@ -77,6 +77,27 @@ def test_every_backend_watches_rows_of_any_library(backend: Backend, kind, n_cla
             lists.fit(own(X[:60]), own(y[:60]), **validation(X[60:], y[60:]))
 
 
+def test_rows_on_another_device_are_refused_and_lists_are_moved():
+    strict = pytest.importorskip("array_api_strict")
+    X, y = drawn(3, n_samples=100, seed=3)
+    device = strict.Device("device1")  # of the host, but the library keeps its devices apart
+
+    def there(values):
+        return strict.asarray(values, device=device)
+
+    train, plain = (there(X[:60]), there(y[:60])), KINDS["newton"](n_estimators=4)
+    plain.fit(X[:60], y[:60], **validation(X[60:], y[60:]))
+    for rows in (
+        validation(there(X[60:]), there(y[60:]), there(np.ones(40))),
+        validation(X[60:].tolist(), y[60:].tolist()),
+    ):
+        check_equal(KINDS["newton"](n_estimators=4).fit(*train, **rows), plain)
+    with pytest.raises(ValueError, match=r"X is on .*device1.* but X_val is on cpu; move one"):
+        KINDS["newton"]().fit(*train, **validation(X[60:], y[60:]))
+    with pytest.raises(ValueError, match=r"y_val: X is on .*device1.* but y is on cpu; move one"):
+        KINDS["newton"]().fit(*train, **validation(there(X[60:]), y[60:]))
+
+
 def test_rows_of_another_dtype_are_compared_as_the_numbers_that_they_are():
     X, y = drawn(2, n_samples=200, seed=3)
     narrow, wide = X.astype(np.float32), X.astype(np.float64)
