@@ -19,8 +19,15 @@ SoFar = Callable[[], "Trained"]
 class Observer(Protocol):
     """Is told of the tasks of training, each when it begins and when it ends.
 
-    If a device fails before the first round, training begins once more on another device.
+    With several bags there is a training for each of them, one after the other. If a device fails
+    before the first round of a training, that training begins once more on another device.
     """
+
+    def bags_begin(self, n_bags: int) -> None:
+        """There will be so many trainings; not told of a single one."""
+
+    def bags_end(self) -> None:
+        """All trainings are done."""
 
     def training_begins(self, n_rounds: Sequence[int]) -> None:
         """For each run how many rounds there may be."""
@@ -43,6 +50,10 @@ class Observer(Protocol):
 
 class Unobserved:
     """Nobody is told."""
+
+    def bags_begin(self, n_bags: int) -> None: ...
+
+    def bags_end(self) -> None: ...
 
     def training_begins(self, n_rounds: Sequence[int]) -> None: ...
 

@@ -25,6 +25,7 @@ from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound, Votes
+from gpustump.data.callers import caller_level
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
@@ -239,7 +240,10 @@ def train(
         if has_begun:
             raise
         problem = str(error)
-    warn(f"device='auto' goes on to the CPU, since the GPU failed: {problem}", stacklevel=4)
+    warn(
+        f"device='auto' goes on to the CPU, since the GPU failed: {problem}",
+        stacklevel=caller_level(),
+    )
     return _train_on("auto", job, gpu_problem=problem)
 
 

@@ -30,6 +30,7 @@ class DaskClassifier(BoostedClassifier):
 
     client: Any
     cluster_: Use
+    n_bags = 1  # shares of one table are for one machine so far
     _local: ClassVar[type[BoostedClassifier]]
 
     @with_callbacks
@@ -75,7 +76,7 @@ class DaskClassifier(BoostedClassifier):
             `model` holds the rounds that were done.
         """
         validation = Validation.of(X_val, y_val, sample_weight_val)
-        settings, watching, earlier = self._asked_for(validation)
+        settings, asked, earlier = self._asked_for(validation)
         if settings.learner != "stump":
             raise ValueError(
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
@@ -93,12 +94,12 @@ class DaskClassifier(BoostedClassifier):
             collection = collection.watching(watched)
         given = Data(X, y, sample_weight, self.device)
         request = Request(
-            collection, settings, watching, earlier, _KINDS[self.device],
-            check_class_weight(self.class_weight),
+            collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
+            _KINDS[self.device], check_class_weight(self.class_weight), asked.validation,
             lambda own, classes: self._observed(learner, given, own, classes),
         )  # fmt: skip
         found = fit(self.client_, request)
-        self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
+        self._take_over(learner, Learnt([found.trained], found.classes, (found.split,)), settings)
         self.cluster_ = found.use
         return self
 

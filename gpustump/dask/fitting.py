@@ -42,23 +42,26 @@ class Request(NamedTuple):
     ----------
     collection : Collection
     settings : Settings
-    watching : Watching, Validation or None
-        Which samples are watched. The collection holds those that are passed to the fit.
+    watching : Watching or None
+        What early stopping draws.
     earlier : Earlier or None
         What a warm start goes on from.
     kind : str
         Of shards; see `engines.cluster.shards.shard_of`.
     class_weight : None, "balanced" or mapping
+    validation : Validation or None
+        Rows to watch that are passed to the fit. The collection holds them, too.
     observed : callable, optional
         From the settings and the classes to settings with an observer.
     """
 
     collection: Collection
     settings: Settings
-    watching: Watching | Validation | None
+    watching: Watching | None
     earlier: Earlier | None
     kind: str = "auto"
     class_weight: ClassWeight = None
+    validation: Validation | None = None
     observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
 
 
@@ -169,7 +172,7 @@ class _Job:
         split = _parted(shards, found.watched, classes, request)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)
         watched_type = types.coded
-        if isinstance(request.watching, Validation):
+        if request.validation is not None:
             watched_type = _types_of(found.watched).coded
             _refuse_other_features(_n_features_of(found.watched), n_features)
         joined = shards.ask("join", types.coded, watched_type, n_features, request.kind)
@@ -187,7 +190,7 @@ class _Job:
             None if split is None else HeldOutUnits.of(shards),
         )  # fmt: skip
         earlier = None if request.earlier is None else request.earlier.runs
-        if isinstance(request.watching, Validation):
+        if request.validation is not None:
             earlier = unjudged(earlier)
         return cls(settings, n_classes, earlier, ground, classes, split, votes, conversation)
 
@@ -263,13 +266,13 @@ def _parted(
     shards: DaskShards, watched: dict[int, Summary], classes: np.ndarray, request: Request
 ) -> Split | Provided | None:
     """Set the samples aside that are watched, if any are."""
-    watching, earlier = request.watching, request.earlier
-    if watching is None:
+    validation, earlier = request.validation, request.earlier
+    if request.watching is not None:
+        return _hold_out(shards, classes, request.watching, earlier)
+    if validation is None:
         return None
-    if isinstance(watching, Watching):
-        return _hold_out(shards, classes, watching, earlier)
-    note = noted(watching, earlier)
-    check_watched_labels(watched, classes, watching.scoring)
+    note = noted(validation, earlier)
+    check_watched_labels(watched, classes, validation.scoring)
     shards.ask("hold_out", ByPart(dict.fromkeys(watched)))
     return note
 

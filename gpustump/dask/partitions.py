@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
+from gpustump.data.callers import caller_level
 from gpustump.data.labels import check_labels
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
@@ -207,7 +208,7 @@ def with_whole_rows(X: Any) -> Any:
         warnings.warn(
             f"X has {X.numblocks[1]} chunks of columns, which are joined: a row has to be in one "
             "place. To do it once and for all: X.rechunk({1: -1}).",
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
         X = X.rechunk({1: -1})
     return X

@@ -5,7 +5,7 @@ Attributes have the names that users of `sklearn.ensemble.AdaBoostClassifier` kn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from gpustump.data.parameters import (
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.one_stump import DecisionStumpClassifier
+from gpustump.model.members import Member
 
 
 class AdaBoostClassifier(BoostedClassifier):
@@ -68,8 +69,15 @@ class AdaBoostClassifier(BoostedClassifier):
         scikit-learn: a dict from labels to weights, not negative, where other labels count 1; or
         "balanced" for n_samples / (n_classes * n_samples of the class), which counts every row of
         y, whatever its weight. A class of weight 0 takes no part.
+    n_bags : int
+        With more than 1, the model is an average. Each bag is trained on a share of the samples,
+        all but `validation_fraction`, drawn for it alone, and stops early by the rest if
+        `n_iter_no_change` is given. Votes are divided by `n_bags`, so the average is one additive
+        model again; `model_.bag_models` has the bags' own. Bags take away most of the chance in
+        when to stop, and show how sure the model is: see `shape_function` and
+        `predict_proba_interval`.
     random_state : int, RandomState or None
-        Draws the samples that early stopping holds out; nothing else is random.
+        Draws the samples that early stopping, and each bag, holds out; nothing else is random.
     device : str
         Where to train: "auto" (where the data lie; a large table on the host goes to a GPU if
         CuPy works and the kernels there can train on it), "cpu", "cuda", "cuda:1". The model does
@@ -77,9 +85,10 @@ class AdaBoostClassifier(BoostedClassifier):
     n_iter_no_change : int or None
         Early stopping: hold out a share of the samples and stop after this many rounds without a
         better score of them. The rounds after the best one are dropped. If rows to watch are
-        passed to `fit`, as X_val and y_val, nothing is held out.
+        passed to `fit`, as X_val and y_val, these are watched instead.
     validation_fraction : float
-        The share that is held out, stratified, if `n_iter_no_change` is given and X_val is not.
+        The share that is held out, stratified, if `n_iter_no_change` is given and X_val is not, and
+        by each of several bags.
     scoring : str
         The score of the held-out samples. "loss" is minus the mean of ln(1 + exp(-y * F)), where F
         is the decision function and y is -1 or 1. "neg_log_loss" has twice the score in its place,
@@ -128,9 +137,9 @@ class AdaBoostClassifier(BoostedClassifier):
     route_ : Route
         Where and by which engine, and why; `str(route_)` says it in words.
     rounds_ : tuple of tuple of Round, or of RegionRound
-        For each run (one for two classes or shared stumps, otherwise one for each class) the record
-        of each of its rounds: error, edge, vote, bound; or, where regions vote numbers of their
-        own, split, votes, score, bound.
+        For each run (one for two classes or shared stumps, otherwise one for each class; with bags
+        those of a bag after a bag) the record of each of its rounds: error, edge, vote, bound; or,
+        where regions vote numbers of their own, split, votes, score, bound.
     stop_reasons_ : tuple of str
         For each run why it ended; see `Boosting`, and "early".
     n_estimators_ : int
@@ -148,7 +157,8 @@ class AdaBoostClassifier(BoostedClassifier):
         keeps. If samples were watched, `evals_result_["validation"]` holds their score after each
         round that was made, by the name of `scoring`, and their "error": `held_out_scores_` and
         `held_out_errors_`. With several runs there is a dict from labels to lists in place of each
-        list, as each class against the rest has curves of its own.
+        list, as each class against the rest has curves of its own. With several bags the data sets
+        are "training of bag 1", "validation of bag 1" and so on.
     estimators_ : list
         The stumps and intervals (splits, where regions vote numbers of their own) in the order of
         the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,
@@ -175,10 +185,11 @@ class AdaBoostClassifier(BoostedClassifier):
     data with 0.1), and needs more rounds on others.
 
     Where scikit-learn has callbacks (1.9 and later), `set_callbacks(ScoringMonitor(...))` and the
-    like work here, too. They are told of a fit as a tree of tasks: "fit"; in it, with several runs,
-    a "class" for each; and in that a "round" for each round. After a round they get the classifier
-    up to it, where runs to come have no stumps yet. A true answer to the end of a round ends its
-    run, as a true answer of `callback` does.
+    like work here, too. They are told of a fit as a tree of tasks: "fit"; in it, with several bags,
+    a "bag" for each; in that, with several runs, a "class" for each; and in that a "round" for each
+    round. After a round they get the classifier up to it, where runs to come have no stumps yet, and
+    the average is that of the bags so far. A true answer to the end of a round ends its run, as a
+    true answer of `callback` does.
 
     Examples
     --------
@@ -200,6 +211,7 @@ class AdaBoostClassifier(BoostedClassifier):
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
         class_weight: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
@@ -220,6 +232,7 @@ class AdaBoostClassifier(BoostedClassifier):
         self.multi_class = multi_class
         self.weak_learner = weak_learner
         self.class_weight = class_weight
+        self.n_bags = n_bags
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change
@@ -257,14 +270,14 @@ class AdaBoostClassifier(BoostedClassifier):
     @property
     def estimator_weights_(self) -> np.ndarray:
         """The votes, 0 after the last round: (n_estimators,), or (n_classes, n_estimators)."""
-        return self._by_round("vote", 0.0)
+        return self._by_round(lambda member: member.votes, 0.0)
 
     @property
     def estimator_errors_(self) -> np.ndarray:
         """The stumps' weighted errors, 1 after the last round; shaped as `estimator_weights_`."""
-        return self._by_round("error", 1.0)
+        return self._by_round(lambda member: [stump.error for stump in member.stumps], 1.0)
 
-    def _by_round(self, name: str, fill: float) -> np.ndarray:
+    def _by_round(self, values: Callable[[Member], Sequence[float]], fill: float) -> np.ndarray:
         check_is_fitted(self)
         if not self._search.has_signs:
             raise AttributeError(
@@ -272,9 +285,10 @@ class AdaBoostClassifier(BoostedClassifier):
                 "their own; see rounds_ and model_.members"
             )
         length = max(self.n_estimators_, self.model_.n_rounds)
-        table = np.full((len(self._runs), length), fill)
-        for row, run in zip(table, self._runs, strict=True):
-            row[: len(run.rounds)] = [getattr(record, name) for record in run.rounds]
+        members = self.model_.discrete_members
+        table = np.full((len(members), length), fill)
+        for row, member in zip(table, members, strict=True):
+            row[: len(member)] = values(member)
         return table[0] if self.model_.is_binary else table
 
     def _settings(self) -> Settings:

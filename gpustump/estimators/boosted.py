@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
@@ -27,14 +29,8 @@ from gpustump.engines.contract import Search
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpustump.estimators.curves import Curve, curves_of
 from gpustump.estimators.fitted import Data, StumpClassifier
-from gpustump.estimators.held_out_split import (
-    Earlier,
-    Provided,
-    Split,
-    Watching,
-    refuse_bad_random_state,
-)
-from gpustump.estimators.validation_data import Validation, watching_settings
+from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
+from gpustump.estimators.validation_data import Asked, Note, Validation, watching_settings
 
 
 class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
@@ -44,6 +40,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     learning_rate: float
     multi_class: MultiClass
     class_weight: Any
+    n_bags: int
     random_state: Any
     device: str
     n_iter_no_change: int | None
@@ -58,7 +55,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
     _search: Search
     _runs: tuple[Run, ...]
-    _split: Split | Provided | None
+    _splits: tuple[Note, ...]
     n_estimators_: int
 
     @with_callbacks
@@ -83,12 +80,13 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
         X_val : array or frame (n_val, n_features), optional
-            Rows to watch: then all of X is trained on, and nothing of it is held out. If
-            `n_iter_no_change` is given, these rows decide when to stop early. If it is None, all
-            rounds are made and kept, and `held_out_scores_` and `held_out_errors_` tell what each
-            of them does. An array has to be on the device of X; it may be of another library. A
-            warm start may watch other rows than the earlier fit, and works out anew how they are
-            scored after the rounds already made; see to it that no row was trained on.
+            Rows to watch: then all of X is trained on, and nothing of it is held out (but each of
+            several bags is trained on its share). If `n_iter_no_change` is given, these rows decide
+            when to stop early. If it is None, all rounds are made and kept, and `held_out_scores_`
+            and `held_out_errors_` tell what each of them does. An array has to be on the device of
+            X; it may be of another library. A warm start may watch other rows than the earlier fit,
+            and works out anew how they are scored after the rounds already made; see to it that no
+            row was trained on.
         y_val : array (n_val,), optional
             Their labels. All of them have to be classes of y.
         sample_weight_val : array (n_val,), optional
@@ -102,33 +100,43 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             If `device` asks for a GPU that cannot be had.
         """
         validation = Validation.of(X_val, y_val, sample_weight_val)
-        settings, watching, earlier = self._asked_for(validation)
+        settings, asked, earlier = self._asked_for(validation)
         weighting = check_class_weight(self.class_weight)
-        self._fit(Data(X, y, sample_weight, self.device, watching, earlier, weighting), settings)
+        self._fit(Data(X, y, sample_weight, self.device, asked, earlier, weighting), settings)
         return self
 
     def _asked_for(
         self, validation: Validation | None = None
-    ) -> tuple[Settings, Watching | Validation | None, Earlier | None]:
-        """The parameters, checked, what is to be watched, and what a warm start goes on from."""
-        settings, earlier = self._settings(), self._earlier()
-        watching: Watching | Validation | None = None
+    ) -> tuple[Settings, Asked, Sequence[Earlier] | None]:
+        """The parameters, checked, what is to be watched, and what a warm start of each bag goes
+        on from."""
+        settings = self._settings()
         if validation is not None:
-            watching = validation._replace(scoring=check_scoring(self.scoring))
-            settings = watching_settings(settings, watching.scoring)
-        elif settings.stopping is not None:
-            scoring = settings.stopping.scoring
-            watching = Watching(self.validation_fraction, self.random_state, scoring)
+            validation = validation._replace(scoring=check_scoring(self.scoring))
+            settings = watching_settings(settings, validation.scoring)
+        n_bags = check_count(self.n_bags, "n_bags")
+        asked = Asked(self._watching(settings, n_bags, validation), validation)
+        earlier = self._earlier(n_bags)
         if earlier is not None:
-            self._refuse_other_votes(settings, earlier)
-            n_done = max(len(run.rounds) for run in earlier.runs)
-            n_rounds = settings.n_rounds_of(len(earlier.classes))
+            self._refuse_other_votes(settings, earlier[0])
+            n_done = max(len(run.rounds) for run in self._runs)
+            n_rounds = settings.n_rounds_of(len(self.classes_))
             if n_rounds < n_done:
                 raise ValueError(
                     f"n_estimators={n_rounds} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
-        return settings, watching, earlier
+        return settings, asked, earlier
+
+    def _watching(
+        self, settings: Settings, n_bags: int, validation: Validation | None
+    ) -> list[Watching | None]:
+        """What each bag holds out, watched or not; a single training only what it watches."""
+        if n_bags == 1 and (settings.stopping is None or validation is not None):
+            return [None]
+        share = self._checked_fraction()
+        state = self.random_state if n_bags == 1 else check_random_state(self.random_state)
+        return [Watching(share, state, check_scoring(self.scoring))] * n_bags
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """A warm start goes on with the same kind of votes, for the same outputs."""
@@ -143,21 +151,30 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
                 f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
             )
 
-    def _earlier(self) -> Earlier | None:
-        """What a warm start goes on from; None for a fit from the beginning."""
+    def _earlier(self, n_bags: int) -> list[Earlier] | None:
+        """What a warm start of each bag goes on from; None for a fit from the beginning."""
         if not self.warm_start or not hasattr(self, "model_"):
             return None
-        return Earlier(self._runs, self.classes_, self._split, self._search)
+        if n_bags != len(self._splits):
+            raise ValueError(
+                f"n_bags is {n_bags}, but with warm_start=True it must be {len(self._splits)}, as "
+                "in the earlier fit."
+            )
+        runs = list(zip(*[iter(self._runs)] * (len(self._runs) // n_bags), strict=True))
+        return [
+            Earlier(own, self.classes_, split, self._search)
+            for own, split in zip(runs, self._splits, strict=True)
+        ]
 
     @property
     def n_iter_(self) -> int:
         """The rounds that the model keeps; of several runs the most of any."""
         check_is_fitted(self)
-        return self.model_.n_rounds
+        return max(len(run.rounds) for run in self._runs)
 
     @property
     def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
-        """For each run what its rounds did."""
+        """For each run what its rounds did; a bagged model has the runs of a bag after a bag."""
         check_is_fitted(self)
         return tuple(run.rounds for run in self._runs)
 
@@ -183,8 +200,9 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
         """What is known of each round, by data set and metric; see `curves`."""
         check_is_fitted(self)
-        scoring = None if self._split is None else self._split.scoring
-        return curves_of(self._runs, plain_labels(self.classes_), scoring)
+        split = self._splits[0]
+        scoring = None if split is None else split.scoring
+        return curves_of(self._runs, plain_labels(self.classes_), scoring, len(self._splits))
 
     def _settings(self) -> Settings:
         """The parameters, checked."""
@@ -224,10 +242,15 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         if self.n_iter_no_change is None:
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
+        self._checked_fraction()
+        return Stopping(patience, tol, scoring)
+
+    def _checked_fraction(self) -> float:
+        """The share that is held out."""
         share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
         if share >= 1.0:
             raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
-        return Stopping(patience, tol, scoring)
+        return share
 
 
 def _described(votes: str, n_outputs: int, n_classes: int) -> str:

@@ -17,25 +17,32 @@ Curve = list[float] | dict[Any, list[float]]
 
 
 def curves_of(
-    runs: Sequence[Run], labels: Sequence[Any], scoring: Scoring | None
+    runs: Sequence[Run], labels: Sequence[Any], scoring: Scoring | None, n_bags: int = 1
 ) -> dict[str, dict[str, Curve]]:
     """The curves of a fit.
 
     Parameters
     ----------
     runs : sequence of Run
-        One, or one for each class.
+        One, or one for each class; with several bags those of a bag after a bag.
     labels : sequence (n_classes,)
     scoring : str or None
-        The score of the watched samples; None if none were watched.
+        The score of the watched samples, if any were watched.
+    n_bags : int
+        With several bags, each has data sets of its own: "training of bag 1".
     """
-    training = [[one.training_error for one in run.rounds] for run in runs]
-    found = {"training": {"error": _curve(training, labels)}}
-    if scoring is not None:
-        found["validation"] = {
-            scoring: _curve([list(run.held_out_scores) for run in runs], labels),
-            "error": _curve([list(run.held_out_errors) for run in runs], labels),
-        }
+    found: dict[str, dict[str, Curve]] = {}
+    n_runs = len(runs) // n_bags
+    for bag in range(n_bags):
+        own = runs[bag * n_runs : (bag + 1) * n_runs]
+        of_bag = "" if n_bags == 1 else f" of bag {bag + 1}"
+        training = [[one.training_error for one in run.rounds] for run in own]
+        found[f"training{of_bag}"] = {"error": _curve(training, labels)}
+        if scoring is not None and any(run.held_out_scores for run in own):
+            found[f"validation{of_bag}"] = {
+                scoring: _curve([list(run.held_out_scores) for run in own], labels),
+                "error": _curve([list(run.held_out_errors) for run in own], labels),
+            }
     return found
 
 

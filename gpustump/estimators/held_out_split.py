@@ -43,10 +43,11 @@ class Split(NamedTuple):
 
 
 class Provided(NamedTuple):
-    """The watched samples are rows that the caller passed to `fit`; which score of them is
-    watched."""
+    """The watched samples are rows that the caller passed to `fit`; which score of them is watched,
+    and for a bag the share that it is not trained on."""
 
     scoring: Scoring
+    share: Split | None = None
 
 
 class Earlier(NamedTuple):

@@ -42,6 +42,8 @@ class LogitBoostClassifier(BoostedClassifier):
     class_weight : dict, "balanced" or None
         As for `AdaBoostClassifier`. The probabilities are then those of data in which the classes
         have these weights. `l2_regularization` is on the scale of the multiplied weights.
+    n_bags : int
+        As for `AdaBoostClassifier`.
     random_state : int, RandomState or None
         As for `AdaBoostClassifier`.
     device : str
@@ -148,6 +150,7 @@ class LogitBoostClassifier(BoostedClassifier):
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
         class_weight: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
@@ -166,6 +169,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.l2_regularization = l2_regularization
         self.multi_class = multi_class
         self.class_weight = class_weight
+        self.n_bags = n_bags
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change

@@ -1,4 +1,7 @@
-"""Which samples a fit watches: rows that the caller passes as X_val and y_val, or a drawn share.
+"""What a fit, or each bag of it, trains on, and what it watches: rows that are drawn or passed.
+
+Rows that are passed as X_val and y_val are watched by all bags. A bag is trained on a share in any
+case, and so it does not watch the rest of it then.
 
 Rows that the caller passes may be of another array library than X. They are counted with the
 weights that they come with: `class_weight` is for training. A warm start may watch other rows than
@@ -9,7 +12,7 @@ the earlier rounds are worked out again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,6 +20,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.boosting.bags import Share
 from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
 from gpustump.data.input_arrays import check_same_device
@@ -66,24 +70,26 @@ def watching_settings(settings: Settings, scoring: Scoring) -> Settings:
     return replace(settings, stopping=settings.stopping or Stopping(None, scoring=scoring))
 
 
-class Parts(NamedTuple):
-    """What a fit trains on and what it watches.
+class Asked(NamedTuple):
+    """What a fit is to watch.
 
     Attributes
     ----------
-    samples : Samples
-        Those that are trained on.
-    held_out : HeldOutRows or None
-    split : Split, Provided or None
-        How the watched samples came about, for warm starts.
-    earlier : tuple of Run, or None
-        The runs that a warm start goes on from.
+    drawn : sequence of Watching or None
+        For each bag, or the only training, how the share is drawn that it is not trained on.
+    validation : Validation or None
+        Rows that all bags watch in place of these shares.
     """
 
-    samples: Samples
-    held_out: HeldOutRows | None
-    split: Split | Provided | None
-    earlier: tuple[Run, ...] | None
+    drawn: Sequence[Watching | None] = (None,)
+    validation: Validation | None = None
+
+
+NOTHING = Asked()
+"""Nothing is drawn and nothing is watched."""
+
+Note = Split | Provided | None
+"""How watched samples came about, for warm starts."""
 
 
 class TrainingTable(NamedTuple):
@@ -102,13 +108,10 @@ class TrainingTable(NamedTuple):
     checked: Callable[[Any], Array]
 
 
-def parts_of(
-    table: TrainingTable,
-    samples: Samples,
-    watching: Watching | Validation | None,
-    earlier: Earlier | None,
-) -> Parts:
-    """Part what is trained on from what is watched.
+def shares_of(
+    table: TrainingTable, samples: Samples, asked: Asked, earlier: Sequence[Earlier] | None
+) -> tuple[list[Share], tuple[Note, ...]]:
+    """For each bag what it is trained on and what it watches.
 
     Raises
     ------
@@ -116,17 +119,37 @@ def parts_of(
         If rows to watch are not as wanted, or cannot be drawn; or if a warm start cannot watch
         them. The message names the argument.
     """
+    validation = asked.validation
+    rows = None if validation is None else _held_out_rows(table, validation)
+    before: Sequence[Earlier | None] = earlier or (None,) * len(asked.drawn)
+    found = []
+    for watching, own in zip(asked.drawn, before, strict=True):
+        share, split = _drawn(samples, table.classes, watching, own)
+        note: Note = split
+        if validation is not None:
+            share = share._replace(held_out=rows, earlier=unjudged(share.earlier))
+            note = noted(validation, own, split)
+        found.append((share, note))
+    shares, notes = zip(*found, strict=True)
+    return list(shares), notes
+
+
+def _drawn(
+    samples: Samples, classes: np.ndarray, watching: Watching | None, earlier: Earlier | None
+) -> tuple[Share, Split | None]:
+    """A share of the samples, and the rest to watch."""
     runs = None if earlier is None else earlier.runs
     if watching is None:
-        return Parts(samples, None, None, runs)
-    if isinstance(watching, Watching):
-        samples, held_out, split = split_samples(samples, table.classes, watching, earlier)
-        return Parts(samples, HeldOutRows(held_out), split, runs)
-    note = noted(watching, earlier)
-    return Parts(samples, _held_out_rows(table, watching), note, unjudged(runs))
+        return Share(samples, None, runs), None
+    if earlier is not None and isinstance(earlier.split, Provided):
+        runs = unjudged(runs)
+        if earlier.split.share is not None:
+            earlier = earlier._replace(split=earlier.split.share)
+    kept, watched, split = split_samples(samples, classes, watching, earlier)
+    return Share(kept, HeldOutRows(watched), runs), split
 
 
-def noted(validation: Validation, earlier: Earlier | None) -> Provided:
+def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:
     """What a later warm start has to know of rows that the caller passes.
 
     Raises
@@ -136,7 +159,7 @@ def noted(validation: Validation, earlier: Earlier | None) -> Provided:
     """
     if earlier is not None and earlier.split is not None:
         refuse_other_scoring(validation.scoring, earlier.split.scoring)
-    return Provided(validation.scoring)
+    return Provided(validation.scoring, share)
 
 
 def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:

@@ -147,6 +147,32 @@ def test_a_round_that_boosting_does_not_find_ends_as_an_empty_task():
     ]  # fmt: skip
 
 
+def test_bags_are_tasks_and_the_classifier_is_the_average_of_those_so_far():
+    X, y = drawn(3)
+    recorder = Recorder()
+    options = {"n_estimators": 2, "n_bags": 2, "random_state": 0}
+    classifier = KINDS["newton"](**options).set_callbacks(recorder).fit(X, y)
+    plain = KINDS["newton"](**options).fit(X, y)
+    assert classifier.model_.digest() == plain.model_.digest()
+    told = [("setup", (), "fit"), ("begin", (), "fit")]
+    for bag in range(2):
+        told.append(("begin", (bag,), "bag"))
+        for run in range(3):
+            told.append(("begin", (bag, run), "class"))
+            for at in range(2):
+                path = (bag, run, at)
+                told += [("begin", path, "round"), ("end", path, "round")]
+            told.append(("end", (bag, run), "class"))
+        told.append(("end", (bag,), "bag"))
+    assert recorder.told == [*told, ("end", (), "fit"), ("teardown", (), "fit")]
+    ends = [one for one in recorder.told if one[0] == "end"]
+    (first, last) = (ends.index(("end", (bag,), "bag")) for bag in range(2))
+    bags = [model.decision_function(X) for model in plain.model_.bag_models]
+    np.testing.assert_allclose(recorder.scores[first], bags[0], atol=1e-9)
+    for at in (last, -1):
+        np.testing.assert_array_equal(recorder.scores[at], plain.decision_function(X))
+
+
 @pytest.mark.parametrize("kind", ["real", "newton-shared"])
 def test_a_fit_that_goes_on_to_the_cpu_is_told_of_once(kind, monkeypatch):
     X, y = drawn(3)
@@ -160,8 +186,10 @@ def test_a_fit_that_goes_on_to_the_cpu_is_told_of_once(kind, monkeypatch):
         return make(self)
 
     monkeypatch.setattr(Boosting, "__next__", failing)
-    with pytest.warns(UserWarning, match="goes on to the CPU, since the GPU failed: out of memory"):
+    words = "goes on to the CPU, since the GPU failed: out of memory"
+    with pytest.warns(UserWarning, match=words) as warned:
         KINDS[kind](n_estimators=3).set_callbacks(recorder).fit(X, y)
+    assert warned[0].filename == __file__  # not a file of the package or of scikit-learn
     assert recorder.told == expected.told
 
 

@@ -55,3 +55,18 @@ def test_only_what_was_watched_has_a_curve_by_the_score_of_the_fit():
     assert curves["validation"]["neg_log_loss"] == list(classifier.held_out_scores_[0])
     assert len(curves["training"]["error"]) == classifier.n_iter_
     assert set(classifier.set_params(n_iter_no_change=None).fit(X, y).evals_result_) == {"training"}
+
+
+def test_every_bag_has_curves_of_its_own():
+    _, y = drawn(2, n_samples=150, seed=3)
+    options = {"n_estimators": 5, "n_bags": 2, "random_state": 0}
+    plain = KINDS["newton"](**options).fit(X, y)
+    assert list(plain.evals_result_) == ["training of bag 1", "training of bag 2"]
+    classifier = KINDS["newton"](n_iter_no_change=3, **options).fit(X, y)
+    curves = classifier.evals_result_
+    for bag, (rounds, scores) in enumerate(
+        zip(classifier.rounds_, classifier.held_out_scores_, strict=True), start=1
+    ):
+        errors = [one.training_error for one in rounds]
+        assert curves[f"training of bag {bag}"] == {"error": errors}
+        assert curves[f"validation of bag {bag}"]["neg_log_loss"] == list(scores)

@@ -168,6 +168,41 @@ def test_a_warm_start_goes_on_watching_as_one_fit_does(kind, n_classes):
     check_equal(parts, whole)
 
 
+@pytest.mark.parametrize(("kind", "n_classes"), [("real", 2), ("newton", 3)])
+def test_bags_are_trained_on_their_shares_and_all_watch_the_rows_that_are_passed(kind, n_classes):
+    X, y = drawn(n_classes, n_samples=200, seed=3)
+    rows, options = validation(X[140:], y[140:]), WATCHING | {"n_estimators": 12}
+    bagged = KINDS[kind](**options, n_bags=2).fit(X[:140], y[:140], **rows)
+    state = np.random.RandomState(WATCHING["random_state"])
+    found = []
+    for _ in range(2):
+        seed = int(state.randint(2**31 - 1))
+        kept, _ = train_test_split(
+            np.arange(140), test_size=0.4, stratify=y[:140], random_state=seed
+        )
+        kept = np.sort(kept)
+        found.append(KINDS[kind](**options).fit(X[kept], y[kept], **rows))
+    assert bagged.rounds_ == tuple(own for one in found for own in one.rounds_)
+    assert bagged.held_out_scores_ == tuple(own for one in found for own in one.held_out_scores_)
+
+
+def test_a_warm_start_of_bags_keeps_their_shares_whatever_is_watched():
+    X, y = drawn(2, n_samples=200, seed=3)
+    rows = validation(X[140:], y[140:])
+    options = WATCHING | {"n_bags": 2, "n_iter_no_change": None}
+    plain = KINDS["newton"](**(options | {"n_estimators": 9})).fit(X[:140], y[:140])
+    parts = KINDS["newton"](**(options | {"n_estimators": 2}), warm_start=True)
+    shares = KINDS["newton"](**(options | {"n_estimators": 9, "n_iter_no_change": 99}))
+    shares.fit(X[:140], y[:140])
+    for n_estimators, given in ((2, {}), (4, rows), (6, {}), (9, rows)):
+        parts.set_params(n_estimators=n_estimators).fit(X[:140], y[:140], **given)
+    assert parts.model_.digest() == plain.model_.digest()
+    assert [len(own) for own in parts.held_out_scores_] == [9, 9]
+    parts.set_params(n_iter_no_change=99).fit(X[:140], y[:140])
+    expected = [own[:9] for own in shares.held_out_scores_]
+    assert [own[:9] for own in parts.held_out_scores_] == expected
+
+
 @pytest.mark.parametrize("before", ["nothing", "a share", "other rows"])
 def test_a_warm_start_judges_the_earlier_rounds_by_the_rows_that_it_is_given(before):
     X, y = drawn(2, n_samples=200, seed=3)
