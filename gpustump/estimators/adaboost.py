@@ -187,9 +187,9 @@ class AdaBoostClassifier(BoostedClassifier):
     Where scikit-learn has callbacks (1.9 and later), `set_callbacks(ScoringMonitor(...))` and the
     like work here, too. They are told of a fit as a tree of tasks: "fit"; in it, with several bags,
     a "bag" for each; in that, with several runs, a "class" for each; and in that a "round" for each
-    round. After a round they get the classifier up to it, where runs to come have no stumps yet, and
-    the average is that of the bags so far. A true answer to the end of a round ends its run, as a
-    true answer of `callback` does.
+    round. After a round they get the classifier up to it, where runs to come have no stumps yet,
+    and the average is that of the bags so far. A true answer to the end of a round ends its run, as
+    a true answer of `callback` does.
 
     Examples
     --------
