@@ -20,6 +20,7 @@
     training          from coded labels to rounds: one run for each class, or one for all
     bags              trainings on shares of one table, side by side or in turn
     one_hypothesis    one stump, split or interval without boosting
+    observing         who is told of runs and rounds as they begin and end
     progress          the progress bar
 
 Nothing here knows scikit-learn.

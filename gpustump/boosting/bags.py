@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.boosting.observing import Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Callback
-from gpustump.boosting.training import Run, Samples, Settings, Trained, train
+from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings, Trained, train
 from gpustump.boosting.votes import AnyRound
 from gpustump.engines.contract import Search, Task
 from gpustump.engines.route import asked_for, why_not_on_gpu
@@ -37,14 +38,14 @@ class Share(NamedTuple):
     Attributes
     ----------
     samples : Samples
-    held_out : Samples or None
+    held_out : HeldOutRows or None
         Those that are watched, if settings.stopping is given.
     earlier : tuple of Run, or None
         Runs on the same samples to go on from.
     """
 
     samples: Samples
-    held_out: Samples | None
+    held_out: HeldOutRows | None
     earlier: tuple[Run, ...] | None
 
 
@@ -53,7 +54,7 @@ def train_bags(
 ) -> list[Trained]:
     """Train on each of several shares of a table; see `train`.
 
-    With a callback there is one bag at a time.
+    With a callback or an observer there is one bag at a time.
 
     Parameters
     ----------
@@ -68,7 +69,19 @@ def train_bags(
     list of Trained
         One for each share.
     """
-
+    if len(shares) == 1:
+        share = shares[0]
+        return [
+            train(
+                X,
+                share.samples,
+                n_classes,
+                settings,
+                device=device,
+                held_out=share.held_out,
+                earlier=share.earlier,
+            )
+        ]
     n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
     to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
 
@@ -93,11 +106,15 @@ def train_bags(
         together.skip(to_come[number] - made)
         return trained
 
+    observer = settings.observer or Unobserved()
+    observer.bags_begin(len(shares))
     with Bar(sum(to_come), shown=settings.show_progress, note=f"{len(shares)} bags") as bar:
         together = _Together(bar, settings.callback)
         if n_threads > 1 and _go_side_by_side(X, n_classes, settings, device):
             return _side_by_side(one, _settings_of(shares, settings, n_jobs=1), together, n_threads)
-        return [one(*bag) for bag in enumerate(_settings_of(shares, settings))]
+        found = [one(*bag) for bag in enumerate(_settings_of(shares, settings))]
+    observer.bags_end()
+    return found
 
 
 def _settings_of(shares: Sequence[Share], settings: Settings, **changes: Any) -> list[Settings]:
@@ -116,7 +133,8 @@ def _rounds_to_come(share: Share, n_classes: int, settings: Settings) -> int:
 def _go_side_by_side(X: Array, n_classes: int, settings: Settings, device: str) -> bool:
     """Whether several bags are trained at once: small tables of NumPy, where nobody looks on."""
     is_small = X.shape[0] * X.shape[1] < _LARGE
-    is_free = settings.callback is None and settings.resources.max_memory is None
+    nobody_looks = settings.callback is None and settings.observer is None
+    is_free = nobody_looks and settings.resources.max_memory is None
     if not (is_small and is_free and arrays.library_name(X) == "numpy" and asked_for() != "cuda"):
         return False
     search = Search(settings.learner, settings.votes.kind, settings.n_outputs(n_classes))

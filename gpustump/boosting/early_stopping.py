@@ -1,5 +1,7 @@
 """Early stopping: end a run when the score of held-out samples no longer rises.
 
+Held-out samples may also be watched without stopping, for their scores and errors by round.
+
 A judge (`judging`) works out the scores, from integers: they are the same numbers on every device,
 and so is the round at which a run stops.
 """
@@ -24,15 +26,16 @@ class Stopping:
 
     Attributes
     ----------
-    patience : int
-        Stop after this many rounds in a row without a new best score.
+    patience : int or None
+        Stop after this many rounds in a row without a new best score; None to watch only, and to
+        keep all rounds.
     tol : float
         By how much a score must be above the best one to count as new; not negative.
     scoring : str
         Which score of the held-out samples.
     """
 
-    patience: int
+    patience: int | None
     tol: float = 0.0
     scoring: Scoring = "loss"
 
@@ -73,14 +76,36 @@ class EarlyStopping:
         self.errors.append(error)
         if score > self._best_score + self._stopping.tol:
             self._best_score, self.best_round = score, self._n_rounds
-        return self._n_rounds - self.best_round >= self._stopping.patience
+        patience = self._stopping.patience
+        return patience is not None and self._n_rounds - self.best_round >= patience
 
-    def resume(self, hypotheses: Sequence[Any], votes: Sequence[Vote]) -> None:
-        """Take over the rounds of an earlier run, which were kept and are not judged again."""
-        for hypothesis, vote in zip(hypotheses, votes, strict=True):
+    @property
+    def n_kept(self) -> int:
+        """How many rounds the model keeps: up to the best one, or all if it watches only."""
+        return self._n_rounds if self._stopping.patience is None else self.best_round
+
+    def resume(
+        self, hypotheses: Sequence[Any], votes: Sequence[Vote], *, judges_each: bool = False
+    ) -> None:
+        """Take over the rounds of an earlier run, which are kept.
+
+        Parameters
+        ----------
+        hypotheses, votes : sequence
+            One for each round.
+        judges_each : bool
+            Note the scores and errors after each of them. Otherwise only the last one is judged.
+        """
+        judged = None
+        for number, (hypothesis, vote) in enumerate(zip(hypotheses, votes, strict=True), start=1):
             self._count(hypothesis, vote)
-        if hypotheses:
-            self.best_round, self._best_score = self._n_rounds, self._judge.judged().score
+            if judges_each or number == len(hypotheses):
+                judged = self._judge.judged()
+            if judges_each and judged is not None:
+                self.scores.append(judged.score)
+                self.errors.append(judged.error)
+        if judged is not None:
+            self.best_round, self._best_score = self._n_rounds, judged.score
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
         self._judge.add(hypothesis, _of_regions(hypothesis, vote))

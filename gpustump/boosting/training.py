@@ -20,10 +20,12 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
 from gpustump.boosting.judging import LocalJudge
+from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound, Votes
+from gpustump.data.callers import caller_level
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
@@ -88,6 +90,8 @@ class Settings:
     stopping : Stopping or None
         When held-out samples end a member's rounds; None to hold nothing out.
     callback : callable or None
+    observer : Observer or None
+        Is told of runs and rounds.
     resources : Resources
     show_progress : bool
     announces_route : bool
@@ -102,6 +106,7 @@ class Settings:
     learner: Learner = "stump"
     stopping: Stopping | None = None
     callback: Callback | None = None
+    observer: Observer | None = None
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
     announces_route: bool = False
@@ -141,6 +146,28 @@ class Run:
     held_out_errors: tuple[float, ...] = ()
 
 
+class HeldOutRows(NamedTuple):
+    """Samples to watch.
+
+    Attributes
+    ----------
+    samples : Samples
+    X : array (n_samples_given, n_features) or None
+        The table whose rows they are, of any library; None for the table that is trained on.
+    """
+
+    samples: Samples
+    X: Array | None = None
+
+    def beside(self, X: Array) -> HeldOutRows:
+        """The same samples with their table on the device of the table that is trained on."""
+        own = X if self.X is None else self.X
+        if arrays.device_name(own) != arrays.device_name(X):
+            own = moved_to_device_of(own, X)
+        own = watched_table(own)
+        return HeldOutRows(self.samples.beside(own), own)
+
+
 class Trained(NamedTuple):
     """What training returns.
 
@@ -169,7 +196,7 @@ def train(
     settings: Settings,
     *,
     device: str = "auto",
-    held_out: Samples | None = None,
+    held_out: HeldOutRows | None = None,
     earlier: Sequence[Run] | None = None,
 ) -> Trained:
     """Boost on a table: one run, or one for each of more than two classes.
@@ -184,10 +211,11 @@ def train(
     device : str
         As `devices.check_device` allows. "auto" goes on to the CPU, with a warning, if a GPU turns
         out not to work or to be too small, unless a round has been made there.
-    held_out : Samples, optional
+    held_out : HeldOutRows, optional
         Samples to watch, if settings.stopping is given.
     earlier : sequence of Run, optional
-        Runs on the same data to go on from.
+        Runs on the same data to go on from. Those without held-out scores are judged again, round
+        by round, if samples are watched.
 
     Returns
     -------
@@ -215,7 +243,10 @@ def train(
         if has_begun:
             raise
         problem = str(error)
-    warn(f"device='auto' goes on to the CPU, since the GPU failed: {problem}", stacklevel=4)
+    warn(
+        f"device='auto' goes on to the CPU, since the GPU failed: {problem}",
+        stacklevel=caller_level(),
+    )
     return _train_on("auto", job, gpu_problem=problem)
 
 
@@ -227,7 +258,7 @@ class _Job:
     samples: Samples
     n_classes: int
     settings: Settings
-    held_out: Samples | None
+    held_out: HeldOutRows | None
     earlier: Sequence[Run] | None
 
     @property
@@ -252,8 +283,8 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
         task, job.samples.rows, settings.resources, device, gpu_problem=gpu_problem
     )
     samples = job.samples.beside(table.X)
-    held_out = None if job.held_out is None else job.held_out.beside(watched_table(table.X))
     with explained_errors(route.place):
+        held_out = None if job.held_out is None else job.held_out.beside(table.X)
         runs = run_all(LocalGround(route, table, samples, held_out), votes, job)
     return Trained(runs, search, route, table.n_missing)
 
@@ -299,17 +330,80 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
     limit = settings.n_rounds_of(job.n_classes)
     if settings.announces_route:
         announce(f"trains on {ground.route}")
-    done = job.earlier or [Run()] * job.n_runs
-    total = sum(limit - len(run.rounds) for run in done)
-    runs = []
-    with Bar(total, shown=settings.show_progress, note=_note(ground.route, ground.table)) as bar:
-        for number, before in enumerate(done):
+    before = job.earlier or [Run()] * job.n_runs
+    n_rounds = [limit - len(run.rounds) for run in before]
+    series = _Series(ground, votes.search(settings.learner), list(before), job.n_outputs)
+    observer = settings.observer or Unobserved()
+    observer.training_begins(n_rounds)
+    note = _note(ground.route, ground.table)
+    with Bar(sum(n_rounds), shown=settings.show_progress, note=note) as bar:
+        for number, own in enumerate(before):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs, votes)
-            boosting = ground.boosting(target, settings, before)
+            boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
-            runs.append(_run(boosting, watch, before, bar))
+            observer.run_begins(number)
+            told = _Told(bar, watch, observer, series, number)
+            series.runs[number] = _run(boosting, own, told)
+            observer.run_ends(series.so_far)
             bar.skip(limit - boosting.n_done)
-    return tuple(runs)
+    observer.training_ends(series.so_far)
+    return tuple(series.runs)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The runs of a training: those that are done, and the others as they stand.
+
+    Attributes
+    ----------
+    ground : Ground
+    search : Search
+    runs : list of Run
+    n_outputs : int
+        Of each run.
+    """
+
+    ground: Ground
+    search: Search
+    runs: list[Run]
+    n_outputs: int
+
+    def so_far(self) -> Trained:
+        """What training would return if it stopped now; runs to come count as runs from 0."""
+        zeros = (0.0,) * self.n_outputs
+        runs = tuple(replace(run, constant=run.constant or zeros) for run in self.runs)
+        return Trained(runs, self.search, self.ground.route, self.ground.table.n_missing)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Who is told of a run's rounds.
+
+    Attributes
+    ----------
+    bar : Bar
+    watch : EarlyStopping or None
+    observer : Observer
+    series : _Series
+    number : int
+        The run's.
+    """
+
+    bar: Bar
+    watch: EarlyStopping | None
+    observer: Observer
+    series: _Series
+    number: int
+
+    def so_far(self, boosting: Boosting, rounds: Sequence[AnyRound]) -> SoFar:
+        """What training would return if it stopped now, in the middle of this run."""
+
+        def found() -> Trained:
+            runs = list(self.series.runs)
+            runs[self.number] = Run(tuple(rounds), "", boosting.constant)
+            return replace(self.series, runs=runs).so_far()
+
+        return found
 
 
 def _note(route: Route, table: PreparedTable) -> str:
@@ -357,14 +451,14 @@ class LocalGround:
     table : PreparedTable
     samples : Samples
         Those that are trained on, beside the table.
-    held_out : Samples or None
-        Those that are watched.
+    held_out : HeldOutRows or None
+        Those that are watched, beside their table.
     """
 
     route: Route
     table: PreparedTable
     samples: Samples
-    held_out: Samples | None
+    held_out: HeldOutRows | None
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
@@ -384,32 +478,46 @@ class LocalGround:
         """What watches the held-out samples, if any are held out."""
         if self.held_out is None or settings.stopping is None:
             return None
-        X, n_jobs = watched_table(self.table.X), settings.resources.n_jobs
+        samples, X = self.held_out
+        n_jobs = settings.resources.n_jobs
         with arrays.computing_on(X):
-            watched = target.watched(self.held_out, n_jobs)
+            watched = target.watched(samples, n_jobs)
             score = scorer(settings.stopping.scoring, watched, boosting.link)
-            judge = LocalJudge(X, self.held_out.rows, watched, score, boosting.constant, n_jobs)
+            judge = LocalJudge(X, samples.rows, watched, score, boosting.constant, n_jobs)
             return EarlyStopping(judge, settings.stopping)
 
 
-def _run(boosting: Boosting, watch: EarlyStopping | None, before: Run, bar: Bar) -> Run:
-    rounds = list(before.rounds)
+def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
+    rounds, watch = list(before.rounds), told.watch
+    is_judged = len(before.held_out_scores) >= len(rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
     boosting.resume(*known)
     if watch is not None:
-        watch.resume(*known)
-    for record in boosting:
-        rounds.append(record)
-        bar.advance(record)
-        if watch is not None and watch(record):
-            break
+        watch.resume(*known, judges_each=not is_judged)
+    reason = _made(boosting, rounds, told)
     if watch is None:
-        return Run(tuple(rounds), boosting.stop_reason or "", boosting.constant)
-    n_before = len(before.rounds)
+        return Run(tuple(rounds), reason, boosting.constant)
+    n_known = len(before.rounds) if is_judged else 0
     return Run(
-        tuple(rounds[: watch.best_round]),
-        boosting.stop_reason or "early",
+        tuple(rounds[: watch.n_kept]),
+        reason,
         boosting.constant,
-        before.held_out_scores[:n_before] + tuple(watch.scores),
-        before.held_out_errors[:n_before] + tuple(watch.errors),
+        before.held_out_scores[:n_known] + tuple(watch.scores),
+        before.held_out_errors[:n_known] + tuple(watch.errors),
     )
+
+
+def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
+    """Make a run's rounds, and add their records to the list; why there are no more."""
+    so_far = told.so_far(boosting, rounds)
+    while True:
+        told.observer.round_begins(so_far)
+        record = next(boosting, None)
+        if record is None:
+            return boosting.stop_reason or ""
+        rounds.append(record)
+        told.bar.advance(record)
+        is_early = told.watch is not None and told.watch(record)
+        is_ended = told.observer.round_ends(so_far)
+        if is_early or is_ended:
+            return boosting.stop_reason or ("early" if is_early else "callback")

@@ -12,11 +12,14 @@ from gpustump.boosting.rounds import Callback
 from gpustump.dask.fitting import Request, Use, fit
 from gpustump.dask.partitions import Collection, example_of
 from gpustump.dask.prediction import accuracy, applied, is_lazy
+from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
 from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.boosted import BoostedClassifier
-from gpustump.estimators.fitted import Learnt
+from gpustump.estimators.callbacks import with_callbacks
+from gpustump.estimators.fitted import Data, Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
+from gpustump.estimators.validation_data import Validation, naming
 
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
 """What shards are, by device; see `engines.cluster.shards.shard_of`."""
@@ -30,7 +33,17 @@ class DaskClassifier(BoostedClassifier):
     n_bags = 1  # shares of one table are for one machine so far
     _local: ClassVar[type[BoostedClassifier]]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
         """Train on a table that is spread over the workers of a cluster.
 
         Rows stay where they are: a partition that a worker holds is coded there. What is not
@@ -45,6 +58,8 @@ class DaskClassifier(BoostedClassifier):
             Partitioned as X. Two classes or more; a partition may lack some.
         sample_weight : dask array, series or frame of one column (n_samples,), optional
             Finite, not negative, not all zero.
+        X_val, y_val, sample_weight_val : dask collections, optional
+            Rows to watch, as in `AdaBoostClassifier.fit`, with partitions of their own.
 
         Returns
         -------
@@ -60,7 +75,8 @@ class DaskClassifier(BoostedClassifier):
             If there is no worker left, or if data are lost that Dask cannot compute again; its
             `model` holds the rounds that were done.
         """
-        settings, watching, earlier = self._asked_for()
+        validation = Validation.of(X_val, y_val, sample_weight_val)
+        settings, asked, earlier = self._asked_for(validation)
         if settings.learner != "stump":
             raise ValueError(
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
@@ -77,8 +93,17 @@ class DaskClassifier(BoostedClassifier):
         collection = Collection.of(X, y, sample_weight)
         learner = copy.copy(self)
         learner._learn_columns(collection.example, reset=earlier is None)
-        before = None if earlier is None else earlier[0]
-        request = Request(collection, settings, watching[0], before, _KINDS[self.device])
+        if validation is not None:
+            with naming("X_val and y_val"):
+                watched = Collection.of(*validation[:3])
+                learner._learn_columns(watched.example, reset=False)
+            collection = collection.watching(watched)
+        given = Data(X, y, sample_weight, self.device)
+        request = Request(
+            collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
+            _KINDS[self.device], check_class_weight(self.class_weight), asked.validation,
+            lambda own, classes: self._observed(learner, given, own, classes),
+        )  # fmt: skip
         found = fit(self.client_, request)
         self._take_over(learner, Learnt([found.trained], found.classes, (found.split,)), settings)
         self.cluster_ = found.use
@@ -165,7 +190,10 @@ class DaskClassifier(BoostedClassifier):
         return state | {"client": None}  # a connection is nothing to keep
 
     def __sklearn_clone__(self) -> Self:
-        return type(self)(**self.get_params(deep=False))  # with the same client
+        copied = type(self)(**self.get_params(deep=False))  # with the same client
+        if hasattr(self, "_skl_callbacks"):  # as scikit-learn copies them
+            copied._skl_callbacks = self._skl_callbacks
+        return copied
 
     def _fitted(self) -> Self:
         check_is_fitted(self)
@@ -190,7 +218,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     ----------
     client : distributed.Client, optional
         By default the current one.
-    n_estimators, learning_rate, votes, multi_class, random_state, n_iter_no_change
+    n_estimators, learning_rate, votes, multi_class, class_weight, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
     validation_fraction, tol, warm_start, verbose, callback
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
@@ -241,6 +269,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
         categorical_features: None = None,
+        class_weight: Any = None,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -259,6 +288,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             multi_class=multi_class,
             weak_learner=weak_learner,
             categorical_features=categorical_features,
+            class_weight=class_weight,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,
@@ -280,9 +310,9 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
     ----------
     client : distributed.Client, optional
         By default the current one.
-    n_estimators, learning_rate, l2_regularization, multi_class, random_state, n_iter_no_change
+    n_estimators, learning_rate, l2_regularization, multi_class, class_weight, random_state
         As for `LogitBoostClassifier`.
-    validation_fraction, tol, warm_start, verbose, callback
+    n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback
         As for `LogitBoostClassifier`.
     scoring, max_memory, device
         As for `DaskAdaBoostClassifier`.
@@ -306,6 +336,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
         categorical_features: None = None,
+        class_weight: Any = None,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -323,6 +354,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             l2_regularization=l2_regularization,
             multi_class=multi_class,
             categorical_features=categorical_features,
+            class_weight=class_weight,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,

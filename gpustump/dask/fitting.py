@@ -1,8 +1,8 @@
 """One fit on a cluster, from collections to rounds; however it ends, it leaves nothing behind.
 
 bring       every partition to a worker, where it is checked and kept
-learn       the classes, the dtype, how many samples there are
-hold out    the samples that early stopping watches, drawn as on one machine
+learn       the classes and their weights, the dtype, how many samples there are
+hold out    the samples that early stopping watches, drawn as on one machine, or passed to the fit
 join, code  each worker's rows into a shard
 rounds      see `ground`
 """
@@ -11,24 +11,27 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump.boosting.training import Run, Settings, Trained, run_all
+from gpustump.dask.classes import check_watched_labels, classes_of, labels_of
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
-from gpustump.data.labels import encode, plain_labels
+from gpustump.data.class_weights import ClassWeight
+from gpustump.data.labels import plain_labels
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, draw
+from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching, draw
+from gpustump.estimators.validation_data import Validation, noted, unjudged
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -40,11 +43,16 @@ class Request(NamedTuple):
     collection : Collection
     settings : Settings
     watching : Watching or None
-        What early stopping asks for.
+        What early stopping draws.
     earlier : Earlier or None
         What a warm start goes on from.
     kind : str
         Of shards; see `engines.cluster.shards.shard_of`.
+    class_weight : None, "balanced" or mapping
+    validation : Validation or None
+        Rows to watch that are passed to the fit. The collection holds them, too.
+    observed : callable, optional
+        From the settings and the classes to settings with an observer.
     """
 
     collection: Collection
@@ -52,6 +60,9 @@ class Request(NamedTuple):
     watching: Watching | None
     earlier: Earlier | None
     kind: str = "auto"
+    class_weight: ClassWeight = None
+    validation: Validation | None = None
+    observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
 
 
 class Use(NamedTuple):
@@ -91,14 +102,14 @@ class Fitted(NamedTuple):
     ----------
     trained : Trained
     classes : ndarray (n_classes,)
-    split : Split or None
-        Which samples were held out.
+    split : Split, Provided or None
+        Which samples were watched.
     use : Use
     """
 
     trained: Trained
     classes: np.ndarray
-    split: Split | None
+    split: Split | Provided | None
     use: Use
 
 
@@ -139,7 +150,7 @@ class _Job:
     earlier: Sequence[Run] | None
     ground: ClusterGround
     classes: np.ndarray
-    split: Split | None
+    split: Split | Provided | None
     votes: Any
     conversation: Conversation
 
@@ -154,27 +165,33 @@ class _Job:
     @classmethod
     def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Job:
         """Bring, check, split, join and code all rows."""
-        summaries = shards.bring()
-        classes = _classes_of(summaries, request.earlier)
+        found = Summaries.of(shards.bring(), request.collection.n_trained)
+        labels = labels_of(shards, found.trained, request.class_weight)
+        classes = classes_of(labels, request.earlier)
         shards.ask("number_classes", classes)
-        split = None
-        if request.watching is not None:
-            split = _hold_out(shards, classes, request.watching, request.earlier)
-        types = _types_of(summaries)
-        joined = shards.ask("join", types.coded, _n_features_of(summaries), request.kind)
+        split = _parted(shards, found.watched, classes, request)
+        types, n_features = _types_of(found.trained), _n_features_of(found.trained)
+        watched_type = types.coded
+        if request.validation is not None:
+            watched_type = _types_of(found.watched).coded
+            _refuse_other_features(_n_features_of(found.watched), n_features)
+        joined = shards.ask("join", types.coded, watched_type, n_features, request.kind)
         n_samples = shards.learn_sizes()
         n_classes = len(classes)
         limit = request.settings.n_rounds_of(n_classes)
-        settings = replace(request.settings, n_rounds=limit)
+        settings = replace(request.observed(request.settings, classes), n_rounds=limit)
         n_outputs = settings.n_outputs(n_classes)
         planned = Search("stump", settings.votes.kind, n_outputs)
         table = ClusterTable.prepared(None, shards, types, planned, n_samples)
         votes = settings.votes.votes_in_units(table.exponent, n_outputs)
         ground = ClusterGround(
-            _route(shards, any(on_disk for _, on_disk in joined)), table, shards, n_classes,
+            _route(shards, len(found.trained), any(on_disk for _, on_disk in joined)),
+            table, shards, n_classes,
             None if split is None else HeldOutUnits.of(shards),
         )  # fmt: skip
         earlier = None if request.earlier is None else request.earlier.runs
+        if request.validation is not None:
+            earlier = unjudged(earlier)
         return cls(settings, n_classes, earlier, ground, classes, split, votes, conversation)
 
     def train(self) -> Fitted:
@@ -210,24 +227,19 @@ class _Job:
         )
 
 
-def _classes_of(summaries: dict[int, Summary], earlier: Earlier | None) -> np.ndarray:
-    """All classes, whichever partitions they are in."""
-    labels = [own.labels for own in summaries.values() if own.n_rows]
-    if not labels:
-        raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
-    kinds = {"text" if own.dtype.kind in "UO" else "numbers" for own in labels if len(own)}
-    if not kinds:
-        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-    if len(kinds) > 1:
-        raise TypeError("y holds text in some partitions and numbers in others; choose one.")
-    union = np.unique(np.concatenate([own for own in labels if len(own)]))
-    classes, _ = encode(union, union)
-    if earlier is not None and not np.array_equal(classes, earlier.classes):
-        raise ValueError(
-            f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
-            f"of the earlier fit, {earlier.classes.tolist()}."
+class Summaries(NamedTuple):
+    """What the partitions are like: those to train on, and those to watch."""
+
+    trained: dict[int, Summary]
+    watched: dict[int, Summary]
+
+    @classmethod
+    def of(cls, summaries: Mapping[int, Summary], n_trained: int) -> Summaries:
+        """Of all partitions, of which the first ones are to be trained on."""
+        return cls(
+            {part: own for part, own in summaries.items() if part < n_trained},
+            {part: own for part, own in summaries.items() if part >= n_trained},
         )
-    return classes
 
 
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:
@@ -243,6 +255,26 @@ def _n_features_of(summaries: dict[int, Summary]) -> int:
     if len(found) > 1:
         raise ValueError(f"the partitions of X differ in their number of features: {found}.")
     return found.pop()
+
+
+def _refuse_other_features(n_watched: int, n_features: int) -> None:
+    if n_watched != n_features:
+        raise ValueError(f"X_val has {n_watched} features, and X has {n_features}.")
+
+
+def _parted(
+    shards: DaskShards, watched: dict[int, Summary], classes: np.ndarray, request: Request
+) -> Split | Provided | None:
+    """Set the samples aside that are watched, if any are."""
+    validation, earlier = request.validation, request.earlier
+    if request.watching is not None:
+        return _hold_out(shards, classes, request.watching, earlier)
+    if validation is None:
+        return None
+    note = noted(validation, earlier)
+    check_watched_labels(watched, classes, validation.scoring)
+    shards.ask("hold_out", ByPart(dict.fromkeys(watched)))
+    return note
 
 
 def _hold_out(
@@ -272,12 +304,12 @@ def _hold_out(
     return drawn.split
 
 
-def _route(shards: DaskShards, is_on_disk: bool) -> Route:
+def _route(shards: DaskShards, n_parts: int, is_on_disk: bool) -> Route:
     """Where the rounds are made, in words."""
     homes = shards.homes
     n_workers = len({home.worker for home in homes})
     summary = f"{n_workers} workers" if n_workers > 1 else "one worker"
-    reason = f"the data are in {len(shards)} partitions there"
+    reason = f"the data are in {n_parts} partitions there"
     if is_on_disk:
         reason += ", too large for memory: their values are in files"
     return Route("dask", "cluster", summary, reason)

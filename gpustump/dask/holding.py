@@ -20,8 +20,10 @@ from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_scores import additive_scorer
 from gpustump.boosting.judging import LocalJudge
 from gpustump.dask.partitions import Part, Rows, Summary
+from gpustump.data.class_weights import PRODUCT
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
+from gpustump.data.sample_weights import check_weights
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
@@ -137,7 +139,7 @@ class Holding:
         if number in self._blocks:  # brought once more
             self._store.release(self._blocks.pop(number).values)
         if rows is None:
-            return Summary(0, 0, None, np.empty(0))
+            return Summary.of_nothing()
         given = codable(rows.values)
         values = self._store.empty(given.shape[::-1], given.dtype)
         values[:] = given.T
@@ -165,6 +167,20 @@ class Holding:
             self._store.release(self._blocks.pop(number).values)
         return self._brought >= set(parts)
 
+    def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
+        """Multiply weights by partition: labels, sorted, and the factor of each.
+
+        Samples whose weight becomes zero take no part any more. Returns, for each partition, the
+        distinct labels of those that are left.
+        """
+        found = []
+        for number, (labels, own) in factors.items():
+            block = self._blocks.get(number)
+            if block is not None and len(block.weights):
+                _weigh(block, own[np.searchsorted(labels, block.labels)])
+                found.append(np.unique(block.labels))
+        return found
+
     def number_classes(self, classes: np.ndarray) -> None:
         """Turn labels into numbers of classes, sorted as given."""
         for block in self._blocks.values():
@@ -178,18 +194,21 @@ class Holding:
             for number, block in self._blocks.items()
         }
 
-    def hold_out(self, watched: Mapping[int, np.ndarray]) -> None:
-        """Set samples aside, by partition: their numbers among the partition's samples."""
+    def hold_out(self, watched: Mapping[int, np.ndarray | None]) -> None:
+        """Set samples aside, by partition: their numbers among the partition's samples, or all."""
         for number, own in watched.items():
-            self._blocks[number].watched = own
+            block = self._blocks.get(number)
+            if block is not None:
+                block.watched = np.arange(len(block.weights)) if own is None else own
 
-    def join(self, dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
+    def join(self, dtype: str, watched_dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
         """Make a shard of all partitions; how many samples it has, and whether values are in files.
 
         Parameters
         ----------
-        dtype : str
-            In which values are kept: "float32" or "float64".
+        dtype, watched_dtype : str
+            In which values are kept, and those of the samples that are set aside: "float32" or
+            "float64".
         n_features : int
         kind : str
             See `shard_of`.
@@ -206,7 +225,7 @@ class Holding:
         self._check_memory(n_samples)
         watched = [block.watched for block in blocks]
         if any(map(len, watched)):
-            self._held_out = self._joined(blocks, watched, dtype, keeps=True)
+            self._held_out = self._joined(blocks, watched, watched_dtype, keeps=True)
         samples = self._joined(blocks, kept, dtype)
         self._blocks.clear()
         try:
@@ -330,10 +349,31 @@ class Watch:
 
 
 OWN = (
-    "replay", "keep", "number_classes", "samples_by_part", "hold_out", "join", "size",
-    "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
+    "replay", "keep", "weigh_labels", "number_classes", "samples_by_part", "hold_out", "join",
+    "size", "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""
+
+
+def _weigh(block: _Block, factors: np.ndarray) -> None:
+    """Multiply the weights of a partition's samples; those that become zero are dropped.
+
+    Raises
+    ------
+    ValueError
+        If a product is infinite.
+    """
+    with np.errstate(over="ignore", under="ignore"):  # as everywhere: both are looked for below
+        product = block.weights * factors
+    if not product.any():
+        nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
+        block.labels, block.weights, block.rows = block.labels[:0], product[:0], nothing
+        return
+    values, rows = check_weights(product, product, PRODUCT)
+    block.weights = values
+    if rows is not None:
+        block.labels = block.labels[rows]
+        block.rows = rows if block.rows is None else block.rows[rows]
 
 
 def _kept(block: _Block) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump import arrays
+from gpustump.data.callers import caller_level
 from gpustump.data.labels import check_labels
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
@@ -37,6 +38,8 @@ class Summary(NamedTuple):
         In which its values are compared; None without rows.
     labels : ndarray (n,)
         The distinct labels of its samples of positive weight.
+    counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
+        The distinct labels of all rows, and how many rows have each.
     worker : str
         The address of the worker that keeps it.
     """
@@ -45,7 +48,14 @@ class Summary(NamedTuple):
     n_features: int
     dtype: str | None
     labels: np.ndarray
+    counted: tuple[np.ndarray, np.ndarray]
     worker: str = ""
+
+    @classmethod
+    def of_nothing(cls) -> Summary:
+        """Of a partition without rows."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(0, 0, None, nothing, (nothing, nothing))
 
 
 @dataclass(frozen=True)
@@ -60,12 +70,15 @@ class Rows:
     weights : ndarray (n_samples,) of float64
     rows : ndarray (n_samples,) of int64, or None
         The rows of positive weight; None for all.
+    counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
+        The distinct labels of all rows, and how many rows have each.
     """
 
     values: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
     rows: np.ndarray | None
+    counted: tuple[np.ndarray, np.ndarray]
 
     @classmethod
     def of(cls, part: Part) -> Rows | None:
@@ -87,17 +100,19 @@ class Rows:
             return None
         X = arrays.to_host(check_table(part.X))
         labels = arrays.to_host(check_labels(_column(part.y), X))
+        counted = np.unique(labels, return_counts=True)
         if part.sample_weight is not None and not np.any(np.asarray(part.sample_weight)):
             nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
-            return cls(X, labels[:0], np.empty(0), nothing)
+            return cls(X, labels[:0], np.empty(0), nothing, counted)
         weights, rows = check_weights(_column(part.sample_weight), X)
-        return cls(X, labels if rows is None else labels[rows], weights, rows)
+        return cls(X, labels if rows is None else labels[rows], weights, rows, counted)
 
     def summary(self) -> Summary:
         """What this partition is like."""
         dtype = arrays.working_dtype(arrays.dtype_name(self.values))
         n_rows, n_features = self.values.shape
-        return Summary(n_rows, n_features, dtype, np.unique(self.labels))
+        labels = self.counted[0] if self.rows is None else np.unique(self.labels)
+        return Summary(n_rows, n_features, dtype, labels, self.counted)
 
 
 def _column(values: Any) -> Any:
@@ -116,12 +131,15 @@ class Collection:
     sample_weight : list of Delayed or of None
     example : object
         A table of one row or two that is like X, to learn its columns from.
+    n_watched : int
+        How many of the partitions, the last ones, are rows to watch.
     """
 
     X: list[Any]
     y: list[Any]
     sample_weight: list[Any]
     example: Any
+    n_watched: int = 0
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Collection:
@@ -142,6 +160,24 @@ class Collection:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def n_trained(self) -> int:
+        """How many of the partitions, the first ones, are rows to train on."""
+        return len(self) - self.n_watched
+
+    def watching(self, other: Collection) -> Collection:
+        """These partitions with those of rows to watch behind them."""
+        return Collection(
+            self.X + other.X, self.y + other.y, self.sample_weight + other.sample_weight,
+            self.example, len(other),
+        )  # fmt: skip
+
+    def name_of(self, part: int) -> str:
+        """What a partition is called in messages."""
+        if part < self.n_trained:
+            return f"partition {part} of the data"
+        return f"partition {part - self.n_trained} of X_val and y_val"
 
 
 def blocks_of(collection: Any, name: str) -> list[Any]:
@@ -172,7 +208,7 @@ def with_whole_rows(X: Any) -> Any:
         warnings.warn(
             f"X has {X.numblocks[1]} chunks of columns, which are joined: a row has to be in one "
             "place. To do it once and for all: X.rechunk({1: -1}).",
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
         X = X.rechunk({1: -1})
     return X

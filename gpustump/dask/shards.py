@@ -25,7 +25,17 @@ from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.worker import Destination, close_host, store
 
 _CHANGES = frozenset(
-    ("number_classes", "hold_out", "join", "code", "begin", "advance", "watch", "judge")
+    (
+        "weigh_labels",
+        "number_classes",
+        "hold_out",
+        "join",
+        "code",
+        "begin",
+        "advance",
+        "watch",
+        "judge",
+    )
 )
 """Messages that change a shard, in whose order they are noted."""
 
@@ -255,7 +265,7 @@ class DaskShards:
             self._workers()
         for part, future in futures.items():
             if future.status != "finished":
-                raise _why_not_made(part, future)
+                raise _why_not_made(self._collection.name_of(part), future)
 
     def _workers(self) -> dict[str, int]:
         """All workers, at least one."""
@@ -279,12 +289,12 @@ def _of_home(home: Home, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _why_not_made(part: int, future: Any) -> Exception:
+def _why_not_made(part: str, future: Any) -> Exception:
     """Why a partition could not be brought to a worker."""
     error: Exception | None = future.exception() if future.status == "error" else None
     if error is None or isinstance(error, distributed.scheduler.KilledWorker | CancelledError):
-        return _not_to_be_had(f"partition {part}: {error or future.status}")
-    error.add_note(f"in partition {part} of the data")
+        return _not_to_be_had(f"{part}: {error or future.status}")
+    error.add_note(f"in {part}")
     return error
 
 

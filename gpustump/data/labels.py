@@ -90,13 +90,40 @@ def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
     """
     with arrays.computing_on(X):
         labels = arrays.to_host(check_labels(y, X))
+    return numbers_among(classes, labels)
+
+
+def numbers_among(
+    classes: Sequence[Any], labels: np.ndarray, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """The number of each label among some classes.
+
+    Parameters
+    ----------
+    classes : sequence
+    labels : ndarray (n_samples,)
+        As `check_labels` returns them, on the host.
+    rows : ndarray (n_rows,) of int, optional
+        Those whose labels are wanted; by default all.
+
+    Returns
+    -------
+    ndarray (n_rows,) of int64
+
+    Raises
+    ------
+    ValueError
+        If a wanted label is no class.
+    """
+    wanted = labels if rows is None else labels[rows]
     places = {label: number for number, label in enumerate(classes)}
-    values, index = np.unique(labels, return_inverse=True)
+    values, index = np.unique(wanted, return_inverse=True)
     numbers = np.asarray([places.get(value, -1) for value in values.tolist()], dtype=np.int64)[
         index
     ]
     if (numbers < 0).any():
-        at = int(np.argmax(numbers < 0))
+        first = int(np.argmax(numbers < 0))
+        at = first if rows is None else int(rows[first])
         raise ValueError(
             f"y holds {labels.tolist()[at]!r} at index {at}, which is none of the model's classes: "
             f"{listed(classes)}."

@@ -17,7 +17,9 @@ SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
 XLA, and CuPy's kernels in float32, flush them to zero."""
 
 
-def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
+def check_weights(
+    sample_weight: Any, X: Array, name: str = "sample_weight"
+) -> tuple[Array, Array | None]:
     """The positive weights, and the rows that have one.
 
     Parameters
@@ -26,6 +28,8 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
         None and a single number give every sample the same weight.
     X : array (n_samples, ...)
         Its library and device are those of the results.
+    name : str
+        What the weights are called in messages.
 
     Returns
     -------
@@ -46,7 +50,7 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
         return xp.ones(X.shape[0], dtype=xp.float64, device=device), None
     if isinstance(sample_weight, numbers.Real):
         sample_weight = xp.full(X.shape[0], float(sample_weight), dtype=xp.float64, device=device)
-    weights = check_vector(sample_weight, "sample_weight", X)
+    weights = check_vector(sample_weight, name, X)
     smallest = SMALLEST.get(arrays.dtype_name(weights), SMALLEST["float64"])
     weights = xp.astype(weights, xp.float64)
     for problem, where in (
@@ -57,13 +61,13 @@ def check_weights(sample_weight: Any, X: Array) -> tuple[Array, Array | None]:
         if bool(xp.any(where)):
             at = int(xp.argmax(xp.astype(where, xp.int8)))
             raise ValueError(
-                f"sample_weight contains {problem}, the first at index {at}; weights must be "
+                f"{name} contains {problem}, the first at index {at}; weights must be "
                 "finite and not negative."
             )
     counts = weights >= smallest
     if bool(xp.all(counts)):
         return weights, None
     if not bool(xp.any(counts)):
-        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        raise ValueError(f"{name} is zero for every sample; at least one must be positive.")
     rows = xp.nonzero(counts)[0]
     return xp.take(weights, rows, axis=0), rows

@@ -6,7 +6,10 @@ glass_box        GlassBoxClassifier: LogitBoostClassifier with other defaults
 boosted          what all boosters share: a fit with its settings, warm starts, rounds
 one_stump        DecisionStumpClassifier: the best stump alone
 fitted           what all share: tables and labels in, a model's answers out
-held_out_split   which samples early stopping holds out
+validation_data  what a fit, or a bag, trains on and watches: rows that are drawn or passed
+callbacks        scikit-learn's own callbacks are told of a fit's rounds
+curves           what is known of each round, as curves by data set and metric
+held_out_split   which samples early stopping draws, and whether a warm start may watch them again
 """
 
 from gpustump.estimators.adaboost import AdaBoostClassifier

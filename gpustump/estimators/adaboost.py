@@ -70,6 +70,11 @@ class AdaBoostClassifier(BoostedClassifier):
         categories left, the best one for one output; see the notes. At most 254 categories a
         feature: in frames text or categories of any order, in arrays numbers from 0 to 253. A value
         that is negative, NaN or unknown counts as missing.
+    class_weight : dict, "balanced" or None
+        Weights of classes, by which the weights of their samples are multiplied, as in
+        scikit-learn: a dict from labels to weights, not negative, where other labels count 1; or
+        "balanced" for n_samples / (n_classes * n_samples of the class), which counts every row of
+        y, whatever its weight. A class of weight 0 takes no part.
     n_bags : int
         With more than 1, the model is an average. Each bag is trained on a share of the samples,
         all but `validation_fraction`, drawn for it alone, and stops early by the rest if
@@ -85,9 +90,11 @@ class AdaBoostClassifier(BoostedClassifier):
         not depend on it.
     n_iter_no_change : int or None
         Early stopping: hold out a share of the samples and stop after this many rounds without a
-        better score of them. The rounds after the best one are dropped.
+        better score of them. The rounds after the best one are dropped. If rows to watch are
+        passed to `fit`, as X_val and y_val, these are watched instead.
     validation_fraction : float
-        The share that is held out, stratified, if `n_iter_no_change` is given.
+        The share that is held out, stratified, if `n_iter_no_change` is given and X_val is not, and
+        by each of several bags.
     scoring : str
         The score of the held-out samples. "loss" is minus the mean of ln(1 + exp(-y * F)), where F
         is the decision function and y is -1 or 1. "neg_log_loss" has twice the score in its place,
@@ -104,14 +111,15 @@ class AdaBoostClassifier(BoostedClassifier):
     warm_start : bool
         Let the next `fit` go on from the rounds already made; on the same data, and without early
         stopping, it makes those that an uninterrupted run would have made. With early stopping it
-        watches the samples that the earlier fit held out, and refuses to go on without them.
-        `learning_rate` may change, `votes` and `multi_class` may not.
+        watches the samples that the earlier fit held out, and refuses to go on without them; rows
+        that are passed as X_val may be other ones. `scoring`, `votes` and `multi_class` may not
+        change, `learning_rate` may.
     verbose : int
         1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
         notebook's; 2 says first where and by which engine it trains, and why.
     callback : callable or None
         Called with each `Round`, or `RegionRound` where regions vote numbers of their own; a true
-        answer ends that run.
+        answer ends that run. `set_callbacks` takes scikit-learn's own callbacks, see the notes.
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
@@ -147,10 +155,18 @@ class AdaBoostClassifier(BoostedClassifier):
     n_iter_ : int
         The rounds that the model keeps; of several runs the most of any.
     held_out_scores_ : tuple of tuple of float
-        With early stopping, for each run the score of the held-out samples after each round, as
-        `scoring` asks. Greater is better; losses are negative.
+        With early stopping or X_val, for each run the score of the watched samples after each
+        round, as `scoring` asks. Greater is better; losses are negative.
     held_out_errors_ : tuple of tuple of float
-        With early stopping, for each run the held-out error after each round.
+        With early stopping or X_val, for each run their error after each round.
+    evals_result_ : dict
+        The curves by round, in the form that XGBoost and LightGBM use:
+        `evals_result_["training"]["error"]` is the training error after each round that the model
+        keeps. If samples were watched, `evals_result_["validation"]` holds their score after each
+        round that was made, by the name of `scoring`, and their "error": `held_out_scores_` and
+        `held_out_errors_`. With several runs there is a dict from labels to lists in place of each
+        list, as each class against the rest has curves of its own. With several bags the data sets
+        are "training of bag 1", "validation of bag 1" and so on.
     estimators_ : list
         The stumps and intervals (splits, where regions vote numbers of their own) in the order of
         the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,
@@ -182,6 +198,13 @@ class AdaBoostClassifier(BoostedClassifier):
     the classes' own orders is taken, which may not be the best set. Categories with fewer than 10
     samples and less than 1% of the samples go the same way.
 
+    Where scikit-learn has callbacks (1.9 and later), `set_callbacks(ScoringMonitor(...))` and the
+    like work here, too. They are told of a fit as a tree of tasks: "fit"; in it, with several bags,
+    a "bag" for each; in that, with several runs, a "class" for each; and in that a "round" for each
+    round. After a round they get the classifier up to it, where runs to come have no stumps yet,
+    and the average is that of the bags so far. A true answer to the end of a round ends its run, as
+    a true answer of `callback` does.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -202,6 +225,7 @@ class AdaBoostClassifier(BoostedClassifier):
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
         categorical_features: Any = None,
+        class_weight: Any = None,
         n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
@@ -223,6 +247,7 @@ class AdaBoostClassifier(BoostedClassifier):
         self.multi_class = multi_class
         self.weak_learner = weak_learner
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.n_bags = n_bags
         self.random_state = random_state
         self.device = device

@@ -14,6 +14,8 @@ from gpustump.boosting.rounds import Callback, checked_resources
 from gpustump.boosting.training import Run, Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
+from gpustump.data.class_weights import check_class_weight
+from gpustump.data.labels import plain_labels
 from gpustump.data.parameters import (
     Learner,
     MultiClass,
@@ -24,16 +26,20 @@ from gpustump.data.parameters import (
     check_scoring,
 )
 from gpustump.engines.contract import Search
+from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from gpustump.estimators.curves import Curve, curves_of
 from gpustump.estimators.fitted import Data, StumpClassifier
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, refuse_bad_random_state
+from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
+from gpustump.estimators.validation_data import Asked, Note, Validation, watching_settings
 
 
-class BoostedClassifier(StumpClassifier):
+class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     """Boosting with any votes; `AdaBoostClassifier` and `LogitBoostClassifier` say which."""
 
     n_estimators: int | None
     learning_rate: float
     multi_class: MultiClass
+    class_weight: Any
     n_bags: int
     random_state: Any
     device: str
@@ -49,10 +55,20 @@ class BoostedClassifier(StumpClassifier):
 
     _search: Search
     _runs: tuple[Run, ...]
-    _splits: tuple[Split | None, ...]
+    _splits: tuple[Note, ...]
     n_estimators_: int
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+    @with_callbacks
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        X_val: Array | None = None,
+        y_val: Array | None = None,
+        sample_weight_val: Array | None = None,
+    ) -> Self:
         """Train on a table.
 
         Parameters
@@ -63,6 +79,18 @@ class BoostedClassifier(StumpClassifier):
             Two classes or more: whole numbers, booleans or text.
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
+        X_val : array or frame (n_val, n_features), optional
+            Rows to watch: then all of X is trained on, and nothing of it is held out (but each of
+            several bags is trained on its share). If `n_iter_no_change` is given, these rows decide
+            when to stop early. If it is None, all rounds are made and kept, and `held_out_scores_`
+            and `held_out_errors_` tell what each of them does. An array has to be on the device of
+            X; it may be of another library. A warm start may watch other rows than the earlier fit,
+            and works out anew how they are scored after the rounds already made; see to it that no
+            row was trained on.
+        y_val : array (n_val,), optional
+            Their labels. All of them have to be classes of y.
+        sample_weight_val : array (n_val,), optional
+            Their weights, which `class_weight` does not change.
 
         Raises
         ------
@@ -71,18 +99,24 @@ class BoostedClassifier(StumpClassifier):
         DeviceError
             If `device` asks for a GPU that cannot be had.
         """
-        settings, watching, earlier = self._asked_for()
-        self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
+        validation = Validation.of(X_val, y_val, sample_weight_val)
+        settings, asked, earlier = self._asked_for(validation)
+        weighting = check_class_weight(self.class_weight)
+        self._fit(Data(X, y, sample_weight, self.device, asked, earlier, weighting), settings)
         return self
 
     def _asked_for(
-        self,
-    ) -> tuple[Settings, Sequence[Watching | None], Sequence[Earlier] | None]:
-        """The parameters, checked, and for each bag what it holds out, and what a warm start goes
+        self, validation: Validation | None = None
+    ) -> tuple[Settings, Asked, Sequence[Earlier] | None]:
+        """The parameters, checked, what is to be watched, and what a warm start of each bag goes
         on from."""
         settings = self._settings()
-        watching = self._watching(settings, check_count(self.n_bags, "n_bags"))
-        earlier = self._earlier(len(watching))
+        if validation is not None:
+            validation = validation._replace(scoring=check_scoring(self.scoring))
+            settings = watching_settings(settings, validation.scoring)
+        n_bags = check_count(self.n_bags, "n_bags")
+        asked = Asked(self._watching(settings, n_bags, validation), validation)
+        earlier = self._earlier(n_bags)
         if earlier is not None:
             self._refuse_other_votes(settings, earlier[0])
             n_done = max(len(run.rounds) for run in self._runs)
@@ -92,11 +126,13 @@ class BoostedClassifier(StumpClassifier):
                     f"n_estimators={n_rounds} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
-        return settings, watching, earlier
+        return settings, asked, earlier
 
-    def _watching(self, settings: Settings, n_bags: int) -> list[Watching | None]:
+    def _watching(
+        self, settings: Settings, n_bags: int, validation: Validation | None
+    ) -> list[Watching | None]:
         """What each bag holds out, watched or not; a single training only what it watches."""
-        if n_bags == 1 and settings.stopping is None:
+        if n_bags == 1 and (settings.stopping is None or validation is not None):
             return [None]
         share = self._checked_fraction()
         state = self.random_state if n_bags == 1 else check_random_state(self.random_state)
@@ -159,6 +195,14 @@ class BoostedClassifier(StumpClassifier):
         """For each run the held-out error after each round."""
         check_is_fitted(self)
         return tuple(run.held_out_errors for run in self._runs)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, Curve]]:
+        """What is known of each round, by data set and metric; see `curves`."""
+        check_is_fitted(self)
+        split = self._splits[0]
+        scoring = None if split is None else split.scoring
+        return curves_of(self._runs, plain_labels(self.classes_), scoring, len(self._splits))
 
     def _settings(self) -> Settings:
         """The parameters, checked."""

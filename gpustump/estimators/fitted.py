@@ -23,9 +23,11 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.bags import Share, train_bags
+from gpustump.boosting.bags import train_bags
 from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.training import Samples, Settings, Trained
+from gpustump.data.callers import caller_level
+from gpustump.data.class_weights import ClassWeight, Weights, weighted_by_class
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
@@ -34,6 +36,7 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
+from gpustump.estimators.callbacks import TaskData, tasks_of
 from gpustump.estimators.categorical import (
     Categories,
     categories_of_frame,
@@ -41,7 +44,8 @@ from gpustump.estimators.categorical import (
     chosen,
     refuse_other_categories,
 )
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, split_samples
+from gpustump.estimators.held_out_split import Earlier
+from gpustump.estimators.validation_data import NOTHING, Asked, Note, TrainingTable, shares_of
 from gpustump.learners.step_table import StepTable
 from gpustump.model.bags import averaged
 from gpustump.model.class_scores import labels_at
@@ -59,16 +63,17 @@ DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
 class Data(NamedTuple):
     """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
 
-    `watching` and `earlier` have an entry for each bag, one if the model is no average. An earlier
-    fit has the same number of bags.
+    `asked.drawn` and `earlier` have an entry for each bag, one if the model is no average. An
+    earlier fit has the same number of bags.
     """
 
     X: Any
     y: Any
     sample_weight: Any
     device: str
-    watching: Sequence[Watching | None] = (None,)
+    asked: Asked = NOTHING
     earlier: Sequence[Earlier] | None = None
+    class_weight: ClassWeight = None
 
 
 class StumpClassifier(ClassifierMixin, BaseEstimator):
@@ -293,7 +298,9 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         if encoding is not None:
             X, unseen = features_of(encoding, frame, is_stored=False)
             for name, values in unseen.items():
-                warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=5)
+                warnings.warn(
+                    f"{frame.source}: {unseen_text(name, values)}", stacklevel=caller_level()
+                )
             return check_table(X)
         known = {frame.names[feature] for feature in self._categories.features}
         if reset and (names := [n for n in number_categories(frame) if n not in known]):
@@ -301,7 +308,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
                 f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
                 "their order. If they only are names, pass categorical_features='from_dtype', or "
                 "encode them, for example with sklearn.preprocessing.OneHotEncoder.",
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
         try:
             return check_table(numbers_of(frame))
@@ -340,29 +347,29 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         X = learner._table(data.X, reset=data.earlier is None)
         samples, classes = _samples_of(X, data)
         settings = replace(settings, categorical=learner._categories.features)
-        earlier: Sequence[Earlier | None] = data.earlier or (None,) * len(data.watching)
-        drawn = [_drawn(samples, classes, *own) for own in zip(data.watching, earlier, strict=True)]
-        shares, splits = zip(*drawn, strict=True)
+        table = TrainingTable(X, classes, learner._table)
+        shares, splits = shares_of(table, samples, data.asked, data.earlier)
+        settings = self._observed(learner, data, settings, classes)
         trained = train_bags(X, shares, len(classes), settings, device=check_device(data.device))
         self._take_over(learner, Learnt(trained, classes, splits), settings)
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
-        trained, classes, splits = learnt
-        table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
-        fitted = {
-            "classes_": classes,
-            "n_classes_": len(classes),
-            "device_": trained[0].route.place,
-            "route_": trained[0].route,
-            "model_": _model_of(trained, classes, table),
-            "_runs": tuple(run for bag in trained for run in bag.runs),
-            "_search": trained[0].search,
-            "_splits": splits,
-            "n_estimators_": settings.n_rounds_of(len(classes)),
-        }
+        found = _attributes(learner, learnt, settings)
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
-        self.__dict__ = kept | table | fitted  # at once: nothing is ever half new
+        self.__dict__ = kept | found  # at once: nothing is ever half new
+
+    def _observed(
+        self, learner: StumpClassifier, data: Data, settings: Settings, classes: np.ndarray
+    ) -> Settings:
+        """The same settings; if the estimator has callbacks of scikit-learn's, they are told."""
+
+        def attributes(trained: Sequence[Trained]) -> dict[str, Any]:
+            unknown = (None,) * len(trained)
+            return _attributes(learner, Learnt(trained, classes, unknown), settings)
+
+        tasks = tasks_of(self, TaskData(data.X, data.y, data.sample_weight), attributes)
+        return settings if tasks is None else replace(settings, observer=tasks)
 
 
 class Learnt(NamedTuple):
@@ -370,7 +377,24 @@ class Learnt(NamedTuple):
 
     trained: Sequence[Trained]
     classes: np.ndarray
-    splits: tuple[Split | None, ...]
+    splits: tuple[Note, ...]
+
+
+def _attributes(learner: StumpClassifier, learnt: Learnt, settings: Settings) -> dict[str, Any]:
+    """What a fitted estimator has; `learner` knows what was learnt from the table's columns."""
+    trained, classes, splits = learnt
+    table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
+    return table | {
+        "classes_": classes,
+        "n_classes_": len(classes),
+        "device_": trained[0].route.place,
+        "route_": trained[0].route,
+        "model_": _model_of(trained, classes, table),
+        "_runs": tuple(run for bag in trained for run in bag.runs),
+        "_search": trained[0].search,
+        "_splits": splits,
+        "n_estimators_": settings.n_rounds_of(len(classes)),
+    }
 
 
 def _checked_output(name: str) -> str:
@@ -406,22 +430,12 @@ def _model_of(
     )
 
 
-def _drawn(
-    samples: Samples, classes: np.ndarray, watching: Watching | None, earlier: Earlier | None
-) -> tuple[Share, Split | None]:
-    """What one bag, or the only training, is made from."""
-    runs = None if earlier is None else earlier.runs
-    if watching is None:
-        return Share(samples, None, runs), None
-    kept, watched, split = split_samples(samples, classes, watching, earlier)
-    return Share(kept, watched, runs), split
-
-
 def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
     """The samples of a checked table that have a weight, and the classes."""
     with arrays.computing_on(X):
-        weights, rows = check_weights(data.sample_weight, X)
+        given = Weights(*check_weights(data.sample_weight, X))
         y = check_labels(data.y, X)
+        weights, rows = weighted_by_class(given, y, data.class_weight)
         if rows is not None:
             y = arrays.picked(y, moved_to_device_of(rows, y))
         classes, index = encode(y, weights)

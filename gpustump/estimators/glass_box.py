@@ -27,6 +27,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     l2_regularization : float
     multi_class : "shared" or "one_vs_rest"
     categorical_features : None, "from_dtype", or array-like of bool, int or str
+    class_weight : dict, "balanced" or None
     n_bags : int
     random_state : int, RandomState or None
         Draws what each bag holds out. With None each fit gives another model.
@@ -62,6 +63,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         l2_regularization: float = GLASS_BOX.l2_regularization,
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
+        class_weight: Any = None,
         n_bags: int = GLASS_BOX.n_bags,
         random_state: Any = None,
         device: DeviceName = "auto",
@@ -82,6 +84,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
             l2_regularization=l2_regularization,
             multi_class=multi_class,
             categorical_features=categorical_features,
+            class_weight=class_weight,
             n_bags=n_bags,
             random_state=random_state,
             device=device,

@@ -1,13 +1,14 @@
 """Which samples early stopping holds out, and whether a warm start may watch them again.
 
 A warm start must not watch samples that it was trained on. So a split notes the share, the seed and
-a fingerprint of the samples that it was drawn from.
+a fingerprint of the samples that it was drawn from. Of rows that the caller passes (see
+`validation_data`) only the score is noted: whether they were trained on cannot be known.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -19,7 +20,7 @@ from gpustump.boosting.training import Run, Samples
 from gpustump.data.parameters import Scoring
 from gpustump.engines.contract import Search
 
-_OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
+OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 """Scores that are not defined for samples of one class only."""
 
 
@@ -41,12 +42,20 @@ class Split(NamedTuple):
     scoring: Scoring
 
 
+class Provided(NamedTuple):
+    """The watched samples are rows that the caller passed to `fit`; which score of them is watched,
+    and for a bag the share that it is not trained on."""
+
+    scoring: Scoring
+    share: Split | None = None
+
+
 class Earlier(NamedTuple):
     """What a warm start goes on from."""
 
     runs: tuple[Run, ...]
     classes: np.ndarray
-    split: Split | None
+    split: Split | Provided | None
     search: Search
 
 
@@ -111,10 +120,10 @@ def draw(
     if earlier is None:
         seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
     else:
-        seed = -1 if earlier.split is None else earlier.split.seed
+        seed = earlier.split.seed if isinstance(earlier.split, Split) else -1
     split = Split(float(fraction), seed, digest.hexdigest(), watching.scoring)
     if earlier is not None and split != earlier.split:
-        raise ValueError(_why_not_watched(split, earlier.split))
+        _refuse_to_watch(split, earlier.split)
     try:
         kept, watched = train_test_split(
             np.arange(len(classes)), test_size=fraction, stratify=classes, random_state=seed
@@ -125,7 +134,7 @@ def draw(
             f"{error}"
         ) from error
     absent = np.setdiff1d(np.arange(len(names)), classes[watched])
-    if absent.size and watching.scoring in _OF_BOTH_CLASSES:
+    if absent.size and watching.scoring in OF_BOTH_CLASSES:
         raise ValueError(
             f"scoring={watching.scoring!r} needs held-out samples of every class, but "
             f"validation_fraction={fraction!r} holds out {len(watched)} samples, and none of "
@@ -134,10 +143,12 @@ def draw(
     return Drawn(np.sort(kept), np.sort(watched), split)
 
 
-def _why_not_watched(split: Split, earlier: Split | None) -> str:
-    """Why a warm start cannot watch the samples that the earlier fit held out as that fit did."""
+def _refuse_to_watch(split: Split, earlier: Split | Provided | None) -> NoReturn:
+    """Say why a warm start cannot watch the samples that the earlier fit held out as it did."""
     if earlier is None:
         found = "the earlier fit held nothing out: n_iter_no_change was None"
+    elif isinstance(earlier, Provided):
+        found = "the earlier fit watched X_val and y_val, and trained on all of X"
     elif split.fraction != earlier.fraction:
         found = (
             f"validation_fraction is {split.fraction!r}, and it was {earlier.fraction!r} in the "
@@ -145,16 +156,22 @@ def _why_not_watched(split: Split, earlier: Split | None) -> str:
         )
     else:
         found = "the samples of positive weight, or their labels, are not those of the earlier fit"
-    if earlier is not None and split == earlier._replace(scoring=split.scoring):
-        return (
-            f"warm_start=True goes on from the best round, but scoring is {split.scoring!r}, and "
-            f"it was {earlier.scoring!r} in the earlier fit. Keep it as it was, or fit anew with "
-            "warm_start=False."
-        )
-    return (
+    if isinstance(earlier, Split) and split == earlier._replace(scoring=split.scoring):
+        refuse_other_scoring(split.scoring, earlier.scoring)
+    raise ValueError(
         f"warm_start=True with n_iter_no_change would watch samples that were trained on: {found}. "
         "Keep both as they were, or fit anew with warm_start=False."
     )
+
+
+def refuse_other_scoring(scoring: Scoring, earlier: Scoring) -> None:
+    """Refuse a warm start with another score than the earlier fit's."""
+    if scoring != earlier:
+        raise ValueError(
+            f"warm_start=True goes on from the best round, but scoring is {scoring!r}, and it was "
+            f"{earlier!r} in the earlier fit. Keep it as it was, or fit anew with "
+            "warm_start=False."
+        )
 
 
 def refuse_bad_random_state(random_state: Any) -> None:

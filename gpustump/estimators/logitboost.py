@@ -45,6 +45,9 @@ class LogitBoostClassifier(BoostedClassifier):
         categories left, the best one for one output; see the notes. At most 254 categories a
         feature: in frames text or categories of any order, in arrays numbers from 0 to 253. A value
         that is negative, NaN or unknown counts as missing.
+    class_weight : dict, "balanced" or None
+        As for `AdaBoostClassifier`. The probabilities are then those of data in which the classes
+        have these weights. `l2_regularization` is on the scale of the multiplied weights.
     n_bags : int
         As for `AdaBoostClassifier`.
     random_state : int, RandomState or None
@@ -63,11 +66,13 @@ class LogitBoostClassifier(BoostedClassifier):
         As for `AdaBoostClassifier`.
     warm_start : bool
         As for `AdaBoostClassifier`. On other data, too, it keeps the scores from which the first
-        fit started. `learning_rate` and `l2_regularization` may change, `multi_class` may not.
+        fit started. `learning_rate` and `l2_regularization` may change, `multi_class` and `scoring`
+        may not.
     verbose : int
         As for `AdaBoostClassifier`.
     callback : callable or None
-        Called with each `RegionRound`; a true answer ends that run.
+        Called with each `RegionRound`; a true answer ends that run. `set_callbacks` takes
+        scikit-learn's own callbacks, as for `AdaBoostClassifier`.
     n_jobs : int or None
         As for `AdaBoostClassifier`.
     max_memory : int, str or None
@@ -89,7 +94,7 @@ class LogitBoostClassifier(BoostedClassifier):
         The most rounds that a run was allowed.
     is_categorical_, classes_, n_classes_, device_, route_, stop_reasons_, n_iter_, held_out_scores_
         As for `AdaBoostClassifier`.
-    held_out_errors_, feature_importances_, n_features_in_, feature_names_in_
+    held_out_errors_, evals_result_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
 
     Notes
@@ -157,6 +162,7 @@ class LogitBoostClassifier(BoostedClassifier):
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
+        class_weight: Any = None,
         n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
@@ -176,6 +182,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.l2_regularization = l2_regularization
         self.multi_class = multi_class
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.n_bags = n_bags
         self.random_state = random_state
         self.device = device

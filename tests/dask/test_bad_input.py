@@ -83,6 +83,61 @@ def test_bad_data_are_refused_in_words(threads, name):
         DaskAdaBoostClassifier(client=threads, n_estimators=3).fit(table, labels, weights)
 
 
+WATCHED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
+    "rows in memory": (X, cut(Y, *PARTS), None, TypeError, "X_val and y_val: X must be a Dask"),
+    "rows alone": (cut(X, *PARTS), None, None, ValueError, "X_val is given, but y_val is not"),
+    "no rows": (
+        da.from_array(X[:0], chunks=(1, 3)), da.from_array(Y[:0], chunks=1), None, ValueError,
+        r"X_val has 0 sample\(s\)",
+    ),
+    "features": (
+        cut(X[:, :2], *PARTS), cut(Y, *PARTS), None, ValueError, "X_val and y_val: X has 2 features"
+    ),
+    "a class": (
+        cut(X, *PARTS), cut(Y + 1, *PARTS), None, ValueError, "y_val holds 2, but the classes of y",
+    ),
+    "no weight": (
+        cut(X, *PARTS), cut(Y, *PARTS), cut(0.0 * Y, *PARTS), ValueError, "sample_weight_val is ze",
+    ),
+    "one class": (
+        cut(X, *PARTS), cut(0 * Y, *PARTS), None, ValueError, "y_val holds none of class 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(WATCHED))
+def test_bad_rows_to_watch_are_refused_in_words(threads, name):
+    table, labels, weights, kind, words = WATCHED[name]
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3, scoring="balanced_accuracy")
+    with pytest.raises(kind, match=words):
+        there.fit(*spread(X, Y), X_val=table, y_val=labels, sample_weight_val=weights)
+
+
+def test_an_error_in_rows_to_watch_is_said_with_the_partition(threads):
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3)
+    with pytest.raises(ValueError, match="sample_weight contains negative weights") as e:
+        there.fit(
+            *spread(X, Y), X_val=cut(X, 90), y_val=cut(Y, 90), sample_weight_val=cut(-1.0 - Y, 90)
+        )
+    assert any("in partition 0 of X_val and y_val" in note for note in e.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "words"),
+    [
+        ({0: 1, 7: 2}, "class_weight names 7, which y does not hold, but not 1"),
+        ({0: 0, 1: 0}, "sample_weight times class_weight is zero for every sample"),
+        ({0: 1e300}, "sample_weight times class_weight contains infinite weights"),
+        ("fair", "class_weight must be None, 'balanced' or a dict"),
+    ],
+    ids=str,
+)
+def test_bad_weights_of_classes_are_refused_in_words(threads, class_weight, words):
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3, class_weight=class_weight)
+    with pytest.raises(ValueError, match=words):
+        there.fit(*spread(X, Y, np.full(90, 1e10)))
+
+
 def test_partitions_of_unknown_sizes_that_do_not_match_are_refused_by_number(threads):
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=3).to_dask_array()
     labels = dd.concat([

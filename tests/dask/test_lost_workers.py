@@ -79,7 +79,7 @@ def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
     kind, local, how = [
         (DaskAdaBoostClassifier, AdaBoostClassifier, {}),
         (DaskLogitBoostClassifier, LogitBoostClassifier, {"n_iter_no_change": 30}),
-        (DaskAdaBoostClassifier, AdaBoostClassifier, {"votes": "real"}),
+        (DaskAdaBoostClassifier, AdaBoostClassifier, {"votes": "real", "class_weight": {0: 5}}),
     ][seed % 3]
     how = {"n_estimators": 20, **how}
     if "n_iter_no_change" in how:
@@ -87,8 +87,12 @@ def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
     sent_through(
         monkeypatch, lambda number, _: lose_one(few, chance) if number in moments else None
     )
-    there = kind(client=few, **how).fit(*spread(X, Y, WEIGHTS, seed=seed))
-    here = local(**how).fit(X, Y, WEIGHTS)
+    own, parts = {}, {}
+    if seed % 2 == 0:
+        own = {"X_val": X[:200], "y_val": Y[:200]}
+        parts = {"X_val": spread(X[:200], Y[:200]).X, "y_val": spread(X[:200], Y[:200]).y}
+    there = kind(client=few, **how).fit(*spread(X, Y, WEIGHTS, seed=seed), **parts)
+    here = local(**how).fit(X, Y, WEIGHTS, **own)
     assert there.model_.digest() == here.model_.digest()
     assert there.held_out_scores_ == here.held_out_scores_
 

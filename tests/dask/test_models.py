@@ -122,6 +122,58 @@ def test_a_warm_start_goes_on_as_on_one_machine(threads, how):
         check_equal(there, here)
 
 
+CLASS_WEIGHTS = ["balanced", {"barbera": 3.0, "grignolino": 0.5}, {"barolo": 0}]
+
+
+@pytest.mark.parametrize("class_weight", CLASS_WEIGHTS, ids=str)
+def test_weights_of_classes_count_the_rows_of_all_partitions(threads, class_weight):
+    X, y = load_wine(return_X_y=True)
+    names = np.asarray(["barbera", "grignolino", "barolo"])[y]
+    weights = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
+    weights[:60] = np.where(weights[:60] == 1, 1e-320, weights[:60])  # counts as zero
+    kind, how = CLASSES[CLASS_WEIGHTS.index(class_weight) + 3]
+    there, here = fitted(
+        kind, threads, (X, names, weights), n_estimators=9, class_weight=class_weight,
+        n_iter_no_change=3, random_state=2, **how,
+    )  # fmt: skip
+    check_equal(there, here)
+    assert there.held_out_scores_ == here.held_out_scores_
+
+
+@pytest.mark.parametrize("scoring", ["loss", "roc_auc"])
+@pytest.mark.parametrize(("kind", "how"), [KINDS[0], CLASSES[5]], ids=str)
+def test_rows_to_watch_have_partitions_of_their_own(threads, kind, how, scoring):
+    X, y = load_wine(return_X_y=True)
+    y = y if "multi_class" in how else y > 0
+    kept = np.arange(len(y)) % 3 > 0
+    weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
+    narrow = X[kept].astype(np.float32)  # what is watched is wider than what is trained on
+    options = {"n_estimators": 12, "scoring": scoring, **how}
+    own = X[~kept], y[~kept], weights[~kept]
+    names = ("X_val", "y_val", "sample_weight_val")
+    there = kind(client=threads, warm_start=True, **options)
+    here = LOCAL[kind](warm_start=True, **options)
+    for patience in (None, 2):
+        there.set_params(n_iter_no_change=patience, n_estimators=12 if patience is None else 20)
+        here.set_params(n_iter_no_change=patience, n_estimators=there.n_estimators)
+        there.fit(*spread(narrow, y[kept]), **dict(zip(names, spread(*own, seed=4), strict=True)))
+        here.fit(narrow, y[kept], **dict(zip(names, own, strict=True)))
+        check_equal(there, here)
+        assert there.held_out_scores_ == here.held_out_scores_
+        assert there.held_out_errors_ == here.held_out_errors_
+    assert str(there.route_).count("5 partitions") == 1
+
+
+def test_scikit_learn_s_callbacks_are_told_of_the_rounds_and_copied(threads):
+    callbacks = pytest.importorskip("sklearn.callback")
+    X, y = load_breast_cancer(return_X_y=True)
+    monitor = callbacks.ScoringMonitor(scoring="accuracy")
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=4, class_weight={0: 2.0})
+    there = clone(there.set_callbacks(monitor)).fit(*spread(X, y))
+    logged = [row["accuracy"] for row in monitor.get_logs().data if row["task_name"] == "round"]
+    assert logged == pytest.approx(list(there.to_local().staged_score(X, y)))
+
+
 def test_frames_make_the_model_of_one_machine_and_name_its_features(threads):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(

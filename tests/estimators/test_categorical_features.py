@@ -232,6 +232,18 @@ def test_early_stopping_watches_categories():
     assert on_array.model_.digest() == on_frame.model_.digest()
 
 
+def test_rows_to_watch_are_numbered_as_those_to_train_on():
+    X, y = drawn(n_samples=400)
+    how = {"n_estimators": 12, "n_iter_no_change": 3}
+    on_array = LogitBoostClassifier(categorical_features=[1], **how)
+    on_array.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    on_frame = LogitBoostClassifier(categorical_features="from_dtype", **how)
+    rows = frame_of(X[300:]).astype({"colour": "category"})
+    on_frame.fit(frame_of(X[:300]), y[:300], X_val=rows, y_val=y[300:])
+    assert on_array.held_out_scores_ == on_frame.held_out_scores_
+    assert on_array.model_.digest() == on_frame.model_.digest()
+
+
 def test_another_fit_forgets_the_categories_of_the_last_one():
     X, y = drawn()
     classifier = AdaBoostClassifier(n_estimators=4, categorical_features=["colour"])

@@ -1,0 +1,151 @@
+"""Weights of classes: they multiply the weights of the classes' samples, as in scikit-learn.
+
+"balanced" follows from the labels alone, as `sklearn.utils.compute_sample_weight` has it: it counts
+every row of y, whatever its sample weight is. The products are float64 numbers, so a fit with class
+weights is the fit with the multiplied sample weights, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.data.labels import encode, listed, plain_labels
+from gpustump.data.parameters import check_real
+from gpustump.data.sample_weights import check_weights
+
+ClassWeight = Mapping[Any, float] | str | None
+"""None, "balanced", or a weight for each label."""
+
+PRODUCT = "sample_weight times class_weight"
+"""What messages call the multiplied weights."""
+
+
+class Weights(NamedTuple):
+    """The positive weights of samples, and the rows that have one; see `check_weights`.
+
+    Attributes
+    ----------
+    values : array (n_rows,) of float64
+    rows : array (n_rows,) of int64, or None
+    """
+
+    values: Array
+    rows: Array | None
+
+
+def check_class_weight(class_weight: Any) -> ClassWeight:
+    """Weights of classes as users give them.
+
+    Raises
+    ------
+    TypeError
+        If they are neither None, text nor a dict, or if a weight is no number.
+    ValueError
+        If they are text other than "balanced", or if a weight is negative or not finite.
+    """
+    wanted = "class_weight must be None, 'balanced' or a dict from labels to weights"
+    if isinstance(class_weight, str) and class_weight != "balanced":
+        raise ValueError(f"{wanted}; got {class_weight!r}.")
+    if class_weight is None or isinstance(class_weight, str):
+        return class_weight
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"{wanted}; got {class_weight!r}.")
+    return {
+        label: check_real(weight, f"class_weight[{label!r}]", least=0.0)
+        for label, weight in class_weight.items()
+    }
+
+
+def class_factors(
+    class_weight: ClassWeight, classes: np.ndarray, counts: Sequence[int]
+) -> np.ndarray:
+    """What the weights of each class's samples are multiplied by.
+
+    Parameters
+    ----------
+    class_weight : "balanced" or mapping
+        As `check_class_weight` returns it.
+    classes : ndarray (n_classes,)
+        All labels of y.
+    counts : sequence (n_classes,) of int
+        How many rows each of them has.
+
+    Returns
+    -------
+    ndarray (n_classes,) of float64
+        For "balanced", n_samples / (n_classes * count) [King and Zeng 2001]. A label that the dict
+        does not name counts 1.
+
+    Raises
+    ------
+    ValueError
+        If the dict names a label that y does not hold, while y holds one that the dict does not
+        name. Then a label is probably misspelt.
+    """
+    if not isinstance(class_weight, Mapping):
+        found = np.asarray(counts, dtype=np.float64)
+        factors: np.ndarray = found.sum() / (len(found) * found)
+        return factors
+    labels = plain_labels(classes)
+    unnamed = [label for label in labels if label not in class_weight]
+    unknown = [label for label in class_weight if label not in labels]
+    if unnamed and unknown:
+        raise ValueError(
+            f"class_weight names {listed(unknown)}, which y does not hold, but not "
+            f"{listed(unnamed)}, which y holds. Name the labels as they are in y."
+        )
+    return np.asarray([class_weight.get(label, 1.0) for label in labels], dtype=np.float64)
+
+
+def weighted_by_class(weights: Weights, y: Array, class_weight: ClassWeight) -> Weights:
+    """Sample weights multiplied by those of the samples' classes.
+
+    Parameters
+    ----------
+    weights : Weights
+        As `check_weights` returns them.
+    y : array (n_samples_given,)
+        Labels as `check_labels` returns them, of all rows.
+    class_weight : None, "balanced" or mapping
+        As `check_class_weight` returns it.
+
+    Raises
+    ------
+    ValueError
+        If y holds one class only, if `class_factors` refuses the dict, or if a product is too large
+        for float64, or if none is positive.
+    """
+    if class_weight is None:
+        return weights
+    like = weights.values
+    xp, device = arrays.namespace_of(like), arrays.device_of(like)
+    classes, numbers = encode(y, like)
+    found = class_factors(class_weight, classes, _counts(numbers))
+    factors = xp.asarray(found, dtype=xp.float64, device=device)
+    return multiplied(weights, xp.take(factors, arrays.picked(numbers, weights.rows), axis=0))
+
+
+def multiplied(weights: Weights, factors: Array) -> Weights:
+    """Weights times factors (n_rows,) of float64; rows whose product is zero are left out.
+
+    Raises
+    ------
+    ValueError
+        If a product is infinite, or if all are zero.
+    """
+    values, rows = check_weights(weights.values * factors, factors, PRODUCT)
+    if weights.rows is None or rows is None:
+        return Weights(values, weights.rows if rows is None else rows)
+    return Weights(values, arrays.picked(weights.rows, rows))
+
+
+def _counts(numbers: Array) -> list[int]:
+    """How often each class number occurs; all of them do."""
+    found = arrays.namespace_of(numbers).unique_counts(numbers)
+    order = np.argsort(arrays.to_host(found.values))
+    return [int(count) for count in arrays.to_host(found.counts)[order]]

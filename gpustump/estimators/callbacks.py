@@ -1,0 +1,163 @@
+"""scikit-learn's own callbacks, where its version has them (1.9 and later).
+
+`set_callbacks` comes from scikit-learn, and so do callbacks that measure or show a fit, such as
+`sklearn.callback.ProgressBar` and `ScoringMonitor`. They see a fit as a tree of tasks: the fit;
+with several bags a task for each; with several runs a task for each class; and in it a task for
+each round. They get the table, the
+labels and the weights as they were given, and the classifier as if the fit had stopped there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
+
+from gpustump.boosting.observing import SoFar
+from gpustump.boosting.training import Trained
+
+__all__ = ["CallbackSupportMixin", "FitTasks", "TaskData", "tasks_of", "with_callbacks"]
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _managed
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """In the place of scikit-learn's, which has `set_callbacks`."""
+
+    def _managed(method: Any) -> Any:
+        return method
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def with_callbacks(method: _Method) -> _Method:
+    """A `fit` at whose end, however it ends, scikit-learn's callbacks are told so."""
+    return cast(_Method, _managed(method))
+
+
+class TaskData(NamedTuple):
+    """What callbacks may ask for: X, y and the weights as they were given to `fit`."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        return None if self.sample_weight is None else {"sample_weight": self.sample_weight}
+
+
+Attributes = Callable[[Sequence[Trained]], dict[str, Any]]
+"""From the trainings of all bags, or the only one, to the attributes of the fitted estimator."""
+
+
+def tasks_of(estimator: Any, data: TaskData, attributes: Attributes) -> FitTasks | None:
+    """Who tells an estimator's callbacks of the rounds; None if it has no callbacks."""
+    return FitTasks(estimator, data, attributes) if hasattr(estimator, "_skl_callbacks") else None
+
+
+class FitTasks:
+    """An observer that tells scikit-learn's callbacks; see `boosting.observing.Observer`.
+
+    Parameters
+    ----------
+    estimator : BoostedClassifier
+        Which has callbacks.
+    data : TaskData
+    attributes : Attributes
+    """
+
+    def __init__(self, estimator: Any, data: TaskData, attributes: Attributes) -> None:
+        self._estimator, self._data, self._attributes = estimator, data, attributes
+        self._open: list[Any] = []  # the contexts of tasks that have begun, the outermost first
+        self._has_bags = False
+        self._bags: list[Trained] = []  # those that are done
+        self._n_rounds: Sequence[int] = ()
+        self._n_left = 0
+
+    def bags_begin(self, n_bags: int) -> None:
+        """Begin the task of the fit, in which each bag has a task."""
+        self._has_bags = True
+        self._begin(self._estimator._init_callback_context(max_subtasks=n_bags))
+
+    def bags_end(self) -> None:
+        """End the task of the fit."""
+        self._end()
+
+    def training_begins(self, n_rounds: Sequence[int]) -> None:
+        """Begin the task of the fit, or of a bag, unless it began on another device."""
+        if len(self._open) > self._has_bags:
+            return
+        self._n_rounds = n_rounds
+        n_tasks = len(n_rounds) if self._has_runs else n_rounds[0]
+        if self._has_bags:
+            self._begin(self._open[0].subcontext(task_name="bag", max_subtasks=n_tasks))
+        else:
+            self._begin(self._estimator._init_callback_context(max_subtasks=n_tasks))
+
+    def run_begins(self, number: int) -> None:
+        """Begin the task of a class, if classes have runs of their own."""
+        if self._has_runs and len(self._open) == 1 + self._has_bags:
+            n_rounds = self._n_rounds[number]
+            self._begin(self._open[-1].subcontext(task_name="class", max_subtasks=n_rounds))
+        if not self._in_round:
+            self._n_left = self._n_rounds[number]
+
+    def round_begins(self, so_far: SoFar) -> None:
+        """Begin the task of a round, if there may be one more."""
+        if self._n_left and not self._in_round:
+            self._n_left -= 1
+            self._begin(self._open[-1].subcontext(task_name="round"), so_far)
+
+    def round_ends(self, so_far: SoFar) -> bool:
+        """End the task of a round; whether a callback wants the run to end."""
+        return self._end(so_far)
+
+    def run_ends(self, so_far: SoFar) -> None:
+        """End the tasks of a run: a round that was not made, and the task of its class.
+
+        Every class needs a run, so what callbacks answer here ends nothing.
+        """
+        if self._in_round:
+            self._end(so_far)
+        if self._has_runs:
+            self._end(so_far)
+
+    def training_ends(self, so_far: SoFar) -> None:
+        """End the task of the fit, or of a bag."""
+        self._end(so_far)
+        if self._has_bags:
+            self._bags.append(so_far())
+
+    @property
+    def _has_runs(self) -> bool:
+        return len(self._n_rounds) > 1
+
+    @property
+    def _in_round(self) -> bool:
+        return len(self._open) > 1 + self._has_bags + self._has_runs
+
+    def _begin(self, context: Any, so_far: SoFar | None = None) -> None:
+        self._open.append(context)
+        known = None if so_far is None else self._known(so_far)
+        context.call_on_fit_task_begin(**self._about(known))
+
+    def _end(self, so_far: SoFar | None = None) -> bool:
+        context = self._open.pop()
+        return bool(context.call_on_fit_task_end(**self._about(self._known(so_far))))
+
+    def _known(self, so_far: SoFar | None) -> Callable[[], dict[str, Any]]:
+        """The attributes of the estimator, worked out only for callbacks that ask for them."""
+        return lambda: self._attributes([*self._bags, *([] if so_far is None else [so_far()])])
+
+    def _about(self, known: Callable[[], dict[str, Any]] | None) -> dict[str, Any]:
+        """What hooks may ask for."""
+        return {
+            "estimator": self._estimator,
+            "X": self._data.X,
+            "y": self._data.y,
+            "metadata": self._data.metadata,
+            "reconstruction_attributes": known,
+        }

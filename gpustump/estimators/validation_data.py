@@ -1,0 +1,218 @@
+"""What a fit, or each bag of it, trains on, and what it watches: rows that are drawn or passed.
+
+Rows that are passed as X_val and y_val are watched by all bags. A bag is trained on a share in any
+case, and so it does not watch the rest of it then.
+
+Rows that the caller passes may be of another array library than X. They are counted with the
+weights that they come with: `class_weight` is for training. A warm start may watch other rows than
+the earlier fit, since the caller vouches that nothing was trained on them. So their scores after
+the earlier rounds are worked out again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.bags import Share
+from gpustump.boosting.early_stopping import Stopping
+from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings
+from gpustump.data.input_arrays import check_same_device
+from gpustump.data.labels import check_labels, numbers_among
+from gpustump.data.parameters import Scoring
+from gpustump.data.sample_weights import check_weights
+from gpustump.estimators.held_out_split import (
+    OF_BOTH_CLASSES,
+    Earlier,
+    Provided,
+    Split,
+    Watching,
+    refuse_other_scoring,
+    split_samples,
+)
+
+
+class Validation(NamedTuple):
+    """Rows to watch as the caller passes them, unchecked, and which score of them is watched."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    scoring: Scoring = "loss"
+
+    @classmethod
+    def of(cls, X_val: Any, y_val: Any, sample_weight_val: Any) -> Validation | None:
+        """What `fit` is given; None for nothing.
+
+        Raises
+        ------
+        ValueError
+            If X_val or y_val lacks beside the others.
+        """
+        given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+        there = [name for name, value in given.items() if value is not None]
+        for name in ("X_val", "y_val"):
+            if there and name not in there:
+                raise ValueError(
+                    f"{there[0]} is given, but {name} is not. Give X_val and y_val, or neither."
+                )
+        return cls(X_val, y_val, sample_weight_val) if there else None
+
+
+def watching_settings(settings: Settings, scoring: Scoring) -> Settings:
+    """The same settings for a fit that watches rows even if it is not to stop early."""
+    return replace(settings, stopping=settings.stopping or Stopping(None, scoring=scoring))
+
+
+class Asked(NamedTuple):
+    """What a fit is to watch.
+
+    Attributes
+    ----------
+    drawn : sequence of Watching or None
+        For each bag, or the only training, how the share is drawn that it is not trained on.
+    validation : Validation or None
+        Rows that all bags watch in place of these shares.
+    """
+
+    drawn: Sequence[Watching | None] = (None,)
+    validation: Validation | None = None
+
+
+NOTHING = Asked()
+"""Nothing is drawn and nothing is watched."""
+
+Note = Split | Provided | None
+"""How watched samples came about, for warm starts."""
+
+
+class TrainingTable(NamedTuple):
+    """The table that a fit trains on, its classes, and how another table like it is checked.
+
+    Attributes
+    ----------
+    X : array (n_samples, n_features)
+    classes : ndarray (n_classes,)
+    checked : callable
+        From a table as the caller passes it to an array with the features of X.
+    """
+
+    X: Array
+    classes: np.ndarray
+    checked: Callable[[Any], Array]
+
+
+def shares_of(
+    table: TrainingTable, samples: Samples, asked: Asked, earlier: Sequence[Earlier] | None
+) -> tuple[list[Share], tuple[Note, ...]]:
+    """For each bag what it is trained on and what it watches.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If rows to watch are not as wanted, or cannot be drawn; or if a warm start cannot watch
+        them. The message names the argument.
+    """
+    validation = asked.validation
+    rows = None if validation is None else _held_out_rows(table, validation)
+    before: Sequence[Earlier | None] = earlier or (None,) * len(asked.drawn)
+    found = []
+    for watching, own in zip(asked.drawn, before, strict=True):
+        share, split = _drawn(samples, table.classes, watching, own)
+        note: Note = split
+        if validation is not None:
+            share = share._replace(held_out=rows, earlier=unjudged(share.earlier))
+            note = noted(validation, own, split)
+        found.append((share, note))
+    shares, notes = zip(*found, strict=True)
+    return list(shares), notes
+
+
+def _drawn(
+    samples: Samples, classes: np.ndarray, watching: Watching | None, earlier: Earlier | None
+) -> tuple[Share, Split | None]:
+    """A share of the samples, and the rest to watch."""
+    runs = None if earlier is None else earlier.runs
+    if watching is None:
+        return Share(samples, None, runs), None
+    if earlier is not None and isinstance(earlier.split, Provided):
+        runs = unjudged(runs)
+        if earlier.split.share is not None:
+            earlier = earlier._replace(split=earlier.split.share)
+    kept, watched, split = split_samples(samples, classes, watching, earlier)
+    return Share(kept, HeldOutRows(watched), runs), split
+
+
+def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:
+    """What a later warm start has to know of rows that the caller passes.
+
+    Raises
+    ------
+    ValueError
+        If a warm start would watch another score than the earlier fit.
+    """
+    if earlier is not None and earlier.split is not None:
+        refuse_other_scoring(validation.scoring, earlier.split.scoring)
+    return Provided(validation.scoring, share)
+
+
+def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:
+    """Earlier runs without their held-out scores, which may be of other rows."""
+    if runs is None:
+        return None
+    return tuple(replace(run, held_out_scores=(), held_out_errors=()) for run in runs)
+
+
+def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.ndarray) -> None:
+    """Refuse a score of all classes where a class has no row to watch.
+
+    Parameters
+    ----------
+    scoring : str
+    classes : ndarray (n_classes,)
+    numbers : ndarray of int64
+        The numbers of the classes of the rows, each at least once.
+
+    Raises
+    ------
+    ValueError
+    """
+    absent = np.setdiff1d(np.arange(len(classes)), numbers)
+    if absent.size and scoring in OF_BOTH_CLASSES:
+        raise ValueError(
+            f"scoring={scoring!r} needs samples of every class in y_val, but y_val holds none of "
+            f"class {classes[absent].tolist()[0]!r}. Add some, or take scoring='loss'."
+        )
+
+
+def _held_out_rows(table: TrainingTable, validation: Validation) -> HeldOutRows:
+    """Rows that the caller passes, checked."""
+    with naming("X_val"):
+        X = table.checked(validation.X)
+    if arrays.is_array(validation.X):
+        check_same_device(X, "X_val", table.X)
+    with arrays.computing_on(X):
+        weights, rows = check_weights(validation.sample_weight, X, "sample_weight_val")
+        with naming("y_val"):
+            labels = arrays.to_host(check_labels(validation.y, X))
+            taken = None if rows is None else arrays.to_host(rows)
+            numbers = numbers_among(table.classes.tolist(), labels, taken)
+    refuse_absent_classes(validation.scoring, table.classes, numbers)
+    return HeldOutRows(Samples(rows, numbers, weights), X)
+
+
+@contextlib.contextmanager
+def naming(argument: str) -> Iterator[None]:
+    """Say in messages about a table or labels which argument they are about."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{argument}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{argument}: {error}") from error
