@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpustump.boosting.votes import Round as Round
     from gpustump.estimators import AdaBoostClassifier as AdaBoostClassifier
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
+    from gpustump.estimators import GlassBoxClassifier as GlassBoxClassifier
     from gpustump.estimators import LogitBoostClassifier as LogitBoostClassifier
     from gpustump.learners.interval import Interval as Interval
     from gpustump.learners.split import Split as Split
@@ -44,6 +45,7 @@ _HOMES = {
     "DecisionStumpClassifier": "estimators",
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
+    "GlassBoxClassifier": "estimators",
     "Interval": "learners.interval",
     "LogitBoostClassifier": "estimators",
     "Member": "model.members",
@@ -72,6 +74,7 @@ __all__ = [
     "DecisionStumpClassifier",
     "Device",
     "DeviceError",
+    "GlassBoxClassifier",
     "Interval",
     "LogitBoostClassifier",
     "Member",

@@ -18,6 +18,7 @@
     early_stopping    ending a run when such a score no longer rises
     finished          from the rounds of a run to a member of the model
     training          from coded labels to rounds: one run for each class, or one for all
+    bags              trainings on shares of one table, side by side or in turn
     one_hypothesis    one stump, split or interval without boosting
     progress          the progress bar
 

@@ -27,6 +27,7 @@ class DaskClassifier(BoostedClassifier):
 
     client: Any
     cluster_: Use
+    n_bags = 1  # shares of one table are for one machine so far
     _local: ClassVar[type[BoostedClassifier]]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -70,9 +71,10 @@ class DaskClassifier(BoostedClassifier):
         collection = Collection.of(X, y, sample_weight)
         learner = copy.copy(self)
         learner._learn_columns(collection.example, reset=earlier is None)
-        request = Request(collection, settings, watching, earlier, _KINDS[self.device])
+        before = None if earlier is None else earlier[0]
+        request = Request(collection, settings, watching[0], before, _KINDS[self.device])
         found = fit(self.client_, request)
-        self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
+        self._take_over(learner, Learnt([found.trained], found.classes, (found.split,)), settings)
         self.cluster_ = found.use
         return self
 

@@ -5,7 +5,7 @@ Attributes have the names that users of `sklearn.ensemble.AdaBoostClassifier` kn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from gpustump.data.parameters import (
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.one_stump import DecisionStumpClassifier
+from gpustump.model.members import Member
 
 
 class AdaBoostClassifier(BoostedClassifier):
@@ -63,8 +64,15 @@ class AdaBoostClassifier(BoostedClassifier):
         What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
         one way between two values of a feature and the other way elsewhere. Intervals are for
         discrete votes of one class against the rest. A warm start may go on with the other one.
+    n_bags : int
+        With more than 1, the model is an average. Each bag is trained on a share of the samples,
+        all but `validation_fraction`, drawn for it alone, and stops early by the rest if
+        `n_iter_no_change` is given. Votes are divided by `n_bags`, so the average is one additive
+        model again; `model_.bag_models` has the bags' own. Bags take away most of the chance in
+        when to stop, and show how sure the model is: see `shape_function` and
+        `predict_proba_interval`.
     random_state : int, RandomState or None
-        Draws the samples that early stopping holds out; nothing else is random.
+        Draws the samples that early stopping, and each bag, holds out; nothing else is random.
     device : str
         Where to train: "auto" (where the data lie; a large table on the host goes to a GPU if
         CuPy works and the kernels there can train on it), "cpu", "cuda", "cuda:1". The model does
@@ -121,9 +129,9 @@ class AdaBoostClassifier(BoostedClassifier):
     route_ : Route
         Where and by which engine, and why; `str(route_)` says it in words.
     rounds_ : tuple of tuple of Round, or of RegionRound
-        For each run (one for two classes or shared stumps, otherwise one for each class) the record
-        of each of its rounds: error, edge, vote, bound; or, where regions vote numbers of their
-        own, split, votes, score, bound.
+        For each run (one for two classes or shared stumps, otherwise one for each class; with bags
+        those of a bag after a bag) the record of each of its rounds: error, edge, vote, bound; or,
+        where regions vote numbers of their own, split, votes, score, bound.
     stop_reasons_ : tuple of str
         For each run why it ended; see `Boosting`, and "early".
     n_estimators_ : int
@@ -179,6 +187,7 @@ class AdaBoostClassifier(BoostedClassifier):
         votes: VoteKind = "discrete",
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
+        n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
@@ -198,6 +207,7 @@ class AdaBoostClassifier(BoostedClassifier):
         self.votes = votes
         self.multi_class = multi_class
         self.weak_learner = weak_learner
+        self.n_bags = n_bags
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change
@@ -235,14 +245,14 @@ class AdaBoostClassifier(BoostedClassifier):
     @property
     def estimator_weights_(self) -> np.ndarray:
         """The votes, 0 after the last round: (n_estimators,), or (n_classes, n_estimators)."""
-        return self._by_round("vote", 0.0)
+        return self._by_round(lambda member: member.votes, 0.0)
 
     @property
     def estimator_errors_(self) -> np.ndarray:
         """The stumps' weighted errors, 1 after the last round; shaped as `estimator_weights_`."""
-        return self._by_round("error", 1.0)
+        return self._by_round(lambda member: [stump.error for stump in member.stumps], 1.0)
 
-    def _by_round(self, name: str, fill: float) -> np.ndarray:
+    def _by_round(self, values: Callable[[Member], Sequence[float]], fill: float) -> np.ndarray:
         check_is_fitted(self)
         if not self._search.has_signs:
             raise AttributeError(
@@ -250,9 +260,10 @@ class AdaBoostClassifier(BoostedClassifier):
                 "their own; see rounds_ and model_.members"
             )
         length = max(self.n_estimators_, self.model_.n_rounds)
-        table = np.full((len(self._runs), length), fill)
-        for row, run in zip(table, self._runs, strict=True):
-            row[: len(run.rounds)] = [getattr(record, name) for record in run.rounds]
+        members = self.model_.discrete_members
+        table = np.full((len(members), length), fill)
+        for row, member in zip(table, members, strict=True):
+            row[: len(member)] = values(member)
         return table[0] if self.model_.is_binary else table
 
     def _settings(self) -> Settings:

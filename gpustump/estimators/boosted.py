@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
@@ -32,6 +34,7 @@ class BoostedClassifier(StumpClassifier):
     n_estimators: int | None
     learning_rate: float
     multi_class: MultiClass
+    n_bags: int
     random_state: Any
     device: str
     n_iter_no_change: int | None
@@ -46,7 +49,7 @@ class BoostedClassifier(StumpClassifier):
 
     _search: Search
     _runs: tuple[Run, ...]
-    _split: Split | None
+    _splits: tuple[Split | None, ...]
     n_estimators_: int
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
@@ -72,24 +75,32 @@ class BoostedClassifier(StumpClassifier):
         self._fit(Data(X, y, sample_weight, self.device, watching, earlier), settings)
         return self
 
-    def _asked_for(self) -> tuple[Settings, Watching | None, Earlier | None]:
-        """The parameters, checked, what early stopping asks for, and what a warm start goes on
-        from."""
-        settings, earlier = self._settings(), self._earlier()
-        watching = None
-        if settings.stopping is not None:
-            scoring = settings.stopping.scoring
-            watching = Watching(self.validation_fraction, self.random_state, scoring)
+    def _asked_for(
+        self,
+    ) -> tuple[Settings, Sequence[Watching | None], Sequence[Earlier] | None]:
+        """The parameters, checked, and for each bag what it holds out, and what a warm start goes
+        on from."""
+        settings = self._settings()
+        watching = self._watching(settings, check_count(self.n_bags, "n_bags"))
+        earlier = self._earlier(len(watching))
         if earlier is not None:
-            self._refuse_other_votes(settings, earlier)
-            n_done = max(len(run.rounds) for run in earlier.runs)
-            n_rounds = settings.n_rounds_of(len(earlier.classes))
+            self._refuse_other_votes(settings, earlier[0])
+            n_done = max(len(run.rounds) for run in self._runs)
+            n_rounds = settings.n_rounds_of(len(self.classes_))
             if n_rounds < n_done:
                 raise ValueError(
                     f"n_estimators={n_rounds} is less than the {n_done} rounds already "
                     "made; with warm_start=True it can only grow."
                 )
         return settings, watching, earlier
+
+    def _watching(self, settings: Settings, n_bags: int) -> list[Watching | None]:
+        """What each bag holds out, watched or not; a single training only what it watches."""
+        if n_bags == 1 and settings.stopping is None:
+            return [None]
+        share = self._checked_fraction()
+        state = self.random_state if n_bags == 1 else check_random_state(self.random_state)
+        return [Watching(share, state, check_scoring(self.scoring))] * n_bags
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
         """A warm start goes on with the same kind of votes, for the same outputs."""
@@ -104,21 +115,30 @@ class BoostedClassifier(StumpClassifier):
                 f"{wanted}. Keep them as they were, or fit anew with warm_start=False."
             )
 
-    def _earlier(self) -> Earlier | None:
-        """What a warm start goes on from; None for a fit from the beginning."""
+    def _earlier(self, n_bags: int) -> list[Earlier] | None:
+        """What a warm start of each bag goes on from; None for a fit from the beginning."""
         if not self.warm_start or not hasattr(self, "model_"):
             return None
-        return Earlier(self._runs, self.classes_, self._split, self._search)
+        if n_bags != len(self._splits):
+            raise ValueError(
+                f"n_bags is {n_bags}, but with warm_start=True it must be {len(self._splits)}, as "
+                "in the earlier fit."
+            )
+        runs = list(zip(*[iter(self._runs)] * (len(self._runs) // n_bags), strict=True))
+        return [
+            Earlier(own, self.classes_, split, self._search)
+            for own, split in zip(runs, self._splits, strict=True)
+        ]
 
     @property
     def n_iter_(self) -> int:
         """The rounds that the model keeps; of several runs the most of any."""
         check_is_fitted(self)
-        return self.model_.n_rounds
+        return max(len(run.rounds) for run in self._runs)
 
     @property
     def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
-        """For each run what its rounds did."""
+        """For each run what its rounds did; a bagged model has the runs of a bag after a bag."""
         check_is_fitted(self)
         return tuple(run.rounds for run in self._runs)
 
@@ -178,10 +198,15 @@ class BoostedClassifier(StumpClassifier):
         if self.n_iter_no_change is None:
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
+        self._checked_fraction()
+        return Stopping(patience, tol, scoring)
+
+    def _checked_fraction(self) -> float:
+        """The share that is held out."""
         share = check_real(self.validation_fraction, "validation_fraction", above=0.0)
         if share >= 1.0:
             raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
-        return Stopping(patience, tol, scoring)
+        return share
 
 
 def _described(votes: str, n_outputs: int, n_classes: int) -> str:

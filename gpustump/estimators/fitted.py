@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import importlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,8 +22,9 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.bags import Share, train_bags
 from gpustump.boosting.finished import link_of, member_of
-from gpustump.boosting.training import Samples, Settings, Trained, train
+from gpustump.boosting.training import Samples, Settings, Trained
 from gpustump.data.frames import columns_of, number_categories, numbers_of
 from gpustump.data.labels import check_labels, encode, plain_labels
 from gpustump.data.readable import listed
@@ -33,6 +34,7 @@ from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
 from gpustump.estimators.held_out_split import Earlier, Split, Watching, split_samples
 from gpustump.learners.step_table import StepTable
+from gpustump.model.bags import averaged
 from gpustump.model.class_scores import labels_at
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -45,14 +47,18 @@ DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
 
 
 class Data(NamedTuple):
-    """What `fit` is given: a table, labels and weights, unchecked, and how to use them."""
+    """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
+
+    `watching` and `earlier` have an entry for each bag, one if the model is no average. An earlier
+    fit has the same number of bags.
+    """
 
     X: Any
     y: Any
     sample_weight: Any
     device: str
-    watching: Watching | None = None
-    earlier: Earlier | None = None
+    watching: Sequence[Watching | None] = (None,)
+    earlier: Sequence[Earlier] | None = None
 
 
 class StumpClassifier(ClassifierMixin, BaseEstimator):
@@ -227,6 +233,15 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.model_.contribution_importances(self._table(X), sample_weight)
 
+    def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+        """For each class probability a range that holds what most bags say.
+
+        Parameters, result and errors are those of `StumpEnsemble.predict_proba_interval`; X may be
+        a frame.
+        """
+        check_is_fitted(self)
+        return self.model_.predict_proba_interval(self._table(X), coverage)
+
     def _labels(self, scores: Array) -> Array:
         return labels_at(self.classes_, self.model_.class_indices(scores))
 
@@ -268,33 +283,25 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         X = learner._table(data.X, reset=data.earlier is None)
         samples, classes = _samples_of(X, data)
-        held_out, split = None, None
-        if data.watching is not None:
-            samples, held_out, split = split_samples(samples, classes, data.watching, data.earlier)
-        trained = train(
-            X,
-            samples,
-            len(classes),
-            settings,
-            device=check_device(data.device),
-            held_out=held_out,
-            earlier=None if data.earlier is None else data.earlier.runs,
-        )
-        self._take_over(learner, Learnt(trained, classes, split), settings)
+        earlier: Sequence[Earlier | None] = data.earlier or (None,) * len(data.watching)
+        drawn = [_drawn(samples, classes, *own) for own in zip(data.watching, earlier, strict=True)]
+        shares, splits = zip(*drawn, strict=True)
+        trained = train_bags(X, shares, len(classes), settings, device=check_device(data.device))
+        self._take_over(learner, Learnt(trained, classes, splits), settings)
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
-        trained, classes, split = learnt
+        trained, classes, splits = learnt
         table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
         fitted = {
             "classes_": classes,
             "n_classes_": len(classes),
-            "device_": trained.route.place,
-            "route_": trained.route,
+            "device_": trained[0].route.place,
+            "route_": trained[0].route,
             "model_": _model_of(trained, classes, table),
-            "_runs": trained.runs,
-            "_search": trained.search,
-            "_split": split,
+            "_runs": tuple(run for bag in trained for run in bag.runs),
+            "_search": trained[0].search,
+            "_splits": splits,
             "n_estimators_": settings.n_rounds_of(len(classes)),
         }
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
@@ -302,11 +309,11 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
 
 
 class Learnt(NamedTuple):
-    """The outcome of training, the classes, and which samples were held out."""
+    """The outcome of training each bag, the classes, and which samples each held out."""
 
-    trained: Trained
+    trained: Sequence[Trained]
     classes: np.ndarray
-    split: Split | None
+    splits: tuple[Split | None, ...]
 
 
 def _checked_output(name: str) -> str:
@@ -315,20 +322,40 @@ def _checked_output(name: str) -> str:
     return name
 
 
-def _model_of(trained: Trained, classes: np.ndarray, table: Mapping[str, Any]) -> StumpEnsemble:
-    """The model of a training, for what was learnt from the table."""
+def _model_of(
+    trained: Sequence[Trained], classes: np.ndarray, table: Mapping[str, Any]
+) -> StumpEnsemble:
+    """The model of a training, or the average of several, for what was learnt from the table."""
     names = table.get("feature_names_in_")
+    found: list[Any] = [
+        tuple(
+            member_of([(r.stump, r.vote) for r in run.rounds], run.constant, bag.search)
+            for run in bag.runs
+        )
+        for bag in trained
+    ]
+    members, bags = averaged(found) if len(found) > 1 else (found[0], None)
+    n_missing = np.max([bag.n_missing for bag in trained], axis=0)
     return StumpEnsemble(
-        members=tuple(
-            member_of([(r.stump, r.vote) for r in run.rounds], run.constant, trained.search)
-            for run in trained.runs
-        ),
+        members=members,
         n_features=table["n_features_in_"],
         classes=plain_labels(classes),
         feature_names=None if names is None else tuple(map(str, names)),
-        missing_learnt=tuple((trained.n_missing > 0).tolist()),
-        link=link_of(trained.search),
+        missing_learnt=tuple((n_missing > 0).tolist()),
+        link=link_of(trained[0].search),
+        bags=bags,
     )
+
+
+def _drawn(
+    samples: Samples, classes: np.ndarray, watching: Watching | None, earlier: Earlier | None
+) -> tuple[Share, Split | None]:
+    """What one bag, or the only training, is made from."""
+    runs = None if earlier is None else earlier.runs
+    if watching is None:
+        return Share(samples, None, runs), None
+    kept, watched, split = split_samples(samples, classes, watching, earlier)
+    return Share(kept, watched, runs), split
 
 
 def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
@@ -339,10 +366,10 @@ def _samples_of(X: Array, data: Data) -> tuple[Samples, np.ndarray]:
         if rows is not None:
             y = arrays.picked(y, moved_to_device_of(rows, y))
         classes, index = encode(y, weights)
-    earlier = data.earlier
-    if earlier is not None and not np.array_equal(classes, earlier.classes):
+    before = classes if data.earlier is None else data.earlier[0].classes
+    if not np.array_equal(classes, before):
         raise ValueError(
             f"y holds the classes {classes.tolist()}, but with warm_start=True it must hold those "
-            f"of the earlier fit, {earlier.classes.tolist()}."
+            f"of the earlier fit, {before.tolist()}."
         )
     return Samples(rows, index, weights), classes

@@ -39,6 +39,8 @@ class LogitBoostClassifier(BoostedClassifier):
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, under the
         softmax; or a run for each class against the rest. For two classes both are the same.
+    n_bags : int
+        As for `AdaBoostClassifier`.
     random_state : int, RandomState or None
         As for `AdaBoostClassifier`.
     device : str
@@ -142,6 +144,7 @@ class LogitBoostClassifier(BoostedClassifier):
         learning_rate: float = 0.2,
         l2_regularization: float = 3.0,
         multi_class: MultiClass = "shared",
+        n_bags: int = 1,
         random_state: Any = None,
         device: DeviceName = "auto",
         n_iter_no_change: int | None = None,
@@ -159,6 +162,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.learning_rate = learning_rate
         self.l2_regularization = l2_regularization
         self.multi_class = multi_class
+        self.n_bags = n_bags
         self.random_state = random_state
         self.device = device
         self.n_iter_no_change = n_iter_no_change

@@ -35,12 +35,16 @@ class StepTable:
         values[i] is the function's value where thresholds[i - 1] < x <= thresholds[i].
     missing : float, or ndarray (n_outputs,)
         The function's value where x is NaN.
+    bags : ndarray (n_bags, k + 1) of float64, or None
+        For one output of a bagged model what each bag says on each step and, last, where x is NaN.
+        Their mean is the function's value.
     """
 
     feature: int
     thresholds: np.ndarray
     values: np.ndarray
     missing: Any
+    bags: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"StepTable of feature {self.feature} with {len(self.thresholds)} steps"
@@ -49,6 +53,43 @@ class StepTable:
     def outcomes(self) -> np.ndarray:
         """The values of all steps, followed by the one for NaN: (k + 1,) or (k + 1, n_outputs)."""
         return np.concatenate([self.values, np.asarray(self.missing)[np.newaxis]])
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """The standard deviation over the bags, of each step and, last, where x is NaN: (k + 1,).
+
+        With n_bags - 1 as its divisor.
+
+        Raises
+        ------
+        ValueError
+            If the table is not of a bagged model.
+        """
+        found: np.ndarray = np.std(self._bags(), axis=0, ddof=1)
+        return found
+
+    def quantiles(self, q: float | Sequence[float]) -> np.ndarray:
+        """Quantiles over the bags, (k + 1,) or (n_quantiles, k + 1); the steps as in `deviations`.
+
+        Parameters
+        ----------
+        q : float or sequence of float
+            From 0 to 1. Between two bags the values are interpolated, as `numpy.quantile` does.
+
+        Raises
+        ------
+        ValueError
+            If the table is not of a bagged model, or q is not between 0 and 1.
+        """
+        found: np.ndarray = np.quantile(self._bags(), q, axis=0)
+        return found
+
+    def _bags(self) -> np.ndarray:
+        if self.bags is None:
+            raise ValueError(
+                "only tables of a bagged model have a spread; train with n_bags=8, for instance."
+            )
+        return self.bags
 
     def output(self, number: int) -> StepTable:
         """The step function of one output, with values (k,)."""

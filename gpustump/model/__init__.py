@@ -3,6 +3,7 @@
     additive       a sum of terms with K outputs: partitions and what their regions vote
     members        where the terms come from: stumps with discrete votes, splits with any
     step_tables    the same sum as one step function for each feature
+    bags           the average of several models, and which of its terms are whose
     ensemble       a classifier for two classes or more on top of it
     explanation    each feature's part in a score, and in all scores of a table
     summary        a model in one line, and as a small table for notebooks

@@ -19,9 +19,11 @@ from gpustump.data.parameters import LINKS, Link
 from gpustump.data.readable import is_text, shown
 from gpustump.learners.interval import Interval
 from gpustump.model import model_file, region_rows, stump_rows
+from gpustump.model.bags import Bags
 from gpustump.model.class_labels import Label, check_classes
 from gpustump.model.members import Member, Members, RegionMember
 from gpustump.model.model_file import ModelFileError, ModelText
+from gpustump.model.row_rules import UNSIGNED_ZERO_VOTE, Rule
 from gpustump.model.stump_rows import INTERVAL_FIELDS, STUMP_FIELDS
 
 MOST_UNLISTED_FEATURES = 1_000_000
@@ -46,6 +48,7 @@ class Contents(NamedTuple):
     link: Link
     missing_learnt: tuple[bool, ...] | None
     details: Mapping[str, Any]
+    bags: Bags | None = None
 
 
 @contextlib.contextmanager
@@ -90,6 +93,8 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
     }
     if contents.missing_learnt is None:
         del parts["missing_learnt"]
+    if contents.bags is not None:
+        parts["bags"] = {"sizes": contents.bags.sizes, "constants": contents.bags.constants}
     version = _version(contents)
     try:
         head = {key: value for key, value in model.items() if key != "members"}
@@ -128,6 +133,7 @@ def read(path: str | PathLike[str]) -> Contents:
         link=document["model"].get("link", "logistic"),
         missing_learnt=None if learnt is None else tuple(learnt),
         details=document["details"],
+        bags=_bags_of(document),
     )
 
 
@@ -192,9 +198,48 @@ def _check(document: Mapping[str, Any]) -> Members:
     if "missing_learnt" in document:
         _check_missing_learnt(document["missing_learnt"], model["n_features"])
     _check_details(document["details"])
-    if document["version"] == 3:
-        return _checked_region_members(model)
-    return _checked_members(model, document["version"])
+    is_of_regions = document["version"] == 3
+    members: Members = (
+        _checked_region_members(model)
+        if is_of_regions
+        else _checked_members(model, document["version"])
+    )
+    bags = _bags_of(document)
+    if bags is not None:
+        bags.check(members)
+    return members
+
+
+def _bags_of(document: Mapping[str, Any]) -> Bags | None:
+    """What a file says of bags; the numbers still have to fit the members.
+
+    Raises
+    ------
+    ValueError
+        If it is not what `write` writes.
+    """
+    if "bags" not in document:
+        return None
+    found = document["bags"]
+    if type(found) is not dict or set(found) != {"sizes", "constants"}:
+        raise ValueError(f"bags must be an object of constants, sizes; got {shown(found)}.")
+    sizes = _nested(found["sizes"], 2, "bags: sizes", _BAG_SIZE)
+    constants = _nested(found["constants"], 3, "bags: constants", UNSIGNED_ZERO_VOTE)
+    return Bags(sizes, constants)
+
+
+_BAG_SIZE = Rule("a whole number, 0 or more", lambda value: type(value) is int and value >= 0)
+
+
+def _nested(value: Any, depth: int, name: str, rule: Rule) -> Any:
+    """Lists of lists as tuples, after checking every value in them."""
+    if depth == 0:
+        if not rule.is_right(value):
+            raise ValueError(f"{name} must be {rule.wanted}; got {shown(value)}.")
+        return value
+    if type(value) is not list:
+        raise ValueError(f"{name} must be lists of lists; got {shown(value)}.")
+    return tuple(_nested(inner, depth - 1, name, rule) for inner in value)
 
 
 def _check_parts(model: Any, version: int) -> None:

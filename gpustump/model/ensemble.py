@@ -20,16 +20,18 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data import readable
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
-from gpustump.data.parameters import LINKS, Link, check_count
+from gpustump.data.parameters import LINKS, Link, check_count, check_real
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.learners.step_table import StepTable
 from gpustump.model import class_scores, document, explanation, summary
 from gpustump.model.additive import AdditiveModel
+from gpustump.model.bags import Bags
 from gpustump.model.class_labels import Label as Label
 from gpustump.model.class_labels import label_array
 from gpustump.model.document import Contents
@@ -69,6 +71,9 @@ class StumpEnsemble:
     missing_learnt : tuple of bool, or None
         Keyword only. For each feature whether values were missing in training, so that the votes
         for missing values there were learnt; None if unknown. Not part of the digest.
+    bags : Bags or None
+        Keyword only. If the model is an average of several, which of its terms are whose. Not part
+        of the digest, as it changes no score.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -86,6 +91,7 @@ class StumpEnsemble:
     feature_names: tuple[str, ...] | None = None
     link: Link = field(default="logistic", kw_only=True)
     missing_learnt: tuple[bool, ...] | None = field(default=None, compare=False, kw_only=True)
+    bags: Bags | None = field(default=None, compare=False, kw_only=True)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -103,6 +109,8 @@ class StumpEnsemble:
                     f"missing_learnt must say true or false for {self.n_features} features; got "
                     f"{len(self.missing_learnt)}."
                 )
+        if self.bags is not None:
+            self.bags.check(self.members)
         features = [one.feature for member in self.members for one in member.hypotheses]
         if features and not 0 <= min(features) <= max(features) < self.n_features:
             raise ValueError(
@@ -302,19 +310,18 @@ class StumpEnsemble:
         -------
         StepTable
             `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature without
-            stumps has one step of height 0.
+            stumps has one step of height 0. For a bagged model `bags` (n_bags, k + 1) has what each
+            bag says, so the table has `deviations` and `quantiles`.
 
         Raises
         ------
         ValueError, TypeError
             If there is no such feature or class, or a label is needed and not given.
         """
-        wanted = self.feature_index(feature)
-        _, tables = self.output_tables(self.output_index(label))
-        for table in tables:
-            if table.feature == wanted:
-                return table
-        return StepTable(wanted, np.asarray([np.inf]), np.zeros(1), 0.0)
+        wanted, number = self.feature_index(feature), self.output_index(label)
+        table = _table_of(wanted, self.output_tables(number)[1])
+        own = [_table_of(wanted, bag.output_tables(number)[1]) for bag in self.bag_models]
+        return replace(table, bags=explanation.at_steps(table, own)) if own else table
 
     def explain(self, X: Array) -> Array:
         """Each feature's contribution to each sample's score.
@@ -476,6 +483,70 @@ class StumpEnsemble:
         number = self.output_index(label)
         return 0 if self.is_shared else number
 
+    @property
+    def n_bags(self) -> int:
+        """How many models were averaged; 1 if the model is no average."""
+        return 1 if self.bags is None else self.bags.n_bags
+
+    @cached_property
+    def bag_models(self) -> tuple[StumpEnsemble, ...]:
+        """The models that a bagged model is the average of; none for any other.
+
+        The average of their scores is the model's score, but for a rounding of half a unit of the
+        votes, 2**-37, of each output's constant.
+        """
+        if self.bags is None:
+            return ()
+        return tuple(self._bag(number) for number in range(self.bags.n_bags))
+
+    def _bag(self, bag: int) -> StumpEnsemble:
+        assert self.bags is not None
+        members: Any = tuple(
+            self.bags.member_of(member, number, bag) for number, member in enumerate(self.members)
+        )
+        return replace(self, members=members, bags=None)
+
+    def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
+        """For each class probability a range that holds what most bags say.
+
+        It tells how much the answer depends on which samples were drawn for training, not how often
+        the class is right: with 8 bags it is a rough measure.
+
+        Parameters
+        ----------
+        X : array or frame (n_samples, n_features)
+            As for `decision_function`.
+        coverage : float
+            Above 0 and at most 1; 1 for the smallest and the largest probability of any bag. The
+            ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2 over the bags, between
+            two bags interpolated.
+
+        Returns
+        -------
+        array of float64 (n_samples, n_classes)
+            The lower ends, in the library and on the device of X.
+        array of float64 (n_samples, n_classes)
+            The upper ends.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model is not bagged, or X or coverage is not as described.
+        """
+        if self.bags is None:
+            raise ValueError(
+                "predict_proba_interval needs a bagged model; train with n_bags=8, for instance."
+            )
+        share = check_real(coverage, "coverage", above=0.0)
+        if share > 1.0:
+            raise ValueError(f"coverage must be above 0 and at most 1; got {coverage!r}.")
+        X = self.checked(X)
+        with arrays.computing_on(X):
+            found = [arrays.to_host(bag.predict_proba(X)) for bag in self.bag_models]
+            ends = np.quantile(np.stack(found), [(1 - share) / 2, (1 + share) / 2], axis=0)
+            low, high = (moved_to_device_of(end, X) for end in ends)
+            return low, high
+
     def truncated(self, n_rounds: int) -> StumpEnsemble:
         """The model as it was after some rounds; what the scores start from stays.
 
@@ -485,7 +556,9 @@ class StumpEnsemble:
             If n_rounds is negative.
         """
         check_count(n_rounds, "n_rounds", least=0)
-        return replace(self, members=tuple(m.truncated(n_rounds) for m in self.members))
+        bags = None if self.bags is None else self.bags.truncated(n_rounds)
+        members = tuple(m.truncated(n_rounds) for m in self.members)
+        return replace(self, members=members, bags=bags)
 
     def digest(self) -> str:
         """SHA-256 of the model's canonical bytes, hexadecimal.
@@ -537,6 +610,7 @@ class StumpEnsemble:
             self.link,
             self.missing_learnt,
             self.details,
+            self.bags,
         )
 
     def checked(self, X: Array) -> Array:
@@ -631,6 +705,14 @@ def _check_link(link: Link, model: StumpEnsemble) -> None:
             "link must be 'logistic' for members with discrete votes; got 'softmax'. Use "
             "RegionMember for other votes."
         )
+
+
+def _table_of(feature: int, tables: Sequence[StepTable]) -> StepTable:
+    """The table of a feature; one step of height 0 if there is none."""
+    for table in tables:
+        if table.feature == feature:
+            return table
+    return StepTable(feature, np.asarray([np.inf]), np.zeros(1), 0.0)
 
 
 def _are_discrete(members: Members) -> TypeGuard[tuple[Member, ...]]:

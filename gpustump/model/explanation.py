@@ -167,3 +167,21 @@ def importances(
 
 def _quick(x: Array | None) -> Array | None:
     return None if x is None else quick_to_compute_in(x)
+
+
+def at_steps(table: StepTable, others: Sequence[StepTable]) -> np.ndarray:
+    """What other step functions say on each step of a table and, last, where x is NaN.
+
+    Parameters
+    ----------
+    table : StepTable
+        With values (k,); its thresholds are those of all others, or more.
+    others : sequence of StepTable
+
+    Returns
+    -------
+    ndarray (n_others, k + 1) of float64
+    """
+    steps = [np.searchsorted(own.thresholds, table.thresholds) for own in others]
+    rows = [np.append(own.values[at], own.missing) for own, at in zip(others, steps, strict=True)]
+    return np.stack(rows)

@@ -167,16 +167,21 @@ def test_an_interruption_leaves_the_cluster_clean(threads):
     assert not hasattr(fit, "model_")
 
 
-def test_an_interruption_while_partitions_are_brought_leaves_the_cluster_clean(threads):
+def test_an_interruption_while_partitions_are_brought_leaves_the_cluster_clean(
+    threads, monkeypatch
+):
     slow = da.from_array(X, chunks=(100, 30)).map_blocks(
         lambda x: (time.sleep(0.5), x)[1], dtype=float, meta=np.empty((0, 0))
     )
-    main = threading.main_thread().ident
-    assert main is not None
-    timer = threading.Timer(0.7, lambda: signal.pthread_kill(main, signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        DaskAdaBoostClassifier(client=threads).fit(slow, da.from_array(Y, chunks=100))
+
+    def interrupted(futures: list[Any], timeout: float) -> None:
+        time.sleep(0.7)  # some partitions are there by now, others are computed
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("distributed.wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            DaskAdaBoostClassifier(client=threads).fit(slow, da.from_array(Y, chunks=100))
     ends = time.monotonic() + 5  # tasks that run already come to their end
     while time.monotonic() < ends and threads.run_on_scheduler(_n_tasks):
         time.sleep(0.1)

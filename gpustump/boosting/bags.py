@@ -1,0 +1,169 @@
+"""Bags: several trainings on shares of one table, whose average is the model.
+
+Each bag is a training of its own, with its own samples, on the very rows of its share: its model is
+the one that a fit of these rows alone gives, bit for bit. So the average depends on the shares
+only, not on how many threads there are or which bag is done first.
+
+On a small table a round is too short for two threads to share, so the bags are trained side by
+side, a thread for each. On a large one, or on a GPU, a bag after the other uses all there is, and
+there is one coded table in memory at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.boosting.progress import Bar
+from gpustump.boosting.rounds import Callback
+from gpustump.boosting.training import Run, Samples, Settings, Trained, train
+from gpustump.boosting.votes import AnyRound
+from gpustump.engines.contract import Search, Task
+from gpustump.engines.route import asked_for, why_not_on_gpu
+from gpustump.engines.threads import threads_of
+
+_LARGE = 2_000_000
+"""From so many elements on, one bag's rounds use all threads."""
+
+
+class Share(NamedTuple):
+    """What one bag is trained on.
+
+    Attributes
+    ----------
+    samples : Samples
+    held_out : Samples or None
+        Those that are watched, if settings.stopping is given.
+    earlier : tuple of Run, or None
+        Runs on the same samples to go on from.
+    """
+
+    samples: Samples
+    held_out: Samples | None
+    earlier: tuple[Run, ...] | None
+
+
+def train_bags(
+    X: Array, shares: Sequence[Share], n_classes: int, settings: Settings, *, device: str = "auto"
+) -> list[Trained]:
+    """Train on each of several shares of a table; see `train`.
+
+    With a callback there is one bag at a time.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+    shares : sequence of Share
+    n_classes : int
+    settings : Settings
+    device : str
+
+    Returns
+    -------
+    list of Trained
+        One for each share.
+    """
+
+    n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
+    to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
+
+    def one(number: int, settings: Settings) -> Trained:
+        made = 0
+
+        def note(record: AnyRound) -> bool | None:
+            nonlocal made
+            made += 1
+            return together.note(record)
+
+        share = shares[number]
+        trained = train(
+            X,
+            share.samples,
+            n_classes,
+            replace(settings, callback=note, show_progress=False),
+            device=device,
+            held_out=share.held_out,
+            earlier=share.earlier,
+        )
+        together.skip(to_come[number] - made)
+        return trained
+
+    with Bar(sum(to_come), shown=settings.show_progress, note=f"{len(shares)} bags") as bar:
+        together = _Together(bar, settings.callback)
+        if n_threads > 1 and _go_side_by_side(X, n_classes, settings, device):
+            return _side_by_side(one, _settings_of(shares, settings, n_jobs=1), together, n_threads)
+        return [one(*bag) for bag in enumerate(_settings_of(shares, settings))]
+
+
+def _settings_of(shares: Sequence[Share], settings: Settings, **changes: Any) -> list[Settings]:
+    """The settings of each bag; only the first one says where it is trained."""
+    first = replace(settings, resources=replace(settings.resources, **changes))
+    return [first, *[replace(first, announces_route=False)] * (len(shares) - 1)]
+
+
+def _rounds_to_come(share: Share, n_classes: int, settings: Settings) -> int:
+    """The most rounds that a bag may make."""
+    n_runs = 1 if n_classes == 2 or settings.n_outputs(n_classes) > 1 else n_classes
+    done = 0 if share.earlier is None else sum(len(run.rounds) for run in share.earlier)
+    return settings.n_rounds_of(n_classes) * n_runs - done
+
+
+def _go_side_by_side(X: Array, n_classes: int, settings: Settings, device: str) -> bool:
+    """Whether several bags are trained at once: small tables of NumPy, where nobody looks on."""
+    is_small = X.shape[0] * X.shape[1] < _LARGE
+    is_free = settings.callback is None and settings.resources.max_memory is None
+    if not (is_small and is_free and arrays.library_name(X) == "numpy" and asked_for() != "cuda"):
+        return False
+    search = Search(settings.learner, settings.votes.kind, settings.n_outputs(n_classes))
+    task = Task(X, X.shape[0], search, settings.n_rounds_of(n_classes))
+    return device == "cpu" or (device == "auto" and why_not_on_gpu(task) is not None)
+
+
+class _Together:
+    """What all bags share while they are trained: the bar, the callback, and an early end.
+
+    Parameters
+    ----------
+    bar : Bar
+    callback : callable or None
+    """
+
+    def __init__(self, bar: Bar, callback: Callback | None) -> None:
+        self._bar, self._callback = bar, callback
+        self._lock = threading.Lock()
+        self.is_over = False
+
+    def note(self, record: AnyRound) -> bool | None:
+        """Note a round; returns whether its run is to end."""
+        with self._lock:
+            self._bar.advance(record)
+        if self.is_over:
+            return True
+        return self._callback(record) if self._callback else None
+
+    def skip(self, n_rounds: int) -> None:
+        """Rounds that a bag will not make."""
+        with self._lock:
+            self._bar.skip(n_rounds)
+
+
+def _side_by_side(
+    one: Callable[[int, Settings], Trained],
+    settings: Sequence[Settings],
+    together: _Together,
+    n_threads: int,
+) -> list[Trained]:
+    """Train all bags, each in one thread; an error or an interruption ends all of them."""
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="gpustump-bag") as pool:
+        bags = [pool.submit(one, *bag) for bag in enumerate(settings)]
+        try:
+            wait(bags, return_when=FIRST_EXCEPTION)
+        finally:
+            together.is_over = True
+            pool.shutdown(cancel_futures=True)
+    return [bag.result() for bag in bags]

@@ -1,0 +1,158 @@
+"""Bags: models of the same classes, trained on different shares of a table, and their average.
+
+The average is one additive model again. Its terms are those of all bags, each with its votes
+divided by the number of bags and rounded to the votes' unit, so all that is exact stays exact:
+prediction, explanations, pictures and files know nothing of bags. The terms come in turns, a
+bag's first, the next bag's first, and so on, so that the first terms are an average, too.
+
+What is kept beside the model says which terms are whose. So each bag's own model can be had back,
+and how far the bags differ tells how sure the model is [Breiman 1996; Efron 1992, on the standard
+deviation over resampled fits as a measure of uncertainty].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from gpustump.learners.step_table import VOTE_UNIT
+from gpustump.model.members import Member, RegionMember
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Which terms of a model are from which bag, and from what each bag's scores start.
+
+    Attributes
+    ----------
+    sizes : tuple of tuple of int
+        For each member of the model how many terms each bag has, two bags or more.
+    constants : tuple of tuple of tuple of float
+        For each member and bag the constant of each output.
+
+    Raises
+    ------
+    ValueError
+        If the numbers do not fit together.
+    """
+
+    sizes: tuple[tuple[int, ...], ...]
+    constants: tuple[tuple[tuple[float, ...], ...], ...]
+
+    def __post_init__(self) -> None:
+        counts = {len(own) for own in (*self.sizes, *self.constants)}
+        if len(counts) != 1 or min(counts) < 2 or len(self.sizes) != len(self.constants):
+            raise ValueError(
+                "bags must give sizes and constants for every member, each for the same two bags "
+                f"or more; got sizes for {[len(own) for own in self.sizes]} bags and constants for "
+                f"{[len(own) for own in self.constants]}."
+            )
+
+    @property
+    def n_bags(self) -> int:
+        """How many models were averaged."""
+        return len(self.sizes[0])
+
+    def check(self, members: Sequence[Member | RegionMember]) -> None:
+        """Refuse members that have other terms or outputs.
+
+        Raises
+        ------
+        ValueError
+        """
+        if len(members) != len(self.sizes):
+            raise ValueError(f"bags must be of {len(members)} members; got {len(self.sizes)}.")
+        for member, sizes, constants in zip(members, self.sizes, self.constants, strict=True):
+            if min(sizes) < 0 or sum(sizes) != len(member):
+                raise ValueError(
+                    f"the sizes of the bags must add up to {len(member)}, the terms of their "
+                    f"member; got {list(sizes)}."
+                )
+            if {len(own) for own in constants} != {member.n_outputs}:
+                raise ValueError(
+                    f"the constants of each bag must be {member.n_outputs}, one for each output."
+                )
+
+    def truncated(self, n_terms: int) -> Bags:
+        """Of a model's first terms."""
+        sizes = (np.bincount(turns(own)[:n_terms], minlength=len(own)) for own in self.sizes)
+        return Bags(tuple(tuple(own.tolist()) for own in sizes), self.constants)
+
+    def member_of(self, member: Member | RegionMember, number: int, bag: int) -> Any:
+        """A bag's own share of a member: its votes as they were before the average.
+
+        Each is within half of `n_bags` units of what the bag voted, as the average was rounded.
+
+        Parameters
+        ----------
+        member : Member or RegionMember
+        number : int
+            The member's number in the model.
+        bag : int
+        """
+        own = np.flatnonzero(turns(self.sizes[number]) == bag)
+        all_of_them: Sequence[Any] = member.hypotheses
+        hypotheses = tuple(all_of_them[term] for term in own.tolist())
+        if isinstance(member, Member):
+            votes = np.asarray(member.votes)[own] * self.n_bags
+            return Member(hypotheses, tuple(votes.tolist()))
+        constant = np.asarray(self.constants[number][bag])
+        return RegionMember(hypotheses, member.votes[own] * self.n_bags, constant)
+
+
+def turns(sizes: Sequence[int]) -> np.ndarray:
+    """The bag of each term, (n_terms,): the bags take turns, and one that has ended drops out."""
+    bag = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.concatenate([np.arange(size) for size in sizes])
+    order = np.lexsort((bag, place))
+    found: np.ndarray = bag[order]
+    return found
+
+
+def averaged(
+    bags: Sequence[Sequence[Member | RegionMember]],
+) -> tuple[tuple[Member, ...] | tuple[RegionMember, ...], Bags]:
+    """The average of models with the same outputs.
+
+    Parameters
+    ----------
+    bags : sequence of sequence of Member or RegionMember
+        The members of each model, all of one type.
+
+    Returns
+    -------
+    tuple of Member or of RegionMember
+        The members of the average.
+    Bags
+    """
+    groups = list(zip(*bags, strict=True))
+    sizes = tuple(tuple(map(len, group)) for group in groups)
+    constants = tuple(tuple(tuple(own.constant.tolist()) for own in group) for group in groups)
+    members = tuple(map(_averaged, groups))
+    return cast(tuple[Member, ...] | tuple[RegionMember, ...], members), Bags(sizes, constants)
+
+
+def _averaged(group: tuple[Member | RegionMember, ...]) -> Member | RegionMember:
+    """One member, whose terms are those of all bags in turns."""
+    owner = turns([len(own) for own in group])
+    rest = [iter(range(len(own))) for own in group]
+    terms = [(bag, next(rest[bag])) for bag in owner.tolist()]
+    hypotheses = tuple(group[bag].hypotheses[term] for bag, term in terms)
+    if isinstance(group[0], Member):
+        votes = np.asarray([cast(Member, group[bag]).votes[term] for bag, term in terms])
+        return Member(hypotheses, tuple(_share(votes, len(group)).tolist()))
+    of_regions = np.asarray([group[bag].region_votes[term] for bag, term in terms])
+    total = np.sum([own.constant for own in group], axis=0)
+    shape = (len(terms), *group[0].region_votes.shape[1:])
+    return RegionMember(
+        hypotheses, _share(of_regions.reshape(shape), len(group)), _share(total, len(group))
+    )
+
+
+def _share(votes: np.ndarray, n_bags: int) -> np.ndarray:
+    """Votes divided by the number of bags, as the nearest whole multiples of the votes' unit."""
+    found: np.ndarray = np.rint(votes / n_bags / VOTE_UNIT) * VOTE_UNIT
+    return found

@@ -1,0 +1,177 @@
+"""Bagged fits: the average of plain fits of the same shares, for any number of threads."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import Backend
+from classifiers import CASES, KINDS, drawn
+from numpy.testing import assert_array_equal
+
+from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier
+from gpustump.boosting import bags as bagging
+from gpustump.model.bags import averaged
+
+HOW = {"n_estimators": 12, "n_iter_no_change": 3, "validation_fraction": 0.2}
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_the_model_is_the_average_of_plain_fits_that_hold_out_the_same(kind, n_classes):
+    X, y = drawn(n_classes, missing=0.1)
+    bagged = KINDS[kind](**HOW, n_bags=3, random_state=7).fit(X, y)
+    state = np.random.RandomState(7)
+    single = [KINDS[kind](**HOW, random_state=state).fit(X, y) for _ in range(3)]
+    members, owners = averaged([fit.model_.members for fit in single])
+    assert bagged.model_.members == members
+    assert bagged.model_.bags == owners
+    assert bagged.rounds_ == tuple(run for fit in single for run in fit.rounds_)
+    assert bagged.stop_reasons_ == tuple(why for fit in single for why in fit.stop_reasons_)
+    assert bagged.held_out_scores_ == tuple(r for fit in single for r in fit.held_out_scores_)
+    assert bagged.n_iter_ == max(fit.n_iter_ for fit in single)
+    assert len({fit.model_.digest() for fit in single}) == 3
+
+
+def test_without_early_stopping_each_bag_makes_all_rounds_on_its_share():
+    X, y = drawn()
+    how: dict[str, Any] = {"n_estimators": 6, "validation_fraction": 0.25}
+    bagged = LogitBoostClassifier(**how, n_bags=2, random_state=1).fit(X, y)
+    state = np.random.RandomState(1)
+    never = [
+        LogitBoostClassifier(**how, n_iter_no_change=10, random_state=state).fit(X, y)
+        for _ in range(2)
+    ]
+    assert bagged.model_.bags.sizes == ((6, 6),)
+    assert bagged.held_out_scores_ == ((), ())
+    for own, watched in zip(bagged.rounds_, (fit.rounds_[0] for fit in never), strict=True):
+        assert own[: len(watched)] == watched
+
+
+@pytest.mark.parametrize("kind", ["discrete", "real", "newton-shared"])
+def test_every_number_of_threads_and_every_library_gives_the_same_model(backend: Backend, kind):
+    X, y = drawn(3, n_samples=60)
+    how = HOW | {"n_estimators": 3, "n_bags": 2, "random_state": 0}
+    plain = KINDS[kind](**how, n_jobs=1).fit(X, y)
+    there = KINDS[kind](**how).fit(backend.asarray(X), backend.asarray(y))
+    assert there.model_.digest() == plain.model_.digest()
+    assert there.model_.bags == plain.model_.bags
+    low, high = there.predict_proba_interval(backend.asarray(X))
+    assert backend.owns(low)
+    assert backend.owns(high)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5, None])
+def test_bags_side_by_side_are_those_of_one_thread(n_jobs):
+    X, y = drawn(n_samples=300)
+    one = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=1).fit(X, y)
+    other = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=n_jobs).fit(X, y)
+    assert other.model_.digest() == one.model_.digest()
+    assert other.rounds_ == one.rounds_
+
+
+def test_samples_of_weight_zero_are_in_no_bag():
+    X, y = drawn(n_samples=200)
+    weights = np.random.default_rng(0).integers(0, 3, size=200)
+    kept = weights > 0
+    how = HOW | {"n_bags": 3, "random_state": 0}
+    there = LogitBoostClassifier(**how).fit(X, y, weights)
+    alone = LogitBoostClassifier(**how).fit(X[kept], y[kept], weights[kept])
+    assert there.model_.digest() == alone.model_.digest()
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_warm_start_goes_on_from_every_bag(stops):
+    X, y = drawn()
+    how = HOW | {"n_iter_no_change": 3 if stops else None, "n_bags": 3, "random_state": 0}
+    whole = LogitBoostClassifier(**how).fit(X, y)
+    parts = LogitBoostClassifier(**how, warm_start=True).set_params(n_estimators=4).fit(X, y)
+    parts.set_params(n_estimators=12).fit(X, y)
+    assert parts.model_.digest() == whole.model_.digest()
+    with pytest.raises(ValueError, match="n_bags is 2, but with warm_start=True it must be 3"):
+        parts.set_params(n_bags=2).fit(X, y)
+    assert parts.model_.digest() == whole.model_.digest()
+
+
+def test_a_callback_sees_one_bag_after_the_other_and_ends_runs():
+    X, y = drawn()
+    seen: list[int] = []
+    threads = set()
+
+    def note(record: Any) -> bool:
+        seen.append(record.number)
+        threads.add(threading.current_thread())
+        return record.number == 4
+
+    fit = LogitBoostClassifier(n_estimators=9, n_bags=3, callback=note, random_state=0).fit(X, y)
+    assert seen == [1, 2, 3, 4] * 3
+    assert fit.stop_reasons_ == ("callback",) * 3
+    assert threads == {threading.main_thread()}
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, ValueError])
+def test_an_error_in_one_bag_ends_all_and_leaves_no_model_and_no_thread(monkeypatch, problem):
+    X, y = drawn()
+    train, lock, calls = bagging.train, threading.Lock(), []
+
+    def fails_once(*given: Any, **named: Any) -> Any:
+        with lock:
+            calls.append(given)
+            is_second = len(calls) == 2
+        if is_second:
+            raise problem("in a bag")
+        return train(*given, **named)
+
+    monkeypatch.setattr(bagging, "train", fails_once)
+    fit = LogitBoostClassifier(n_estimators=100_000, learning_rate=1e-6, n_bags=8, n_jobs=2)
+    with pytest.raises(problem, match="in a bag"):
+        fit.fit(X, y)
+    assert not hasattr(fit, "model_")
+    assert len(calls) < 8
+    assert not [one for one in threading.enumerate() if one.name.startswith("gpustump-bag")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"n_bags": 0}, "n_bags must be"),
+        ({"n_bags": 2.5}, "n_bags must be"),
+        ({"n_bags": 2, "validation_fraction": 1.0}, "validation_fraction must be"),
+        ({"n_bags": 2, "validation_fraction": 0.001}, "validation_fraction=0.001 of 120 samples"),
+    ],
+)
+def test_wrong_parameters_are_named(changes, problem):
+    with pytest.raises((ValueError, TypeError), match=problem):
+        AdaBoostClassifier(**changes).fit(*drawn())
+
+
+def test_bags_of_intervals_and_their_estimator_lists_fit_the_average():
+    X, y = drawn()
+    fit = AdaBoostClassifier(n_estimators=5, weak_learner="interval", n_bags=3, random_state=0).fit(
+        X, y
+    )
+    member = fit.model_.discrete_members[0]
+    assert fit.estimators_ == list(member.stumps)
+    assert_array_equal(fit.estimator_weights_, member.votes)
+    assert_array_equal(fit.estimator_errors_, [stump.error for stump in member.stumps])
+
+
+def test_the_preset_is_logitboost_with_other_defaults():
+    X, y = drawn(n_samples=200)
+    preset = GlassBoxClassifier(random_state=0, n_estimators=20)
+    same = LogitBoostClassifier(**preset.get_params())
+    assert preset.fit(X, y).model_.digest() == same.fit(X, y).model_.digest()
+    assert preset.model_.n_bags > 1
+
+
+def test_the_average_is_no_worse_on_new_rows_than_its_bags_are_on_average():
+    """The log-loss is convex in the score: Jensen's inequality."""
+    X, y = drawn(n_samples=900)
+    fit = GlassBoxClassifier(random_state=0).fit(X[:300], y[:300])
+
+    def loss(model: Any) -> float:
+        own = model.predict_proba(X[300:])[np.arange(600), y[300:]]
+        return float(-np.log(own).mean())
+
+    assert loss(fit.model_) < np.mean([loss(bag) for bag in fit.model_.bag_models])
