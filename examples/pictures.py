@@ -74,6 +74,17 @@ def shape_functions(s: Study) -> Axes:
     return first
 
 
+def bagged_shape_functions(s: Study) -> Axes:
+    """The same of an average of eight models; the bands show how far these differ."""
+    classifier = LogitBoostClassifier(
+        n_bags=8, n_estimators=400, learning_rate=0.1, n_iter_no_change=20, random_state=0,
+        device="cpu",
+    ).fit(s.X, s.y)  # fmt: skip
+    model = replace(classifier.model_, feature_names=tuple(s.names))
+    first: Axes = plots.shape_functions(model, X=s.X, n_features=3)[0]
+    return first
+
+
 def error_curve(s: Study) -> Axes:
     """Errors by round and AdaBoost's bound: the held-out error falls after training's is 0."""
     return plots.error_curve(s.classifier, s.X_test, s.y_test)
@@ -89,8 +100,13 @@ def importances(s: Study) -> Axes:
     return plots.importances(s.model, s.X)
 
 
+def explanation(s: Study) -> Axes:
+    """What each feature adds to the score of the first held-out sample."""
+    return plots.explanation(s.model, s.X_test[0])
+
+
 def waterfall(s: Study) -> Axes:
-    """How the score of the first held-out sample comes about."""
+    """The same from the intercept to the score, one feature after the other."""
     return plots.waterfall(s.model, s.X_test[0])
 
 
@@ -170,9 +186,11 @@ def overview(s: Study) -> Figure:
 PICTURES: tuple[Callable[[Study], Axes | Figure], ...] = (
     shape_function,
     shape_functions,
+    bagged_shape_functions,
     error_curve,
     margin_distribution,
     importances,
+    explanation,
     waterfall,
     roc_curve,
     precision_recall_curve,

@@ -115,6 +115,9 @@ class _Abandonable(io.RawIOBase):
     def fileno(self) -> int:
         return self._raw.fileno()
 
+    def isatty(self) -> bool:
+        return self._raw.isatty()
+
     def write(self, data: Any) -> int | None:
         return len(data) if self.is_abandoned else self._raw.write(data)
 

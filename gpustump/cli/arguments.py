@@ -126,12 +126,20 @@ Write the contribution of each feature to the model's score of each row of a tab
 OUT are the features, `(intercept)` and `(score)`, which is exactly their sum. The score is positive
 if the second class is predicted. With more than two classes there is a set of columns for each
 class, named `label: column`. In .npz, the array `contributions` holds all columns but the score.
+
+With --row, print instead how the score of one row comes about: what each feature adds, the largest
+first, beside the row's values. A text column is one feature. Several rows:
+
+  gpustump explain model.json table.csv --row 7 --row 12
 """
 
 INSPECT_TEXT = """\
 Show a model's stumps as rules, in the order of the rounds, and each feature's share of the votes.
 With --plot, draw the model on one page: what each feature adds to the score, and the rounds.
 """
+
+TOP = 20
+"""So many features of a row are shown one by one, if --top says nothing else."""
 
 CATEGORY_LIMIT = 64
 """A text column with more distinct values is refused."""
@@ -305,6 +313,14 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     """Options that choose the estimator and its parameters; their defaults are in `method`."""
     add = parser.add_argument
     add(
+        "--glass-box",
+        action="store_true",
+        help="a good model without further options, the estimator GlassBoxClassifier: --loss "
+        f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
+        f"--l2 {method.GLASS.l2:g} --bags {method.GLASS.bags} --patience {method.GLASS.patience} "
+        f"--set-aside {method.GLASS.set_aside:g}; each may be changed",
+    )
+    add(
         "--loss",
         metavar="LOSS",
         type=_one_of(get_args(method.Loss)),
@@ -346,6 +362,27 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         type=_not_negative,
         help="of --loss logistic: shrinks the votes of stumps' sides that hold few rows; "
         f"in units of the weights (default: {method.usual('logistic').l2:g})",
+    )
+    add(
+        "--bags",
+        metavar="N",
+        type=_whole(1),
+        help="train so many models, each on its own share of the rows, and take their average; "
+        "inspect --plot then shows how far they differ (default: 1)",
+    )
+    add(
+        "--patience",
+        metavar="N",
+        type=_whole(1),
+        help="stop early: set rows aside, and end when N rounds in a row have not made a better "
+        "score of them (default: never)",
+    )
+    add(
+        "--set-aside",
+        metavar="SHARE",
+        type=_positive_share,
+        help="the share of the rows trained on that --patience watches, and each bag leaves out "
+        f"(default: {method.DEFAULT.set_aside:g})",
     )
     add(
         "--weak-learner",
@@ -414,7 +451,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
-    _add_explain(parser)
+    _add_table_to_table(parser)
+    _add_force(parser, "OUT")
     parser.add_argument(
         "--proba",
         action=argparse.BooleanOptionalAction,
@@ -425,9 +463,38 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
+    _add_table_to_table(parser)
+    add(
+        "--row",
+        metavar="N",
+        type=_whole(1),
+        action="append",
+        default=[],
+        help="explain this row in words and bars; rows are counted from 1, without the line of "
+        "names; may be given several times",
+    )
+    add(
+        "--class",
+        metavar="LABEL",
+        dest="label",
+        help="with --row and more than two classes, the class whose score it is (default: the one "
+        "predicted)",
+    )
+    add(
+        "--top",
+        metavar="N",
+        type=_whole(1),
+        help="with --row, the most features to show one by one, before the sum of the others "
+        f"(default: {TOP})",
+    )
+    add("--plot", metavar="FILE", help="with --row, draw it; FILE ends in .png, .svg or .pdf")
+    _add_force(parser, "OUT and FILE")
+
+
+def _add_table_to_table(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("model", metavar="MODEL", help=MODEL_HELP)
     add("data", metavar="DATA", help=DATA_HELP)
-    _add_force(parser, "OUT")
     add(
         "-o",
         "--output",
@@ -529,6 +596,15 @@ def _share(text: str) -> float:
     if not 0.0 <= value < 1.0:
         raise argparse.ArgumentTypeError(
             f"must be a share of the rows, at least 0 and below 1; got {quoted(text)}"
+        )
+    return value
+
+
+def _positive_share(text: str) -> float:
+    value = _share(text)
+    if value == 0.0:
+        raise argparse.ArgumentTypeError(
+            f"must be a share of the rows, above 0 and below 1; got {quoted(text)}"
         )
     return value
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from gpustump.cli.errors import InputError
-from gpustump.data.parameters import Learner, MultiClass, VoteKind
+from gpustump.cli.wording import percent
+from gpustump.data.parameters import GLASS_BOX, Learner, MultiClass, VoteKind
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosted import BoostedClassifier
@@ -39,6 +40,12 @@ class Method:
         For Newton votes.
     weak_learner : "stump" or "interval"
         "interval" with discrete votes of one class against the rest only.
+    bags : int
+        Models on different shares of the rows, of which the average is taken.
+    patience : int or None
+        Rounds without a better score of the rows set aside after which a run stops.
+    set_aside : float
+        The share of the rows trained on that early stopping watches, or that a bag leaves out.
     """
 
     loss: Loss
@@ -48,11 +55,25 @@ class Method:
     learning_rate: float
     l2: float = 0.0
     weak_learner: Learner = "stump"
+    bags: int = 1
+    patience: int | None = None
+    set_aside: float = 0.1
 
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
 LOGITBOOST = Method("logistic", "newton", "shared", rounds=None, learning_rate=0.2, l2=3.0)
 """What is usual for each loss."""
+
+GLASS = replace(
+    LOGITBOOST,
+    rounds=GLASS_BOX.n_estimators,
+    learning_rate=GLASS_BOX.learning_rate,
+    l2=GLASS_BOX.l2_regularization,
+    bags=GLASS_BOX.n_bags,
+    patience=GLASS_BOX.n_iter_no_change,
+    set_aside=GLASS_BOX.validation_fraction,
+)
+"""What --glass-box asks for."""
 
 DEFAULT = ADABOOST
 """What `gpustump train` uses without options. The help and the summary follow from it."""
@@ -62,6 +83,9 @@ _IN_FILES_WITHOUT = {
     "votes": "discrete",
     "multi_class": "one_vs_rest",
     "l2": 0.0,
+    "bags": 1,
+    "patience": None,
+    "set_aside": 0.1,
 }
 """Settings that earlier versions did not write; a model file without one of them means this."""
 
@@ -83,12 +107,19 @@ def method_of(arguments: argparse.Namespace) -> Method:
     """
     loss = _loss(arguments)
     _refuse_undefined(arguments, loss)
-    names = ("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner")
+    names = (
+        *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
+        *("bags", "patience", "set_aside"),
+    )
     given = {name: getattr(arguments, name) for name in names}
     start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
+    if arguments.glass_box:
+        start = GLASS
     method = replace(start, **{n: value for n, value in given.items() if value is not None})
     if method.weak_learner == "interval" and method.multi_class == "shared":
         _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
+    if arguments.set_aside is not None and method.bags == 1 and method.patience is None:
+        _refuse("--set-aside is for --patience, which watches these rows, or for --bags")
     return method
 
 
@@ -107,7 +138,8 @@ def settings(method: Method, n_rounds: int) -> dict[str, object]:
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     """What was trained, as a row of the summary; None for what `train` does without options."""
-    unusual = replace(method, rounds=DEFAULT.rounds)
+    told_elsewhere = ("rounds", "bags", "patience", "set_aside")
+    unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
         unusual = replace(unusual, multi_class=DEFAULT.multi_class)
     if unusual == DEFAULT:
@@ -118,6 +150,21 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     return "votes", f"{method.votes}: AdaBoost, {words}"
 
 
+def described_shares(method: Method) -> list[tuple[str, str]]:
+    """How rows are set aside while it is trained, as rows of the summary."""
+    if method.bags == 1 and method.patience is None:
+        return []
+    aside = percent(method.set_aside)
+    if method.bags == 1:
+        return [
+            ("stops early", f"after {method.patience} rounds that did not help {aside} of rows")
+        ]
+    text = f"{method.bags}, each trained without {aside} of the rows"
+    if method.patience is None:
+        return [("bags", text)]
+    return [("bags", text), ("", f"which end it after {method.patience} rounds that did not help")]
+
+
 def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedClassifier:
     """The estimator that trains like this; `more` are its other parameters."""
     adaboost, logitboost = _estimators(on_dask)
@@ -125,7 +172,11 @@ def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedC
         "n_estimators": method.rounds,
         "learning_rate": method.learning_rate,
         "multi_class": method.multi_class,
+        "n_iter_no_change": method.patience,
+        "validation_fraction": method.set_aside,
     }
+    if not on_dask:
+        more["n_bags"] = method.bags
     found: BoostedClassifier
     if method.loss == "logistic":
         found = logitboost(l2_regularization=method.l2, **more)
@@ -159,8 +210,12 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
 def _loss(arguments: argparse.Namespace) -> Loss:
     """The loss that is asked for, or the one that other options need."""
     loss: Loss | None = arguments.loss
-    if loss is not None:
-        return loss
+    if arguments.glass_box and (
+        loss == "exponential" or arguments.votes is not None or arguments.weak_learner is not None
+    ):
+        _refuse("--glass-box is for --loss logistic, without --votes and --weak-learner")
+    if loss is not None or arguments.glass_box:
+        return loss or "logistic"
     needs_exponential = arguments.votes is not None or arguments.weak_learner == "interval"
     return "exponential" if needs_exponential else DEFAULT.loss
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 
 def check_real(
@@ -60,6 +60,20 @@ LINKS: tuple[Link, ...] = get_args(Link)
 ROUNDS_OF_AN_OUTPUT = 200
 """Rounds for each output of a run, where nobody says how many: as many stumps as other libraries
 make for each class in 200 rounds."""
+
+
+class Preset(NamedTuple):
+    """Parameters that suit most tables; see `GlassBoxClassifier`."""
+
+    n_estimators: int
+    learning_rate: float
+    l2_regularization: float
+    n_bags: int
+    n_iter_no_change: int
+    validation_fraction: float
+
+
+GLASS_BOX = Preset(2000, 0.1, 3.0, n_bags=8, n_iter_no_change=50, validation_fraction=0.15)
 
 _Choice = TypeVar("_Choice", bound=str)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpustump.boosting.rounds import Callback
-from gpustump.data.parameters import MultiClass, Scoring
+from gpustump.data.parameters import GLASS_BOX, MultiClass, Scoring
 from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.logitboost import LogitBoostClassifier
 
@@ -56,15 +56,15 @@ class GlassBoxClassifier(LogitBoostClassifier):
     def __init__(
         self,
         *,
-        n_estimators: int | None = 2000,
-        learning_rate: float = 0.1,
-        l2_regularization: float = 3.0,
+        n_estimators: int | None = GLASS_BOX.n_estimators,
+        learning_rate: float = GLASS_BOX.learning_rate,
+        l2_regularization: float = GLASS_BOX.l2_regularization,
         multi_class: MultiClass = "shared",
-        n_bags: int = 8,
+        n_bags: int = GLASS_BOX.n_bags,
         random_state: Any = None,
         device: DeviceName = "auto",
-        n_iter_no_change: int | None = 50,
-        validation_fraction: float = 0.15,
+        n_iter_no_change: int | None = GLASS_BOX.n_iter_no_change,
+        validation_fraction: float = GLASS_BOX.validation_fraction,
         scoring: Scoring = "neg_log_loss",
         tol: float = 0.0,
         warm_start: bool = False,

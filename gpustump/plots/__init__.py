@@ -12,7 +12,10 @@
     confusion      which classes a model takes for which
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
-    waterfall      how the score of one row comes about
+    explanation    what each feature adds to the score of one row
+    waterfall      the same one after the other, from the intercept to the score
+    one_row        what both draw: a row, its score, and what the columns add
+    spread         how far the bags of a model differ: bands, and lines at bars
     loss_curve     what a split is worth over its threshold: the weighted error of a stump, or Z
     page           a model on one page
     model_rounds   the rounds of a model on that page
@@ -39,6 +42,7 @@ picture.
 from __future__ import annotations
 
 from gpustump.plots.confusion import confusion_matrix
+from gpustump.plots.explanation import explanation
 from gpustump.plots.importances import importances
 from gpustump.plots.lines import stump_lines
 from gpustump.plots.loss_curve import weighted_loss
@@ -55,6 +59,7 @@ __all__ = [
     "confusion_matrix",
     "decision_regions",
     "error_curve",
+    "explanation",
     "importances",
     "margin_distribution",
     "overview",

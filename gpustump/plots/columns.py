@@ -55,11 +55,20 @@ class CategoryVotes:
         The same in a row with another value, where all its features are 0.
     missing : float
         The same in a row without a value, where all its features are NaN.
+    deviations : ndarray (n_values + 2,) of float64, or None
+        For a bagged model the standard deviation of these numbers over the bags: of the values, of
+        `other` and of `missing`.
     """
 
     values: np.ndarray
     other: float
     missing: float
+    deviations: np.ndarray | None = None
+
+    @property
+    def deviation_of_missing(self) -> float:
+        """That of `missing`; 0 without bags."""
+        return 0.0 if self.deviations is None else float(self.deviations[-1])
 
 
 def columns_of(model: StumpEnsemble, groups: Groups | None) -> list[Column]:
@@ -139,7 +148,26 @@ def category_votes(model: StumpEnsemble, category: Category, label: Label | None
     at_0, at_1 = (np.asarray([_at(table, x) for table in tables]) for x in (0.0, 1.0))
     other = float(at_0.sum())
     missing = float(np.sum([table.missing for table in tables]))
-    return CategoryVotes(other - at_0 + at_1, other, missing)
+    return CategoryVotes(other - at_0 + at_1, other, missing, _deviations(tables))
+
+
+def _deviations(tables: Sequence[StepTable]) -> np.ndarray | None:
+    """The standard deviations over the bags, from the tables of a category's features."""
+    bags = [table.bags for table in tables if table.bags is not None]
+    if len(bags) < len(tables):
+        return None
+    at_0, at_1 = (
+        np.stack([own[:, _step(table, x)] for own, table in zip(bags, tables, strict=True)])
+        for x in (0.0, 1.0)
+    )
+    other = at_0.sum(axis=0)
+    missing = np.sum([own[:, -1] for own in bags], axis=0)
+    found: np.ndarray = np.std(np.vstack([other - at_0 + at_1, other, missing]), axis=1, ddof=1)
+    return found
+
+
+def _step(table: StepTable, x: float) -> int:
+    return int(table.steps_of(np.asarray([x]))[0])
 
 
 def _at(table: StepTable, x: float) -> float:

@@ -3,19 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import StumpEnsemble, model_of
-from gpustump.plots import inputs, style
+from gpustump.plots import inputs, spread, style
 from gpustump.plots.columns import Column, Groups, columns_of, name_of, shares_of
 from gpustump.plots.panels import percent
 from gpustump.plots.shapes import contributions_of, largest, top
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class Contributions(NamedTuple):
+    """The features' shares of the contributions over some samples."""
+
+    shares: np.ndarray
+    samples: inputs.Samples
+
+
+class _Kind(NamedTuple):
+    """The columns' shares of one kind, and their standard deviations over the bags; 0 without bags.
+
+    Both are ndarrays (n_columns,) of float64.
+    """
+
+    shares: np.ndarray
+    deviations: np.ndarray
+
+    @classmethod
+    def of(cls, shares: np.ndarray, bags: np.ndarray | None, columns: Sequence[Column]) -> _Kind:
+        """From the features' shares, and from those that each bag gives."""
+        found = shares_of(shares, columns)
+        return cls(
+            found, np.zeros_like(found) if bags is None else spread.of_columns(bags, columns)
+        )
+
+    def picked(self, chosen: list[int]) -> _Kind:
+        """Some of the columns, in this order."""
+        return _Kind(self.shares[chosen], self.deviations[chosen])
 
 
 def importances(
@@ -60,6 +89,9 @@ def importances(
     `StumpEnsemble.feature_importances`: a feature's share of the absolute votes.
     `StumpEnsemble.contribution_importances`: its share of the mean absolute deviation of
     contributions. Votes may cancel out, or concern few samples; contributions show their effect.
+
+    For a bagged model, lines reach one standard deviation of the shares of the single bags to both
+    sides of a bar's end.
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")
@@ -68,27 +100,26 @@ def importances(
     contributions = contributions_of(ensemble, samples)
     n_bars = len(top(ensemble, contributions, columns, n_features))
     ax = style.tidy_axes(ax, height=1.3 + 0.3 * max(n_bars, 2))
-    draw_shares(ax, ensemble, None if samples is None else contributions, columns, n_features)
+    over = None if samples is None else Contributions(contributions, samples)
+    draw_shares(ax, ensemble, over, columns, n_features)
     return style.make_current(ax)
 
 
 def draw_shares(
     ax: Axes,
     model: StumpEnsemble,
-    contributions: np.ndarray | None,
+    contributions: Contributions | None,
     columns: Sequence[Column],
     n_columns: int,
 ) -> None:
     """Bars for the columns' shares; `contributions` is None if there are no samples."""
-    kinds = {"votes": shares_of(model.feature_importances(), columns)}
-    if contributions is not None and contributions.any():
-        kinds = {"contributions": shares_of(contributions, columns), **kinds}
-    ranking = next(iter(kinds.values()))
+    kinds = _kinds(model, contributions, columns)
+    ranking = next(iter(kinds.values())).shares
     chosen = largest(ranking, n_columns)
     if not chosen:
         style.leave_empty(ax, "no feature is used")
         return
-    _bars(ax, {kind: shares[chosen] for kind, shares in kinds.items()})
+    _bars(ax, {name: kind.picked(chosen) for name, kind in kinds.items()})
     names = [name_of(model, columns[k]) for k in chosen]
     ax.set_yticks(range(len(chosen)), names)
     ax.set_ylim(max(len(chosen), 3) - 0.45, -0.55)
@@ -98,22 +129,39 @@ def draw_shares(
     what = f"share of the votes{of}" if len(kinds) == 1 else f"share{of}"
     if contributions is not None and len(kinds) == 1:
         style.legend_above(ax, [], [], title="contributions are the same in all rows")
-    ax.set(xticks=[], xlabel=what + _rest(ranking, chosen))
+    lines = f"\nlines: {spread.caption(model.n_bags)}" if model.n_bags > 1 else ""
+    ax.set(xticks=[], xlabel=what + _rest(ranking, chosen) + lines)
 
 
-def _bars(ax: Axes, kinds: dict[str, np.ndarray]) -> None:
+def _kinds(
+    model: StumpEnsemble, contributions: Contributions | None, columns: Sequence[Column]
+) -> dict[str, _Kind]:
+    """What is drawn: shares of the contributions, if any differ, and shares of the votes."""
+    votes = spread.vote_shares(model)
+    kinds = {"votes": _Kind.of(model.feature_importances(), votes, columns)}
+    if contributions is None or not contributions.shares.any():
+        return kinds
+    shares, samples = contributions
+    of_bags = spread.contribution_shares(model, samples.X, samples.sample_weight)
+    return {"contributions": _Kind.of(shares, of_bags, columns), **kinds}
+
+
+def _bars(ax: Axes, kinds: dict[str, _Kind]) -> None:
     """A bar for each feature and kind of share, with its number."""
     looks: dict[str, Any] = {
         "contributions": {"facecolor": style.BLUE, "edgecolor": style.BLUE},
         "votes": {"facecolor": style.tint(style.ORANGE, 0.78), "edgecolor": "#8a6000"},
     }
     height = 0.72 / len(kinds)
-    for k, (kind, shares) in enumerate(kinds.items()):
+    for k, (name, (shares, deviations)) in enumerate(kinds.items()):
         rows = np.arange(len(shares)) + (k - (len(kinds) - 1) / 2) * height
-        bars = ax.barh(rows, shares, 0.9 * height, label=kind, linewidth=0.6, **looks[kind])
+        look = {"label": name, "linewidth": 0.6, **looks[name]}
+        if deviations.any():
+            look |= {"xerr": deviations, **spread.line_look()}
+        bars = ax.barh(rows, shares, 0.9 * height, **look)
         texts = [percent(share) for share in shares]
         ax.bar_label(bars, texts, padding=3, fontsize="x-small")
-    ax.set_xlim(0, 1.12 * max(shares.max() for shares in kinds.values()))
+    ax.set_xlim(0, 1.12 * max((kind.shares + kind.deviations).max() for kind in kinds.values()))
     if len(kinds) > 1:
         style.legend_above(ax, *ax.get_legend_handles_labels())
 

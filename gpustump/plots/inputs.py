@@ -77,9 +77,9 @@ def column_of(X: Array, feature: int) -> np.ndarray:
 
 
 def alone(model: StumpEnsemble, output: int) -> StumpEnsemble:
-    """A model of one output, for two classes."""
+    """A model of one output, for two classes, without its bags."""
     members = (model.output_member(output),)
-    return replace(model, members=members, classes=(-1, 1), link="logistic")
+    return replace(model, members=members, classes=(-1, 1), link="logistic", bags=None)
 
 
 def several(given: Any) -> list[Any]:

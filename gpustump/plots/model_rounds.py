@@ -7,7 +7,7 @@ training error, and with AdaBoost's votes the bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,9 @@ def draw_rounds(
 ) -> None:
     """The rounds of the drawn scores: of one run in detail, of several runs a line each."""
     numbers = [0] if model.is_shared else [model.member_index(score.label) for score in scores]
+    if model.n_bags > 1:
+        _draw_bags(ax, model, dict(zip(numbers, scores, strict=False)), records)
+        return
     members = [model.members[number] for number in numbers]
     if not any(map(len, members)):
         style.leave_empty(ax, _EMPTY)
@@ -108,6 +111,34 @@ def _draw_each(
     ax.set_ylim(0, top)
     ax.set_ylabel(f"{name},\neach class against the rest")
     style.rounds_axis(ax, max(map(len, members)))
+
+
+def _draw_bags(
+    ax: Axes, model: StumpEnsemble, scores: Mapping[int, DrawnScore], records: Records | None
+) -> None:
+    """A thin line for each bag and each drawn member, by the member's number.
+
+    The average has no rounds of its own. `records` has the runs of a bag after those of another.
+    """
+    what, tops, lengths = "", [], []
+    for number, score in scores.items():
+        for bag, one in enumerate(model.bag_models):
+            run = None if records is None else records[bag * len(model.members) + number]
+            values, name, top = _of_class(one.members[number], run)
+            if len(values):
+                look = {**score.look, "linewidth": 0.8, "alpha": 0.7}
+                ax.plot(np.arange(1, len(values) + 1), values, gid=f"bag {bag}", **look)
+                what = name
+            tops.append(top)
+            lengths.append(len(one.members[number]))
+    if not what:
+        style.leave_empty(ax, _EMPTY)
+        return
+    ax.set_ylim(0, tops[0])
+    (first, *others) = scores
+    whose = ", each class against the rest" if others else _whose(model, first)
+    ax.set_ylabel(f"{what}{whose.replace(', ', _NEW_LINE, 1)},\neach of {model.n_bags} bags")
+    style.rounds_axis(ax, max(lengths))
 
 
 def _of_class(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
 from gpustump.plots import inputs, style
 from gpustump.plots.columns import Groups, columns_of
-from gpustump.plots.importances import draw_shares
+from gpustump.plots.importances import Contributions, draw_shares
 from gpustump.plots.model_rounds import draw_rounds
 from gpustump.plots.shapes import (
     contributions_of,
@@ -81,6 +81,9 @@ def overview(
     Where regions have votes of their own, a model does not know these errors. Then a classifier has
     its training error by round, and the bound if it is AdaBoost; a model alone has the size of each
     round's votes: half the difference between the largest and the smallest, over all classes.
+
+    A bagged model has a line for each bag there. Its shape functions and importances show how far
+    the bags differ, as for `shape_function` and `importances`.
     """
     ensemble = model_of(model)
     output_indices(ensemble, label)
@@ -101,10 +104,8 @@ def overview(
     above, below = figure.subfigures(2, 1, height_ratios=heights, squeeze=False)[:, 0]
     draw_panels(ensemble, chosen, scores, samples, above)
     left, right = (style.tidy_axes(ax) for ax in below.subplots(1, 2))
-    if samples is None:
-        draw_shares(left, ensemble, None, columns, 8)
-    else:
-        draw_shares(left, ensemble, contributions, columns, 6)
+    over = None if samples is None else Contributions(contributions, samples)
+    draw_shares(left, ensemble, over, columns, 8 if samples is None else 6)
     draw_rounds(right, ensemble, scores, getattr(model, "rounds_", None))
     return figure
 
@@ -117,6 +118,8 @@ def _title(model: StumpEnsemble) -> str:
         rounds += "" if model.is_binary or model.is_shared else " for each class"
     else:
         rounds = " + ".join(counts[:_NAMED]) + " + …" * (len(counts) > _NAMED) + " rounds"
+    if model.n_bags > 1:
+        rounds = f"{model.n_bags} bags · {rounds} in all"
     classes = ", ".join(style.words(label, 16) for label in model.classes[:_NAMED])
     classes += ", …" if len(model.classes) > _NAMED else ""
     text = (

@@ -15,7 +15,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.learners.step_table import StepTable
 from gpustump.model.ensemble import Label, StumpEnsemble
-from gpustump.plots import inputs, limits, style
+from gpustump.plots import inputs, limits, spread, style
 from gpustump.plots.columns import (
     Category,
     CategoryRows,
@@ -221,11 +221,14 @@ def _turn_inwards(text: Text, height: float) -> None:
         text.set_verticalalignment("bottom")
 
 
-def corners(table: StepTable, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a step function from `low` to `high`, two at each threshold."""
+def corners(
+    table: StepTable, heights: np.ndarray, view: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The corners in view of steps with heights (k,) at a table's thresholds, two at each."""
+    low, high = view
     inside = (table.thresholds > low) & (table.thresholds < high)
     first = int(np.searchsorted(table.thresholds, low, side="right"))
-    values = table.values[first : first + int(inside.sum()) + 1]
+    values = heights[first : first + int(inside.sum()) + 1]
     edges = np.concatenate([[low], table.thresholds[inside], [high]])
     return style.corners(edges, values)
 
@@ -271,13 +274,19 @@ def _draw_feature(ax: Axes, strip: Axes | None, panel: StepPanel) -> None:
     style.few_ticks(ax if strip is None else strip, is_whole=is_whole)
     is_alone, heights = len(panel.scores) == 1, []
     for score, table in zip(panel.scores, panel.tables, strict=True):
-        x, y = corners(table, low, high)
+        x, y = corners(table, table.values, (low, high))
+        if table.bags is not None:
+            low_end, high_end = (
+                corners(table, table.values + side * table.deviations[:-1], (low, high))[1]
+                for side in (-1, 1)
+            )
+            spread.fill_band(ax, x, (low_end, high_end), score.look)
         gid = "steps" if is_alone else f"steps of {score.name}"
         ax.plot(x, y, solid_joinstyle="miter", gid=gid, label=score.name, **score.look)
         heights.append(y)
     ax.set_xlim(low, high)
     if panel.shows_missing:
-        _mark_missing(ax, panel, [table.missing for table in panel.tables])
+        _mark_missing(ax, panel, [_missing(table) for table in panel.tables])
     _count_hidden(
         ax,
         np.unique(thresholds[np.isfinite(thresholds)]),
@@ -308,28 +317,37 @@ def _view(thresholds: np.ndarray, data: _Values | None) -> tuple[float, float, b
     return low, high, limits.is_whole(distinct, (low, high))
 
 
-def _mark_missing(ax: Axes, panel: Panel, votes: list[float]) -> None:
+def _missing(table: StepTable) -> tuple[float, float]:
+    """The vote for missing values, and its standard deviation over the bags; 0 without bags."""
+    return table.missing, 0.0 if table.bags is None else float(table.deviations[-1])
+
+
+def _mark_missing(ax: Axes, panel: Panel, votes: list[tuple[float, float]]) -> None:
     """The votes for missing values, right of the axes; hollow if there are no samples.
 
+    Each comes with its standard deviation over the bags, for a line above and below; 0 for none.
     They are not part of the layout: the text may be higher than the axes, and the layout would make
     the axes smaller. `keep_room` makes room at the side.
     """
     across = ax.get_yaxis_transform()
     data, is_alone = panel.data, len(votes) == 1
     usual = style.GREY if data is None else style.VERMILION
-    for vote, score in zip(votes, panel.scores, strict=True):
+    for (vote, deviation), score in zip(votes, panel.scores, strict=True):
         colour = usual if is_alone else score.look["color"]
         is_hollow = data is None or not panel.learnt_missing
         face = ax.get_facecolor() if is_hollow else colour
         look: Any = {"color": colour, "transform": across, "clip_on": False, "in_layout": False}
         ax.plot(_AT_EDGE, [vote] * 2, linewidth=1.6, **look)
         middle = sum(_AT_EDGE) / 2
+        if deviation:
+            ends = [vote - deviation, vote + deviation]
+            ax.plot([middle] * 2, ends, linewidth=0.9, gid="spread of missing", **look)
         gid = "missing" if is_alone else f"missing of {score.name}"
         ax.plot([middle], [vote], "D", mfc=face, markersize=5, gid=gid, **look)
     share = "" if data is None else f" ({percent(data.missing)})"
     ax.annotate(
         f"missing{share}" if panel.learnt_missing else f"missing{share}: not learnt",
-        (_AT_EDGE[1], sorted(votes)[len(votes) // 2]),
+        (_AT_EDGE[1], sorted(vote for vote, _ in votes)[len(votes) // 2]),
         xycoords=across,
         xytext=(3, 0),
         textcoords="offset points",
@@ -412,17 +430,19 @@ def _draw_category(ax: Axes, strip: Axes | None, panel: CategoryPanel) -> None:
     data = panel.data
     shown = _shown_values(panel)
     names = style.different_words([panel.values[k] for k in shown], _VALUE_NAME)
-    heights = [one.values[shown] for one in panel.votes]
     has_other = data is not None and data.other > 0
     if has_other:
         names.append("(other)")
-        heights = [np.append(own, one.other) for own, one in zip(heights, panel.votes, strict=True)]
     width = 0.8 / len(panel.scores)
-    for k, (score, own) in enumerate(zip(panel.scores, heights, strict=True)):
+    for k, (score, votes) in enumerate(zip(panel.scores, panel.votes, strict=True)):
+        of_values = [*shown.tolist(), *[len(panel.values)] * has_other]
+        own = np.append(votes.values, votes.other)[of_values]
         at = np.arange(len(names)) + (k - (len(panel.scores) - 1) / 2) * width
         gid = "bars" if len(panel.scores) == 1 else f"bars of {score.name}"
-        for x, height in zip(at, own, strict=True):
-            ax.bar(x, height, 0.9 * width, color=score.look["color"], gid=gid)
+        look: dict[str, Any] = {"color": score.look["color"], "gid": gid}
+        if votes.deviations is not None:
+            look |= {"yerr": votes.deviations[of_values], **spread.line_look()}
+        ax.bar(at, own, 0.9 * width, **look)
     view = -0.6, len(names) - 0.4
     ax.set_xlim(view)
     bottom = ax if strip is None else strip
@@ -432,7 +452,7 @@ def _draw_category(ax: Axes, strip: Axes | None, panel: CategoryPanel) -> None:
         _name_strip(strip, view)
     _name_values(bottom, names)
     if panel.shows_missing:
-        _mark_missing(ax, panel, [one.missing for one in panel.votes])
+        _mark_missing(ax, panel, [(one.missing, one.deviation_of_missing) for one in panel.votes])
     if hidden := len(panel.values) - len(shown):
         style.note(ax, f"{hidden} more values", x=0.99, y=0.98, ha="right", va="top")
 

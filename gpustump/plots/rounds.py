@@ -77,6 +77,9 @@ def error_curve(
         the rest are drawn. If it is not given, only the losses of the whole model on X are drawn:
         edges and bounds belong to one class against the rest. Where all classes share the stumps,
         there is one run and no label.
+
+        Bags of a bagged model have rounds of their own, so only the losses on X are drawn: of the
+        average of the first rounds, the bags in turns.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip below takes a part of it.
 
@@ -114,6 +117,11 @@ def error_curve(
     number = _number(model, label, has_samples=X is not None)
     if (X is None) != (y is None):
         raise ValueError("X and y must be given together: the held-out samples and their labels.")
+    if X is None and model.n_bags > 1:
+        raise ValueError(
+            f"X and y are needed: the model is the average of {model.n_bags} bags, and only the "
+            "errors on samples are those of the average. overview draws the rounds of each bag."
+        )
     if X is None:
         inputs.check_no_weights(sample_weight)
         held_out = _watched(classifier, number)
@@ -121,15 +129,19 @@ def error_curve(
         table = inputs.table_of(classifier, X)
         run = run_of(model, number, table, y)
         held_out = _on_samples(run, table, inputs.weights_of(sample_weight, table), classifier)
-    rounds = () if number is None else classifier.rounds_[number]
-    has_curves = held_out.errors.size > 0 if number is None else len(rounds) > 0
+    is_whole = number is None or model.n_bags > 1
+    rounds = () if number is None or is_whole else classifier.rounds_[number]
+    has_curves = held_out.errors.size > 0 if is_whole else len(rounds) > 0
     is_tall = has_curves and held_out.log_losses.size > 0
     ax = style.tidy_axes(ax, 6.0, 1.6 if not has_curves else 5.2 if is_tall else 4.6)
     if not has_curves:
         style.leave_empty(ax, "no stump is better than chance")
-    elif number is None:
+    elif is_whole:
         _draw_whole(ax, held_out)
-        ax.set_ylabel(f"error, all {len(model.classes)} classes")
+        every = f"error, all {len(model.classes)} classes"
+        ax.set_ylabel(every if number is None else _error_of(model, label))
+        if model.n_bags > 1:
+            ax.figure.axes[-1].set_xlabel(f"round, {model.n_bags} bags in turns")
     else:
         _draw_run(ax, rounds, held_out)
         ax.set_ylabel(_error_of(model, label))

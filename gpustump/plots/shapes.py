@@ -13,7 +13,7 @@ import numpy as np
 
 from gpustump.data.parameters import check_count
 from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, style
+from gpustump.plots import inputs, spread, style
 from gpustump.plots.columns import (
     Column,
     Groups,
@@ -24,6 +24,8 @@ from gpustump.plots.columns import (
 )
 from gpustump.plots.panels import (
     DrawnScore,
+    Panel,
+    StepPanel,
     draw_panel,
     keep_room,
     panel_of,
@@ -90,6 +92,10 @@ def shape_function(
     missing values is drawn to the right: without X if it is not 0 and was learnt from missing
     values, with X if a value is missing. Values too large or too small for Matplotlib are drawn in
     units of a power of ten, which the axis names.
+
+    A bagged model has a band around the function: one standard deviation over the bags to both
+    sides, as Explainable Boosting Machines draw it [Nori, Jenkins, Koch and Caruana 2019]. The vote
+    for missing values has a line of the same length.
     """
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)
@@ -101,9 +107,10 @@ def shape_function(
     if panel.shows_missing:
         keep_room(ax)
     _say_what(ax, score_text(scores))
-    if len(scores) > 1:
+    handles, names = _entries(ensemble, [panel])
+    if handles:
         title = _classes_shown(ensemble, scores)
-        style.legend_above(ax, *ax.get_legend_handles_labels(), title=title, alignment="left")
+        style.legend_above(ax, handles, names, title=title, alignment="left")
     turn_texts_inwards(ax)
     return style.make_current(ax)
 
@@ -164,7 +171,8 @@ def shape_functions(
     that value: the sum over all its features, of which one is 1 and the others are 0. It is the sum
     of their columns in `StumpEnsemble.explain`. "(other)" is a value that has no feature, drawn if
     X has one. If a category has many values, the most frequent ones are drawn, or without X those
-    whose sums differ most. The share of a category is the sum of its features' shares.
+    whose sums differ most. The share of a category is the sum of its features' shares. For a bagged
+    model, lines at the bars' ends reach one standard deviation over the bags to both sides.
     """
     ensemble = model_of(model)
     output_indices(ensemble, label)
@@ -205,8 +213,7 @@ def draw_panels(
     line = "\n" if len(columns) <= _COLUMNS else " "  # one row has little height for the label
     text = f"contribution to{line}the score of {score_text(scores)}"
     grid[0].figure.supylabel(text, fontsize="medium")
-    if len(scores) > 1:
-        _legend_of_classes(grid[0].figure, model, scores)
+    _legend_of_all(grid[0].figure, model, panels)
     style.make_current(grid[0])
     return grid
 
@@ -274,22 +281,37 @@ def _most_different(model: StumpEnsemble, numbers: list[int], features: set[int]
     return sorted(numbers[k] for k in best.tolist())
 
 
+def _entries(model: StumpEnsemble, panels: Sequence[Panel]) -> tuple[list[Any], list[str]]:
+    """What the legend explains: the classes if there are several, and the spread of the bags."""
+    from matplotlib.lines import Line2D
+
+    scores = panels[0].scores
+    shown = scores if len(scores) > 1 else ()
+    handles: list[Any] = [Line2D([], [], **score.look) for score in shown]
+    names = [score.name for score in shown]
+    if model.n_bags > 1:
+        colour = style.GREY if shown else scores[0].look["color"]
+        is_band = any(isinstance(panel, StepPanel) for panel in panels)
+        handles.append(spread.handle(colour, is_band=is_band))
+        names.append(spread.caption(model.n_bags))
+    return handles, names
+
+
 def _classes_shown(model: StumpEnsemble, scores: Sequence[DrawnScore]) -> str | None:
     """What the legend says if not all classes are drawn."""
     n_classes = len(model.classes)
-    return None if len(scores) == n_classes else f"{len(scores)} of {n_classes} classes"
+    return None if len(scores) in (1, n_classes) else f"{len(scores)} of {n_classes} classes"
 
 
-def _legend_of_classes(
-    figure: Figure | SubFigure, model: StumpEnsemble, scores: Sequence[DrawnScore]
+def _legend_of_all(
+    figure: Figure | SubFigure, model: StumpEnsemble, panels: Sequence[Panel]
 ) -> None:
     """One legend for all panels, above them."""
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], **score.look) for score in scores]
-    names = [score.name for score in scores]
+    handles, names = _entries(model, panels)
+    if not handles:
+        return
     look: Any = {"frameon": False, "fontsize": "small", "title_fontsize": "small"}
-    title = _classes_shown(model, scores)
+    title = _classes_shown(model, panels[0].scores)
     n_columns = 6 if sum(map(len, names)) < 80 else 3
     figure.legend(
         handles,

@@ -2,61 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpustump import arrays
-from gpustump.arrays import Array
 from gpustump.data.parameters import check_count
-from gpustump.model.ensemble import Label, StumpEnsemble, model_of
-from gpustump.plots import inputs, style
-from gpustump.plots.columns import Category, Column, Groups, columns_of, features_of, name_of
+from gpustump.model.ensemble import Label, model_of
+from gpustump.plots import style
+from gpustump.plots.columns import Groups, columns_of
+from gpustump.plots.one_row import (
+    Bar,
+    amount_text,
+    bars_of,
+    name_axis,
+    row_score,
+    score_text,
+    table_of_row,
+    write_prediction,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _AMOUNT = 0.45
 """The room for an amount beside its bar, in inches."""
-
-_VALUE = 18
-"""The middle of a longer name of a category's value is cut out."""
-
-
-_UNITS = {
-    "logistic": "half the log-odds",
-    "softmax": "half the log-probability up to a constant",
-}
-"""What the score is, by the model's link."""
-
-
-class _Bar(NamedTuple):
-    """A bar: its name, and what it adds."""
-
-    name: str
-    amount: float
-
-
-class _Row(NamedTuple):
-    """One row of a table, and its scores.
-
-    Attributes
-    ----------
-    values : ndarray (n_features,) of float64
-    contributions : ndarray (n_members, n_features + 1) of float64
-        The intercept is the last.
-    scores : ndarray (n_members,) of float64
-    predicted : label
-    probabilities : ndarray (n_classes,) of float64
-    """
-
-    values: np.ndarray
-    contributions: np.ndarray
-    scores: np.ndarray
-    predicted: Any
-    probabilities: np.ndarray
 
 
 def waterfall(
@@ -109,96 +78,18 @@ def waterfall(
     if label is not None:
         ensemble.output_index(label)  # refused before the row is read
     columns = columns_of(ensemble, groups)
-    found = _read(ensemble, _table_of_row(model, row))
-    if label is None and not ensemble.is_binary:
-        label = found.predicted
-    number = ensemble.output_index(label)
-    bars = _bars(ensemble, found, number, columns, n_features)
+    found = row_score(ensemble, table_of_row(model, row), columns, label)
+    bars = [Bar("intercept", found.intercept), *bars_of(found, n_features)]
     ax = style.tidy_axes(ax, 6.4, 1.2 + 0.32 * (len(bars) + 1))
-    _draw(ax, bars, float(found.scores[number]))
-    score = inputs.score_name(ensemble, label)
-    ax.set_xlabel(f"score of {score}, {_UNITS[ensemble.link]}")
-    text = _prediction(ensemble, found)
-    if 0.085 * len(text) > style.width(ax):
-        text = text.replace(", ", ",\n")
-    style.legend_above(ax, [], [], title=text)
+    _draw(ax, bars, found.score.value)
+    name_axis(ax, score_text(found))
+    write_prediction(ax, found)
     return style.make_current(ax)
 
 
-def _table_of_row(model: Any, row: Any) -> Array:
-    """A row as a table of one row.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is not one row with the model's features.
-    """
-    is_of_pandas = hasattr(row, "to_frame") and hasattr(row, "index")
-    if is_of_pandas:  # its names say which value is which feature's
-        row = row.to_frame().T.infer_objects()
-    elif not hasattr(row, "columns"):
-        row = row if arrays.is_array(row) else np.asarray(row)
-        row = row[None, :] if row.ndim == 1 else row
-    if len(row.shape) != 2 or row.shape[0] != 1:
-        raise ValueError(f"row must be one row of a table; got shape {tuple(row.shape)}.")
-    return inputs.table_of(model, row)
-
-
-def _read(model: StumpEnsemble, table: Array) -> _Row:
-    n_outputs, host = model.n_outputs, arrays.to_host
-    scores = host(model.decision_function(table))
-    with arrays.computing_on(table):
-        values = host(arrays.as_working(table[0, :]))
-    return _Row(
-        values.astype(np.float64),
-        host(model.explain(table)).reshape(n_outputs, model.n_features + 1),
-        scores.reshape(n_outputs),
-        model.classes[int(model.class_indices(scores)[0])],
-        model.probabilities_of(scores)[0],
-    )
-
-
-def _bars(
-    model: StumpEnsemble, row: _Row, number: int, columns: Sequence[Column], limit: int
-) -> list[_Bar]:
-    """The intercept, the columns that add or take away most, and the sum of the others."""
-    parts = row.contributions[number]
-    amounts = np.asarray([sum(parts[j] for j in features_of(column)) for column in columns])
-    order = [k for k in np.argsort(-np.abs(amounts), kind="stable").tolist() if amounts[k] != 0.0]
-    if len(order) == limit + 1:
-        limit += 1  # a sum of one would be no shorter
-    bars = [_Bar("intercept", float(parts[-1]))]
-    bars += [_Bar(_name(model, row, columns[k]), float(amounts[k])) for k in order[:limit]]
-    if rest := order[limit:]:
-        bars.append(_Bar(f"{len(rest):,} other features", float(sum(amounts[k] for k in rest))))
-    return bars
-
-
-def _name(model: StumpEnsemble, row: _Row, column: Column) -> str:
-    """A column's name, and its value in the row."""
-    if isinstance(column, Category):
-        values = row.values[list(column.features)]
-        if np.isnan(values).all():
-            value = "missing"
-        else:
-            names = style.different_words(list(column.values), _VALUE)
-            value = " + ".join(names[k] for k in np.flatnonzero(values == 1.0)) or "(other)"
-    else:
-        value = _number(float(row.values[column]))
-    return f"{name_of(model, column)} = {value}"
-
-
-def _number(value: float) -> str:
-    """A feature's value as text, whole numbers such as years in full."""
-    if math.isnan(value):
-        return "missing"
-    text = f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.4g}"
-    return text.replace("-", "−")
-
-
-def _draw(ax: Axes, bars: list[_Bar], score: float) -> None:
+def _draw(ax: Axes, bars: list[Bar], score: float) -> None:
     """The bars, each from where the one above ends, and the score below."""
-    amounts = np.asarray([bar.amount for bar in bars])
+    amounts = np.asarray([bar.amount.value for bar in bars])
     ends = np.cumsum(amounts)
     starts = np.concatenate([[0.0], ends[:-1]])
     ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
@@ -227,7 +118,7 @@ def _write(ax: Axes, place: int, ends: tuple[float, float], amount: float) -> No
     """An amount as text at the end of its bar."""
     goes_up = amount >= 0
     ax.annotate(
-        f"{amount:+.3g}".replace("-", "−") if amount else "0",
+        amount_text(amount),
         (max(ends) if goes_up else min(ends), place),
         xytext=(4 if goes_up else -4, 0),
         textcoords="offset points",
@@ -236,10 +127,3 @@ def _write(ax: Axes, place: int, ends: tuple[float, float], amount: float) -> No
         fontsize="x-small",
         color=style.ink(),
     )
-
-
-def _prediction(model: StumpEnsemble, row: _Row) -> str:
-    """The class that is predicted, and its probability."""
-    probability = float(row.probabilities[model.classes.index(row.predicted)])
-    text = f"{probability:.3f}" if probability < 0.9995 else "> 0.999"
-    return f"predicted: {inputs.class_name(row.predicted)}, probability {text}"

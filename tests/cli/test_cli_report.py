@@ -151,7 +151,7 @@ def drawn_axes(monkeypatch):
         return PNG
 
     monkeypatch.setattr("gpustump.cli.output.html_report.as_bytes", keep)
-    monkeypatch.setattr("gpustump.cli.commands.inspect.as_bytes", keep)
+    monkeypatch.setattr("gpustump.cli.output.pictures.as_bytes", keep)
     return seen
 
 

@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from gpustump import (
     AdaBoostClassifier,
+    GlassBoxClassifier,
     LogitBoostClassifier,
     RegionMember,
     Split,
@@ -44,6 +45,25 @@ OPTIONS = {
     "--votes real --multi-class shared --rounds 30": (
         lambda: AdaBoostClassifier(
             n_estimators=30, votes="real", multi_class="shared", device="cpu"
+        )
+    ),
+    "--glass-box --rounds 60": lambda: GlassBoxClassifier(
+        n_estimators=60, random_state=0, device="cpu"
+    ),
+    "--votes real --rounds 30 --bags 3 --set-aside 0.2 --patience 4": (
+        lambda: AdaBoostClassifier(
+            n_estimators=30,
+            votes="real",
+            n_bags=3,
+            validation_fraction=0.2,
+            n_iter_no_change=4,
+            random_state=0,
+            device="cpu",
+        )
+    ),
+    "--patience 7": (
+        lambda: AdaBoostClassifier(
+            n_estimators=100, n_iter_no_change=7, random_state=0, device="cpu"
         )
     ),
 }
@@ -107,6 +127,12 @@ UNDEFINED = {
     "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
     "--l2 much --loss logistic": "--l2: must be a number of at least 0; got 'much'",
     "--loss logistic --learning-rate 0": "--learning-rate: must be a number above 0",
+    "--set-aside 0.2": "--set-aside is for --patience, which watches these rows, or for --bags",
+    "--patience 3 --set-aside 0": "--set-aside: must be a share of the rows, above 0 and below 1",
+    "--glass-box --votes real": "--glass-box is for --loss logistic, without --votes",
+    "--glass-box --loss exponential": "--glass-box is for --loss logistic, without --votes",
+    "--bags 0": "--bags: must be a whole number of at least 1; got '0'",
+    "--patience 0": "--patience: must be a whole number of at least 1; got '0'",
 }
 
 

@@ -156,3 +156,18 @@ def test_without_held_out_rows_the_worth_of_each_split_stands_below_the_errors(d
     assert strip.get_ylabel() == "worth of\nthe split"
     assert "what the question of each round is <b>worth</b>" in found.text
     assert "No held-out rows are drawn" in found.text
+
+
+def test_the_page_of_a_bagged_model_says_what_bands_are_and_bounds_nothing(drawn, monkeypatch):
+    monkeypatch.setitem(KINDS, "bagged", (2, adaboost(n_bags=3, random_state=0)))
+    found, without = drawn("bagged"), drawn("bagged", has_held_out=False)
+    for one in (found, without):
+        assert "the average of 3 such models, its <b>bags</b>" in one.text
+        assert "reach one standard deviation over the 3 bags to both sides" in one.text
+        assert "The dotted line is a bound" not in one.text
+        panel = one.figures["What the features add to the score"][0]
+        assert any(band.get_gid() == "band" for band in panel.collections)
+    assert "The rounds of the 3 bags in turns." in found.text
+    assert "Errors by round" in found.figures
+    assert "Errors by round" not in without.figures
+    assert 'href="#errors"' not in without.text

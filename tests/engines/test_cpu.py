@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
 from hard_cases import large_case
 from rounds import check_level, signs
 
-from gpustump import boost
-from gpustump.engines.cpu import codes, histograms
+from gpustump import arrays, boost
+from gpustump.engines.cpu import codes, histograms, running_scores
 from gpustump.engines.threads import Team
+from gpustump.learners.thresholds import rounded_down
 
 
 def test_few_values_in_many_features_share_bytes():
@@ -136,3 +140,14 @@ def test_runs_in_several_threads_do_not_disturb_each_other(monkeypatch):
         thread.join()
     assert len(digests) == 4
     assert len(set(digests)) == 1
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=5))
+@example([0.0, -0.0, 1e-46, -1e-46, 3.5e38, -3.5e38, math.inf, -math.inf, 5e-324])
+def test_running_scores_compare_with_the_thresholds_rounded_down_to_the_datas_dtype(thresholds):
+    for dtype, integer in ((np.float32, np.int32), (np.float64, np.int64)):
+        ends = np.empty(len(thresholds) + 1, dtype=integer)
+        running_scores._set_ends(np.asarray(thresholds), ends)
+        wanted = [*rounded_down(np.asarray(thresholds), np.dtype(dtype).name), np.inf]
+        assert ends.tolist() == arrays.order_keys(np.asarray(wanted, dtype=dtype)).tolist()

@@ -874,6 +874,7 @@ def pictures(binary, three, cancer, wine):
         "stump_lines": lambda ax: plots.stump_lines([stump], table, signs, ax=ax),
         "weighted_loss": lambda ax: plots.weighted_loss(table, signs, 3, ax=ax),
         "importances": lambda ax: plots.importances(three, wine[0], ax=ax),
+        "explanation": lambda ax: plots.explanation(three, wine[0][0], ax=ax),
         "waterfall": lambda ax: plots.waterfall(three, wine[0][0], ax=ax),
         "roc_curve": lambda ax: plots.roc_curve(three, *wine, ax=ax),
         "precision_recall_curve": lambda ax: plots.precision_recall_curve(binary, X, y, ax=ax),

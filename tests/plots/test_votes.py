@@ -16,7 +16,7 @@ from gpustump import AdaBoostClassifier, LogitBoostClassifier, fit_stump, plots,
 ROUNDS = 14
 
 
-NEW = ("error_curve", "margin_distribution", "waterfall")
+NEW = ("error_curve", "explanation", "margin_distribution", "waterfall")
 """Pictures that look different for other votes, or that other classes share."""
 
 
@@ -83,6 +83,7 @@ def pictures(clf, X, y):
         "confusion_matrix": lambda: plots.confusion_matrix(clf, X, y),
         "decision_regions": lambda: plots.decision_regions(clf, X, y),
         "error_curve": lambda: plots.error_curve(clf, X, y),
+        "explanation": lambda: plots.explanation(clf, X[0]),
         "importances": lambda: plots.importances(clf, X),
         "margin_distribution": lambda: plots.margin_distribution(clf, X, y),
         "overview": lambda: plots.overview(clf, X).axes[0],

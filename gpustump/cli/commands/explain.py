@@ -1,5 +1,7 @@
 """`gpustump explain`: write each feature's contribution to the score of each row of a table.
 
+With --row, single rows are explained on standard output, in words and bars; see `explain_rows`.
+
 Numbers are written in full: a row's contributions and the intercept add up to its score to the last
 bit, in whatever order, in any program that adds float64 numbers.
 """
@@ -10,6 +12,7 @@ import argparse
 
 import numpy as np
 
+from gpustump.cli.commands.explain_rows import explain_rows, is_about_rows
 from gpustump.cli.errors import as_input_error
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.input.model_input import (
@@ -35,6 +38,9 @@ SCORE = "(score)"
 def run(arguments: argparse.Namespace) -> None:
     """Explain as the options say."""
     check_one_standard_input(arguments.model, arguments.data)
+    if is_about_rows(arguments):
+        explain_rows(arguments)
+        return
     check_result_file(arguments.output, inputs=(arguments.model, arguments.data))
     loaded = load_model(arguments.model)
     layout = _layout(loaded)

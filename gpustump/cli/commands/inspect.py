@@ -6,18 +6,16 @@ import argparse
 
 import numpy as np
 
-from gpustump.cli.errors import system_errors_at
 from gpustump.cli.input.model_input import LoadedModel, load_model, read_features
 from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
 from gpustump.cli.output.drawn_model import DrawnModel
-from gpustump.cli.output.output_paths import (
-    OutputFile,
-    check_ending,
-    check_output,
-    check_replaced_file,
-    kind_with_mark,
+from gpustump.cli.output.output_paths import OutputFile
+from gpustump.cli.output.pictures import (
+    check_picture,
+    default_matplotlib,
+    picture,
+    write_picture,
 )
-from gpustump.cli.output.pictures import as_bytes, check_matplotlib, default_matplotlib
 from gpustump.cli.output.region_rules import signed
 from gpustump.cli.output.rules import Limit, rules
 from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
@@ -25,12 +23,6 @@ from gpustump.cli.wording import label_text, percent
 from gpustump.data.readable import shortened, thousands
 from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
-from gpustump.model.whole_file import whole_file
-
-PICTURES = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
-"""The formats, and what files of them begin with."""
-
-_DPI = 150
 
 _STARTS = 6
 """The classes for which it is shown what their scores start from."""
@@ -39,14 +31,14 @@ _STARTS = 6
 def run(arguments: argparse.Namespace) -> None:
     """Print the model, and draw it if --plot is given."""
     check_one_standard_input(arguments.model, arguments.data)
-    if arguments.plot is not None:
-        _check_plot(arguments)
+    plot = None if arguments.plot is None else OutputFile("--plot", arguments.plot)
+    if plot is not None:
+        inputs = arguments.model, arguments.data
+        check_picture(plot, inputs=inputs, force=arguments.force)
     loaded = load_model(arguments.model)
     X = None if arguments.data is None else read_features(arguments.data, loaded.encoding)
-    if arguments.plot is not None:
-        picture = _picture(loaded, X, _ending(arguments.plot))
-        with system_errors_at(f"--plot {arguments.plot}"), whole_file(arguments.plot) as file:
-            file.write(picture)
+    if plot is not None:
+        write_picture(plot, _overview(loaded, X, plot.path))
     blocks = [
         name_value_lines(_header(loaded.model, arguments.model)),
         *rules(loaded, Limit(arguments.rounds)),
@@ -55,30 +47,12 @@ def run(arguments: argparse.Namespace) -> None:
     print("\n\n".join("\n".join(lines) for lines in blocks if lines))
 
 
-def _check_plot(arguments: argparse.Namespace) -> None:
-    output = OutputFile("--plot", arguments.plot)
-    check_ending(output, tuple(PICTURES))
-    check_output(output, inputs=(arguments.model, arguments.data))
-    ending = _ending(arguments.plot)
-    kind = kind_with_mark(f"{ending.removeprefix('.')} picture", PICTURES[ending])
-    check_replaced_file(output, kind, force=arguments.force)
-    check_matplotlib("--plot")
-
-
-def _ending(path: str) -> str:
-    return path.lower()[path.rindex(".") :]
-
-
-def _picture(loaded: LoadedModel, X: np.ndarray | None, ending: str) -> bytes:
+def _overview(loaded: LoadedModel, X: np.ndarray | None, path: str) -> bytes:
     with default_matplotlib():
-        from matplotlib import pyplot
-
         from gpustump import plots
 
         drawn = DrawnModel.of(*loaded)
-        figure = plots.overview(drawn.model, X, groups=drawn.groups)
-        pyplot.close(figure)  # it is for a file, not for a screen
-        return as_bytes(figure, ending.removeprefix("."), _DPI)
+        return picture(plots.overview(drawn.model, X, groups=drawn.groups), path)
 
 
 def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
@@ -94,6 +68,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         ("classes", ", ".join(label_text(label) for label in model.classes)),
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         ("rounds", rounds),
+        *([("bags", f"{model.n_bags}, whose rounds take turns")] if model.n_bags > 1 else []),
         *_scores(model),
         ("digest", model.digest()),
     ]

@@ -175,6 +175,7 @@ def _facts(training: FinishedTraining, drawing: _Drawing) -> dict[str, Any]:
         "has_held_out": drawing.held_out is not None,
         "positive": shortened(str(model.classes[1])),
         "n_classes": len(model.classes),
+        "n_bags": model.n_bags,
         "drawn_classes": [shortened(str(score.label)) for score in drawing.scores],
         "intercept": ", ".join(number_text(value) for value in model.intercepts),
         "most_rows": thousands(MOST_ROWS),
@@ -213,6 +214,8 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
 
     rows: dict[str, Any] = {}
     model = drawing.drawn.model
+    if model.n_bags > 1 and drawing.held_out is None:
+        return  # only errors on samples are those of the average
     if drawing.held_out is not None:
         X, y, weights = drawing.held_out
         rows = {"X": X, "y": y, "sample_weight": weights}

@@ -17,10 +17,23 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpustump.cli.errors import MissingLibraryError
+from gpustump.cli.errors import MissingLibraryError, system_errors_at
+from gpustump.cli.output.output_paths import (
+    OutputFile,
+    check_ending,
+    check_output,
+    check_replaced_file,
+    kind_with_mark,
+)
+from gpustump.model.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+FORMATS = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+"""The formats, and what files of them begin with."""
+
+_DPI = 150
 
 _METADATA = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """No date in any file, so that the same picture always has the same bytes."""
@@ -35,6 +48,39 @@ def check_matplotlib(option: str) -> None:
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingLibraryError(option, "Matplotlib", extra="plots")
+
+
+def check_picture(output: OutputFile, *, inputs: tuple[str | None, ...], force: bool) -> None:
+    """Refuse a picture file that cannot be drawn or written, or that would replace another kind.
+
+    Raises
+    ------
+    InputError
+    """
+    check_ending(output, tuple(FORMATS))
+    check_output(output, inputs=inputs)
+    ending = _ending(output.path)
+    kind = kind_with_mark(f"{ending.removeprefix('.')} picture", FORMATS[ending])
+    check_replaced_file(output, kind, force=force)
+    check_matplotlib(output.option)
+
+
+def write_picture(output: OutputFile, content: bytes) -> None:
+    """Write a picture file, whole or not at all."""
+    with system_errors_at(f"{output.option} {output.path}"), whole_file(output.path) as file:
+        file.write(content)
+
+
+def picture(figure: Figure, path: str) -> bytes:
+    """The content of a picture file in the format that the ending of its name tells."""
+    from matplotlib import pyplot
+
+    pyplot.close(figure)  # it is for a file, not for a screen
+    return as_bytes(figure, _ending(path).removeprefix("."), _DPI)
+
+
+def _ending(path: str) -> str:
+    return path.lower()[path.rindex(".") :]
 
 
 @contextlib.contextmanager

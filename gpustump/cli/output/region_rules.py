@@ -38,7 +38,7 @@ def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, st
     labels : dict of int to str
         What positive (1) and negative (-1) votes are for.
     """
-    rows, decimals = [("", "rule", "missing")], _decimals(member.votes)
+    rows, decimals = [("", "rule", "missing")], decimals_for(member.votes)
     for k, (split, own) in enumerate(zip(member.splits, member.votes, strict=True)):
         words = [
             f"{labels[1 if vote > 0 else -1]} +{abs(vote):.{decimals}f}" if vote else "0"
@@ -57,7 +57,7 @@ def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, st
 
 def shared_rules(loaded: LoadedModel, member: RegionMember) -> list[str]:
     """The stumps that all classes share: a line for each of the classes that differ most."""
-    rows, decimals = [("", "rule", "class", "then", "else", "missing")], _decimals(member.votes)
+    rows, decimals = [("", "rule", "class", "then", "else", "missing")], decimals_for(member.votes)
     for k, (split, votes) in enumerate(zip(member.splits, member.votes, strict=True)):
         rows += _of_classes(loaded, f"{k + 1}.", (split, votes), decimals)
     return aligned_lines(rows, right=(0, 3, 4, 5))
@@ -106,7 +106,7 @@ def _is_learnt(model: StumpEnsemble, split: Split) -> bool:
     return learnt is None or learnt[split.feature]
 
 
-def _decimals(votes: np.ndarray) -> int:
+def decimals_for(votes: np.ndarray) -> int:
     """How many decimals votes are shown with: three, or more if the largest has less than three."""
     largest = float(np.abs(votes).max(initial=0.0))
     return 3 if largest == 0.0 else max(3, 2 - math.floor(math.log10(largest)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-import math
-
 from gpustump.cli.wording import label_text, number_text
 from gpustump.data.readable import shortened
+from gpustump.data.temporal_text import temporal_text
 from gpustump.learners.conditions import condition
 from gpustump.learners.hypothesis import Partition
 from gpustump.model.encoding import Encoding
@@ -26,16 +24,4 @@ def condition_in_words(partition: Partition, encoding: Encoding) -> str:
 
 def _threshold(threshold: float, kind: str) -> str:
     """A threshold as a value of the column's own kind."""
-    try:
-        start = datetime.datetime(1970, 1, 1)
-        if kind == "date":  # the last day that is not above the threshold
-            return (start + datetime.timedelta(days=math.floor(threshold))).date().isoformat()
-        if kind == "datetime":
-            return (start + datetime.timedelta(seconds=threshold)).isoformat(" ", "seconds")
-        if kind == "time":
-            return (start + datetime.timedelta(seconds=threshold)).time().isoformat("seconds")
-        if kind == "duration":
-            return str(datetime.timedelta(seconds=threshold))
-    except (OverflowError, ValueError):  # a number beyond all dates
-        pass
-    return number_text(threshold)
+    return temporal_text(threshold, kind) or number_text(threshold)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
-from gpustump.cli.method import DEFAULT, Method, described
+from gpustump.cli.method import DEFAULT, Method, described, described_shares
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
@@ -38,6 +38,7 @@ STOP_REASONS = {
     "no edge": "no further stump is better than chance",
     "small vote": "at this learning rate votes round to zero",
     "large votes": "at this learning rate votes become too large",
+    "early": "stopped early",
 }
 
 _ROUNDED = "further votes round to zero"
@@ -174,7 +175,7 @@ def _some(values: list[str]) -> str:
 def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
     """Which estimator was trained, if it is not the one that `train` uses without options."""
     found = described(training.method, len(training.model.classes))
-    return [] if found is None else [found]
+    return [*([] if found is None else [found]), *described_shares(training.method)]
 
 
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
@@ -190,6 +191,12 @@ def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:
 
 def _rounds(training: FinishedTraining) -> str:
     model, wanted = training.model, training.classifier.n_estimators_
+    if model.n_bags > 1:
+        sizes = [len(rounds) for rounds in training.classifier.rounds_]
+        least, most = (thousands(size) for size in (min(sizes), max(sizes)))
+        of_each = least if least == most else f"{least} to {most}"
+        runs = "" if model.is_binary or model.is_shared else f" of {len(model.classes)} classes"
+        return f"{thousands(sum(sizes))} in {model.n_bags} bags{runs}, {of_each} each"
     done = [len(member) for member in model.members]
     reasons = [
         _stop_reason(reason, training.method.votes)
@@ -234,9 +241,10 @@ def _training_error(training: FinishedTraining) -> tuple[float, float]:
     """
     model, part = training.model, training.trained
     runs = training.classifier.rounds_
+    has_set_aside = model.n_bags > 1 or training.method.patience is not None
     bounds = [_bound(rounds[-1]) if rounds else 1.0 for rounds in runs]
-    bound = min(sum(bounds), 1.0)
-    if len(runs) == 1 and runs[0]:
+    bound = 1.0 if has_set_aside else min(sum(bounds), 1.0)  # it is of the rows of the rounds
+    if len(runs) == 1 and runs[0] and not has_set_aside:
         return runs[0][-1].training_error, bound
     wrong = model.labels_of(part.scores(model)) != part.y
     return _share(wrong, part), bound

@@ -7,22 +7,25 @@ samples at a time, in keys (see `arrays.order_keys`); then the votes of that pla
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.engines.cpu.compiling import kernel
-from gpustump.engines.cpu.prediction import KEYS, as_keys, count_one, keys_of
+from gpustump.engines.cpu.prediction import KEYS, as_keys, count_one
 from gpustump.engines.threads import Team, ranges, threads_of
 from gpustump.learners.hypothesis import MISSING, Partition
-from gpustump.learners.thresholds import rounded_down
 
 _TILE = 512
 """Samples whose keys stay in the nearest cache."""
 
 _PIECE = 64 * _TILE
 """Samples that a thread takes at a time; fewer are done before another thread has begun."""
+
+_BITS: dict[int, type[np.int32] | type[np.int64]] = {4: np.int32, 8: np.int64}
+"""Integers as wide as floats, by their bytes."""
 
 _ALL = np.empty(0, dtype=np.int64)
 """In place of row numbers: every row."""
@@ -48,15 +51,13 @@ class RunningScores:
     def add(self, partition: Partition, votes: np.ndarray, first_output: int = 0) -> None:
         """Add a term's votes."""
         column, rows = self._column(partition.feature)
-        ends = keys_of(rounded_down(np.asarray(partition.thresholds), str(column.dtype)))
-        missing = arrays.missing_key(str(column.dtype))
-        ends = np.append(ends, np.asarray(missing - 1, dtype=ends.dtype))  # only NaN is above this
-        by_slice = np.ascontiguousarray(votes[[*partition.slices, MISSING]])
-        bits = column.view(ends.dtype)
+        bits = column.view(_BITS[column.dtype.itemsize])
+        thresholds = np.array(partition.thresholds, dtype=np.float64)
+        by_slice = votes[_regions(tuple(partition.slices))]
         scores = self._scores[:, first_output : first_output + votes.shape[1]]
 
         def add(piece: tuple[int, int]) -> None:
-            _add_votes(bits, rows, ends, by_slice, scores, *piece)
+            _add_votes(bits, rows, thresholds, by_slice, scores, *piece)
 
         self._team.each(add, self._pieces)
 
@@ -80,14 +81,45 @@ class RunningScores:
         return self._scores.copy()
 
 
+@functools.lru_cache(maxsize=64)
+def _regions(slices: tuple[int, ...]) -> np.ndarray:
+    """The region of each slice and, last, that of missing values."""
+    return np.asarray([*slices, MISSING])
+
+
+@kernel("void(float64[::1], KEY[::1])", KEY=KEYS)
+def _set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
+    """The key of the largest value that is not above each threshold and, last, of infinity.
+
+    Only NaN is above that. Between finite values, and infinities, keys follow without a gap, so the
+    value below the nearest one has the key below its key; see `learners.thresholds.rounded_down`.
+    """
+    single, double = np.empty(1, dtype=np.float32), np.empty(1, dtype=np.float64)
+    for j in range(len(thresholds)):
+        single[0] = double[0] = thresholds[j]
+        if ends.itemsize == 4:
+            bit, nearest, lowest = (
+                np.int64(single.view(np.int32)[0]),
+                np.float64(single[0]),
+                -(2**31),
+            )
+        else:
+            bit, nearest, lowest = double.view(np.int64)[0], double[0], -(2**63)
+        key = bit if bit >= 0 else lowest - bit
+        ends[j] = key - np.int64(nearest > thresholds[j])
+    ends[-1] = 0x7F800000 if ends.itemsize == 4 else 0x7FF0000000000000
+
+
 @kernel(
-    "void(Array(KEY, 1, 'A', readonly=True), int64[::1], KEY[::1], float64[:, ::1], "
+    "void(Array(KEY, 1, 'A', readonly=True), int64[::1], float64[::1], float64[:, ::1], "
     "float64[:, :], int64, int64)",
     KEY=KEYS,
 )
-def _add_votes(bits, rows, ends, votes, scores, low, high):  # type: ignore[no-untyped-def]
+def _add_votes(bits, rows, thresholds, votes, scores, low, high):  # type: ignore[no-untyped-def]
     """Add votes (n_slices + 1, n_outputs), the last for NaN, to the scores from `low` to `high`."""
-    all_keys = np.empty(_TILE, dtype=ends.dtype)
+    ends = np.empty(len(thresholds) + 1, dtype=bits.dtype)
+    _set_ends(thresholds, ends)
+    all_keys = np.empty(_TILE, dtype=bits.dtype)
     all_places = np.empty(_TILE, dtype=np.uint32)
     for start in range(low, high, _TILE):
         end = min(start + _TILE, high)

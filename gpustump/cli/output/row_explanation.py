@@ -1,0 +1,142 @@
+"""One row's score in words and bars: which class is predicted, and what each column adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump.cli.output.region_rules import decimals_for, signed
+from gpustump.cli.output.text_bars import BarStyle, bars
+from gpustump.cli.output.text_layout import aligned_lines, name_value_lines
+from gpustump.cli.wording import label_text, number_text
+from gpustump.data.readable import counted, shortened, thousands
+from gpustump.plots.columns import Category, Column
+from gpustump.plots.one_row import UNITS, Amount, RowScore, total
+
+_CLASSES = 6
+"""The classes whose probabilities are shown, the most probable ones."""
+
+_WHOLE = 1e15
+"""Smaller whole numbers, such as years, are written in full."""
+
+
+class Place(NamedTuple):
+    """Which row of which table it is: its number from 1, the number of rows, the table's name."""
+
+    number: int
+    n_rows: int
+    source: str
+
+
+def row_lines(row: RowScore, place: Place, limit: int, style: BarStyle) -> list[str]:
+    """A row's prediction, and a line for each column that adds to the score.
+
+    Parameters
+    ----------
+    row : RowScore
+    place : Place
+    limit : int
+        The most columns with a line of their own; the others are summed in one line.
+    style : BarStyle
+    """
+    return [*name_value_lines(_header(row, place)), "", *_table(row, limit, style)]
+
+
+def _header(row: RowScore, place: Place) -> list[tuple[str, str]]:
+    model = row.model
+    label = label_text(model.classes[1] if row.label is None else row.label)
+    below = f"; below 0 means {label_text(model.classes[0])}" if row.label is None else ""
+    of = f"{thousands(place.number)} of {thousands(place.n_rows)} in {shortened(place.source)}"
+    return [
+        ("row", of),
+        ("predicted", label_text(row.predicted)),
+        ("probabilities", _probabilities(row)),
+        *_over_bags(row),
+        ("score of", f"{label}, {UNITS[model.link]}{below}"),
+    ]
+
+
+def _probabilities(row: RowScore) -> str:
+    """The classes with their probabilities, the most probable first."""
+    order = np.argsort(-row.probabilities, kind="stable").tolist()
+    shown = [
+        f"{label_text(row.model.classes[k])} {_probability(float(row.probabilities[k]))}"
+        for k in order[:_CLASSES]
+    ]
+    n_more = len(order) - _CLASSES
+    more = f" and {counted(n_more, 'class', 'classes')} more" if n_more > 0 else ""
+    return ", ".join(shown) + more
+
+
+def _over_bags(row: RowScore) -> list[tuple[str, str]]:
+    """What the single bags say of the class predicted: nothing without bags."""
+    if row.model.n_bags == 1:
+        return []
+    own = row.probabilities_of_bags[:, row.model.classes.index(row.predicted)]
+    low, high = _probability(float(own.min())), _probability(float(own.max()))
+    return [(f"over {row.model.n_bags} bags", f"{label_text(row.predicted)} {low} to {high}")]
+
+
+def _probability(share: float) -> str:
+    """Four decimals, which are never 0 or 1: no probability of a model is."""
+    if share > 0.99995:
+        return "> 0.9999"
+    return f"{share:.4f}" if share >= 0.00005 else "< 0.0001"
+
+
+def _table(row: RowScore, limit: int, style: BarStyle) -> list[str]:
+    """The columns, the sum of those left out, the intercept and, below a line, the score."""
+    lines = list(_addends(row, limit))
+    amounts = [amount for _, _, amount in lines]
+    values = [amount.value for amount in amounts]
+    decimals = decimals_for(np.asarray([*values, row.score.value]))
+    texts = [_numbers(amount, decimals) for amount in (*amounts, row.score)]
+    rule = ["-" * max(map(len, column)) for column in zip(*texts, strict=True)]
+    cells = [(name, value, *text) for (name, value, _), text in zip(lines, texts, strict=False)]
+    heads = ("feature", "value", "adds", *["spread"] * (row.model.n_bags > 1))
+    sums = [("", "", *rule), ("score", "", *texts[-1])]
+    head, *body = aligned_lines([heads, *cells, *sums], right=range(1, len(heads)))
+    drawn = bars(values, style, beside=len(head) + 2)
+    with_bars = [f"{text}  {bar}" for text, bar in zip(body, drawn, strict=False)]
+    return [head, *with_bars, *body[len(drawn) :], *_notes(row)]
+
+
+def _addends(row: RowScore, limit: int) -> Iterator[tuple[str, str, Amount]]:
+    """Names, values and amounts, the intercept last."""
+    shown, others = row.split(limit)
+    for column, amount in shown:
+        yield _name(row, column), _value(row, column), amount
+    if others:
+        yield f"{thousands(len(others))} others: --top {len(row.addends)}", "", total(others)
+    yield "(intercept)", "", row.intercept
+
+
+def _numbers(amount: Amount, decimals: int) -> list[str]:
+    """What is added and, for a bagged model, its standard deviation over the bags."""
+    own = [f"{amount.deviation:.{decimals}f}"] if amount.bags.size else []
+    return [signed(amount.value, decimals), *own]
+
+
+def _notes(row: RowScore) -> list[str]:
+    """How many columns add nothing, and what the spread is."""
+    n_idle = row.n_columns - len(row.addends)
+    idle = [f"({counted(n_idle, 'feature adds', 'features add')} 0)"] if n_idle else []
+    n_bags = row.model.n_bags
+    return [*idle, *[f"(spread: one standard deviation over {n_bags} bags)"] * (n_bags > 1)]
+
+
+def _name(row: RowScore, column: Column) -> str:
+    if isinstance(column, Category):
+        return shortened(column.name)
+    return shortened(row.model.encoding.shown_names[column])
+
+
+def _value(row: RowScore, column: Column) -> str:
+    return label_text(" + ".join(row.values_of(column, _number)))
+
+
+def _number(value: float) -> str:
+    is_short = value.is_integer() and abs(value) < _WHOLE
+    return f"{value:.0f}" if is_short else number_text(value)

@@ -1,0 +1,281 @@
+"""One row of a table: its scores, and what each column adds to one of them.
+
+The pictures of a row and the text of the command line show the same, so it is worked out here, as a
+value. A column is a feature, or a category whose values are features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.data.temporal_text import temporal_text
+from gpustump.model.ensemble import Label, StumpEnsemble
+from gpustump.plots import inputs, style
+from gpustump.plots.columns import Category, Column, features_of, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MISSING = "missing"
+"""In place of a value that is missing."""
+
+OTHER = "(other)"
+"""In place of a category's value that has no feature."""
+
+UNITS = {
+    "logistic": "half the log-odds",
+    "softmax": "half the log-probability up to a constant",
+}
+"""What a score is, by the model's link."""
+
+_VALUE = 18
+"""The middle of a longer name of a category's value is cut out."""
+
+_CHARACTER = 0.07
+"""The mean width of a character in labels, in inches."""
+
+
+class Amount(NamedTuple):
+    """What is added to the score, and what each bag adds to its own: ndarray (n_bags,) of float64.
+
+    A model that is no average has no bags.
+    """
+
+    value: float
+    bags: np.ndarray
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over the bags; 0 without bags."""
+        return float(np.std(self.bags, ddof=1)) if self.bags.size else 0.0
+
+
+class Addend(NamedTuple):
+    """A column, and what it adds to the score."""
+
+    column: Column
+    amount: Amount
+
+
+class Bar(NamedTuple):
+    """A bar in a picture: its name, and what it adds."""
+
+    name: str
+    amount: Amount
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """A row's score of one class, and how it comes about.
+
+    Attributes
+    ----------
+    model : StumpEnsemble
+    values : ndarray (n_features,) of float64
+        The row.
+    label : label or None
+        The class whose score it is; None with two classes, which have one score.
+    addends : tuple of Addend
+        The columns that do not add 0; those that add or take away most stand first.
+    n_columns : int
+        The number of all columns.
+    intercept, score : Amount
+        The score is the sum of the intercept and of all amounts, bit for bit.
+    predicted : label
+    probabilities : ndarray (n_classes,) of float64
+    probabilities_of_bags : ndarray (n_bags, n_classes) of float64
+    """
+
+    model: StumpEnsemble
+    values: np.ndarray
+    label: Label | None
+    addends: tuple[Addend, ...]
+    n_columns: int
+    intercept: Amount
+    score: Amount
+    predicted: Any
+    probabilities: np.ndarray
+    probabilities_of_bags: np.ndarray
+
+    def split(self, limit: int) -> tuple[tuple[Addend, ...], tuple[Addend, ...]]:
+        """The addends to show one by one, and the others, whose sum is shown.
+
+        There is one more than `limit` if only one would be left: a sum of one is no shorter.
+        """
+        if len(self.addends) == limit + 1:
+            limit += 1
+        return self.addends[:limit], self.addends[limit:]
+
+    def values_of(self, column: Column, number: Callable[[float], str]) -> list[str]:
+        """A column's value; several for a category with several features that are 1.
+
+        `number` makes text of a value that is neither missing nor a boolean, date or time.
+        """
+        if not isinstance(column, Category):
+            value, kind = float(self.values[column]), self.model.encoding.origin(column).column.kind
+            return [_known_text(value, kind) or number(value)]
+        own = self.values[list(column.features)]
+        if np.isnan(own).all():
+            return [MISSING]
+        return [column.values[k] for k in np.flatnonzero(own == 1.0)] or [OTHER]
+
+
+def total(addends: Sequence[Addend]) -> Amount:
+    """The sum of their amounts."""
+    amounts = [addend.amount for addend in addends]
+    bags = np.sum([amount.bags for amount in amounts], axis=0)
+    return Amount(float(sum(amount.value for amount in amounts)), bags)
+
+
+def table_of_row(model: Any, row: Any) -> Array:
+    """A row as a table of one row.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is not one row with the model's features.
+    """
+    is_of_pandas = hasattr(row, "to_frame") and hasattr(row, "index")
+    if is_of_pandas:  # its names say which value is which feature's
+        row = row.to_frame().T.infer_objects()
+    elif not hasattr(row, "columns"):
+        row = row if arrays.is_array(row) else np.asarray(row)
+        row = row[None, :] if row.ndim == 1 else row
+    if len(row.shape) != 2 or row.shape[0] != 1:
+        raise ValueError(f"row must be one row of a table; got shape {tuple(row.shape)}.")
+    return inputs.table_of(model, row)
+
+
+def row_score(
+    model: StumpEnsemble, table: Array, columns: Sequence[Column], label: Label | None
+) -> RowScore:
+    """How the score of a table's only row comes about.
+
+    Parameters
+    ----------
+    model : StumpEnsemble
+    table : array (1, n_features)
+    columns : sequence of int or Category
+        All features, each once.
+    label : label or None
+        The class whose score it is. None for the only score, or that of the class predicted.
+    """
+    scores = arrays.to_host(model.decision_function(table))
+    predicted = model.classes[int(model.class_indices(scores)[0])]
+    if label is None and not model.is_binary:
+        label = predicted
+    number = model.output_index(label)
+    of_bags = np.zeros((0, model.n_outputs, model.n_features + 1))
+    if model.bag_models:
+        of_bags = np.stack([_parts(bag, table) for bag in model.bag_models])
+    parts, of_bags_here = _parts(model, table)[number], of_bags[:, number]
+    scores_of_bags = of_bags.sum(axis=-1)
+    return RowScore(
+        model,
+        _values(table),
+        label,
+        _ranked(parts, of_bags_here, columns),
+        len(columns),
+        Amount(float(parts[-1]), of_bags_here[:, -1]),
+        Amount(float(scores.reshape(model.n_outputs)[number]), scores_of_bags[:, number]),
+        predicted,
+        model.probabilities_of(scores)[0],
+        model.probabilities_of(scores_of_bags[:, 0] if model.is_binary else scores_of_bags),
+    )
+
+
+def _parts(model: StumpEnsemble, table: Array) -> np.ndarray:
+    """What each feature and the intercept add to each score, (n_outputs, n_features + 1)."""
+    return arrays.to_host(model.explain(table)).reshape(model.n_outputs, model.n_features + 1)
+
+
+def _values(table: Array) -> np.ndarray:
+    with arrays.computing_on(table):
+        values = arrays.to_host(arrays.as_working(table[0, :]))
+    return values.astype(np.float64)
+
+
+def _ranked(
+    parts: np.ndarray, of_bags: np.ndarray, columns: Sequence[Column]
+) -> tuple[Addend, ...]:
+    """The columns with what they add, those that add 0 left out, the largest first."""
+    found = []
+    for column in columns:
+        own = list(features_of(column))
+        found.append(Addend(column, Amount(float(parts[own].sum()), of_bags[:, own].sum(axis=1))))
+    order = sorted(found, key=lambda addend: -abs(addend.amount.value))
+    return tuple(addend for addend in order if addend.amount.value != 0.0)
+
+
+def _known_text(value: float, kind: str) -> str | None:
+    """A value that is not written as a number; None if it is."""
+    if math.isnan(value):
+        return MISSING
+    if kind == "boolean" and value in (0.0, 1.0):
+        return "true" if value else "false"
+    return temporal_text(value, kind)
+
+
+def bars_of(row: RowScore, limit: int) -> list[Bar]:
+    """The columns that add or take away most, and the sum of the others."""
+    shown, others = row.split(limit)
+    bars = [Bar(_drawn_name(row, column), amount) for column, amount in shown]
+    if others:
+        bars.append(Bar(f"{len(others):,} other features", total(others)))
+    return bars
+
+
+def _drawn_name(row: RowScore, column: Column) -> str:
+    """A column's name in a picture, with its value in the row."""
+    values = row.values_of(column, _number)
+    if isinstance(column, Category):
+        names = style.different_words(list(column.values), _VALUE)
+        short = dict(zip(column.values, names, strict=True))
+        values = [short.get(value, value) for value in values]
+    return f"{name_of(row.model, column)} = {' + '.join(values)}"
+
+
+def _number(value: float) -> str:
+    """A number in a picture, whole ones such as years in full."""
+    text = f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def amount_text(amount: float) -> str:
+    """What is added, in a picture: three digits, or all before the point."""
+    text = f"{amount:+.3g}" if abs(amount) < 1000 else f"{amount:+.0f}"
+    return text.replace("-", "−") if amount else "0"
+
+
+def score_text(row: RowScore) -> str:
+    """Whose score it is, and in which unit."""
+    return f"score of {inputs.score_name(row.model, row.label)}, {UNITS[row.model.link]}"
+
+
+def name_axis(ax: Axes, text: str) -> None:
+    """The label of the x axis; its unit stands in a second line if it would be too wide for one.
+
+    The names beside the bars take a part of the axes' width.
+    """
+    longest = max(len(name.get_text()) for name in ax.get_yticklabels())
+    is_wide = (
+        _CHARACTER * len(text.partition("\n")[0]) > 1.25 * style.width(ax) - _CHARACTER * longest
+    )
+    ax.set_xlabel(text.replace(", half", ",\nhalf") if is_wide else text)
+
+
+def write_prediction(ax: Axes, row: RowScore) -> None:
+    """Write above the axes which class is predicted, and its probability."""
+    probability = float(row.probabilities[row.model.classes.index(row.predicted)])
+    share = f"{probability:.3f}" if probability < 0.9995 else "> 0.999"
+    text = f"predicted: {inputs.class_name(row.predicted)}, probability {share}"
+    if 0.085 * len(text) > style.width(ax):
+        text = text.replace(", ", ",\n")
+    style.legend_above(ax, [], [], title=text)
