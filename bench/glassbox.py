@@ -14,6 +14,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,9 @@ from bench.records import Machine
 
 PREDICTIONS = 5
 """Calls of which the median counts."""
+
+WARMING = ("breast_cancer", "wine")
+"""Tables of two classes and of more, as a first fit of either may have something to compile."""
 
 
 class Job(NamedTuple):
@@ -125,8 +129,20 @@ def measured(options: argparse.Namespace, done: Collection[str]) -> Iterator[Gla
     job = Job(options.folds, options.threads, options.limit)
     names = [name for name in dict.fromkeys(options.sets) if name not in done]
     tables = {name: TABLES[name]() for name in names}
+    if tables:
+        warm_up(_chosen(options), job)
     for name, table in announced(tables):
         yield on_table(name, table, _chosen(options), job)
+
+
+def warm_up(contenders: Sequence[GlassBox], job: Job) -> None:
+    """Let everybody load, compile and start what a first fit needs: whole fits of small tables."""
+    for name in WARMING:
+        table = TABLES[name]()
+        part = Part(table, table)
+        for each in contenders:
+            with suppress(FailedError):  # it will fail again, and then it counts
+                on_fold(each, part, job)
 
 
 def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) -> GlassTable:
@@ -139,7 +155,7 @@ def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) 
         for each in contenders:
             if each.name not in reasons:
                 try:
-                    folds[each.name].append(on_fold(each, part, job, first=number == 0))
+                    folds[each.name].append(on_fold(each, part, job))
                 except FailedError as failure:
                     reasons[each.name] = str(failure)
         if max(sum(fold.fit for fold in found) for found in folds.values()) > job.limit:
@@ -158,8 +174,8 @@ def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) 
     )
 
 
-def on_fold(contender: GlassBox, part: Part, job: Job, *, first: bool) -> GlassFold:
-    """One contender on one fold; before the first one it makes a short fit, which is not timed.
+def on_fold(contender: GlassBox, part: Part, job: Job) -> GlassFold:
+    """One contender on one fold.
 
     Raises
     ------
@@ -172,10 +188,8 @@ def on_fold(contender: GlassBox, part: Part, job: Job, *, first: bool) -> GlassF
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # libraries warn of what is the same for all
         try:
-            if first:
-                contender.make(1, job.threads).fit(*part.train)  # what only a first fit pays
             with threadpool_limits(limits=job.threads):  # scikit-learn's has no other way
-                return _fitted(contender.make(None, job.threads), part)
+                return _fitted(contender.make(job.threads), part)
         except Exception as failure:
             first_line = str(failure).partition("\n")[0]
             raise FailedError(f"{type(failure).__name__}: {first_line}") from failure

@@ -110,12 +110,12 @@ class GlassBox:
             around["bags"] = self.bags
         return {**self.contender.parameters, **around}
 
-    def make(self, rounds: int | None, threads: int) -> Any:
-        """A new estimator; see `Contender.make`."""
+    def make(self, threads: int) -> Any:
+        """A new estimator."""
         if self.watching is None:
-            return self.contender.make(rounds, threads)
+            return self.contender.make(None, threads)
         members = [
-            Stopped(self.contender.make(rounds, threads), self.watching, seed)
+            Stopped(self.contender.make(None, threads), self.watching, seed)
             for seed in range(self.bags)
         ]
         return Bags(members) if self.bags > 1 else members[0]
@@ -161,7 +161,7 @@ def _peer(peer: _Peer, parameters: Mapping[str, Any], bags: int = 1) -> GlassBox
 
 
 def _ours(name: str, parameters: Mapping[str, Any]) -> GlassBox:
-    given = {"device": "cpu", **parameters}
+    given = {"device": "cpu", "random_state": 0, **parameters}
     contender = Contender(name, ("gpustump",), "GlassBoxClassifier", given, threads="n_jobs")
     return GlassBox(contender)
 
@@ -172,7 +172,6 @@ EBM = GlassBox(
         ("interpret.glassbox",),
         "ExplainableBoostingClassifier",
         {"interactions": 0},
-        rounds="max_rounds",
         threads="n_jobs",
     )
 )
@@ -191,7 +190,6 @@ _SCIKIT_LEARN = GlassBox(
             "n_iter_no_change": PATIENCE,
             "random_state": 0,
         },
-        rounds="max_iter",
     )
 )
 """It holds samples out by itself. Its threads are those of the process: see `glassbox`."""

@@ -19,7 +19,7 @@ from bench.__main__ import main
 from bench.accuracy_data import Table
 from bench.benchmarks import UsageError
 from bench.contenders import Contender
-from bench.glassbox import Job, brier_score, on_table, resumed
+from bench.glassbox import Job, brier_score, on_table, resumed, warm_up
 from bench.glassbox_contenders import BAGS, CONTENDERS, MOST_ROUNDS, SHARE, Bags, GlassBox, Stopped
 from bench.glassbox_tables import page
 
@@ -125,7 +125,7 @@ def test_peers_stop_before_the_most_rounds_and_know_the_flowers(name, rounds):
     peer = BY_NAME[name]
     pytest.importorskip(peer.contender.needs[0], reason=f"{name} is not installed")
     X, y = load_iris(return_X_y=True)
-    model = peer.make(None, 1).fit(X[::2], y[::2])
+    model = peer.make(1).fit(X[::2], y[::2])
     assert 5 < rounds(model) < MOST_ROUNDS - 1
     assert np.mean(model.predict_proba(X[1::2]).argmax(axis=1) == y[1::2]) > 0.9
 
@@ -133,19 +133,18 @@ def test_peers_stop_before_the_most_rounds_and_know_the_flowers(name, rounds):
 def test_the_ebm_takes_part_with_its_defaults_and_without_interactions():
     peer = BY_NAME["interpret EBM"]
     pytest.importorskip(peer.contender.needs[0], reason="interpret-core is not installed")
-    model = peer.make(None, 1)
+    model = peer.make(1)
     theirs = type(model)(interactions=0, n_jobs=1)
     assert model.get_params() == theirs.get_params()
-    assert peer.make(1, 2).get_params()["max_rounds"] == 1
 
 
 @pytest.mark.filterwarnings(EVAL_SET)
 def test_a_peer_in_bags_is_trained_on_draws_of_its_own():
     peer = BY_NAME[f"LightGBM, {BAGS} bags"]
     pytest.importorskip("lightgbm")
-    bags = peer.make(1, 1)
+    bags = peer.make(1)
     table = drawn(60, 2)
-    single = BY_NAME["LightGBM"].make(1, 1).fit(*table).predict_proba(table.X)
+    single = BY_NAME["LightGBM"].make(1).fit(*table).predict_proba(table.X)
     given = bags.fit(*table).predict_proba(table.X)
     assert given.shape == single.shape
     assert not np.allclose(given, single)
@@ -155,17 +154,22 @@ def test_a_peer_in_bags_is_trained_on_draws_of_its_own():
 # ---- measuring --------------------------------------------------------------------------------
 
 
-def test_all_contenders_are_given_the_same_samples_in_every_fold_after_one_short_fit():
+def test_all_contenders_are_given_the_same_samples_in_every_fold():
     Slow.fitted.clear()
     who = [fake("Slow", "a"), fake("Slow", "b")]
     found = on_table("iris", drawn(), who, Job(4, 1, 60.0))
-    short = [samples for rounds, *samples in Slow.fitted if rounds == 1]
-    long = [samples for rounds, *samples in Slow.fitted if rounds == 7]
-    assert len(short) == 2
-    assert long[::2] == long[1::2]
-    assert len({features for features, _ in long}) == 4
+    assert Slow.fitted[::2] == Slow.fitted[1::2]
+    assert len(set(Slow.fitted)) == 4
     for each in (fold for result in found.results for fold in result.folds):
         assert (each.error, each.log_loss, each.brier) == pytest.approx((2 / 3, np.log(3), 2 / 3))
+
+
+def test_everybody_who_can_makes_whole_fits_before_the_first_that_counts():
+    Slow.fitted.clear()
+    warm_up([fake("Refuser", "refuser"), fake("Slow", "slow")], Job(2, 1, 1.0))
+    labels = [set(np.frombuffer(y, dtype=np.int64)) for _, _, y in Slow.fitted]
+    assert labels == [{0, 1}, {0, 1, 2}]
+    assert {rounds for rounds, *_ in Slow.fitted} == {7}
 
 
 def test_a_table_ends_for_all_after_the_fold_in_which_one_has_used_its_time():

@@ -123,7 +123,7 @@ class Noter(Sleeper):
 
 
 class Slow(Noter):
-    """Writes down the samples of each fit; of more than one round, it takes so many seconds."""
+    """Writes down the samples of each fit, which takes so many seconds."""
 
     fitted: ClassVar[list[tuple[int, bytes, bytes]]] = []
     """For each fit: rounds, features and labels."""
@@ -133,8 +133,7 @@ class Slow(Noter):
         self.pause = seconds
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Slow:
-        if self.rounds > 1:
-            time.sleep(self.pause)
+        time.sleep(self.pause)
         super().fit(X, y)
         self.fitted.append((self.rounds, *self.trained))
         return self
