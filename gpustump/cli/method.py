@@ -15,8 +15,6 @@ from gpustump.cli.errors import InputError
 from gpustump.cli.wording import percent
 from gpustump.data.parameters import (
     GLASS_BOX,
-    L2_OF_ONE_OUTPUT,
-    L2_OF_SHARED_OUTPUTS,
     Learner,
     MultiClass,
     VoteKind,
@@ -217,10 +215,8 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
     if method.weak_learner != "stump":
         yield "stumps and intervals"
     yield f"learning rate {method.learning_rate:g}"
-    if method.loss == "logistic" and method.l2 != usual(method.loss).l2:
-        is_shared = method.multi_class == "shared" and n_classes > 2
-        suitable = L2_OF_SHARED_OUTPUTS if is_shared else L2_OF_ONE_OUTPUT
-        yield f"l2 {suitable if method.l2 is None else method.l2:g}"
+    if method.loss == "logistic" and method.l2 not in (None, usual(method.loss).l2):
+        yield f"l2 {method.l2:g}"
 
 
 def _loss(arguments: argparse.Namespace) -> Loss:
