@@ -3,6 +3,7 @@
     python -m bench backends | peers | panel | growth | limit
                                                           measure, into a JSON file
     python -m bench accuracy                              how good the votes are, into a JSON file
+    python -m bench glassbox                              beside EBMs and others, into a JSON file
     python -m bench cluster                               training on Dask workers, into a JSON file
     python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its tables
@@ -24,11 +25,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import accuracy, accuracy_records, cluster, cluster_records, profile, records
+from bench import (
+    accuracy,
+    accuracy_records,
+    cluster,
+    cluster_records,
+    glassbox,
+    profile,
+    records,
+)
 from bench.accuracy_records import Accuracy
 from bench.benchmarks import BENCHMARKS, UsageError, add_options, planned
 from bench.data import MissingDataError
 from bench.figures import draw
+from bench.glassbox_records import Glassbox
 from bench.machine import describe, source_sha256
 from bench.play import play
 from bench.records import FormatError
@@ -112,6 +122,35 @@ def measure_accuracy(options: argparse.Namespace) -> None:
     print(f"\nwritten: {target}", file=sys.stderr)
 
 
+def measure_glassbox(options: argparse.Namespace) -> int:
+    """Run `glassbox`: its JSON file, written anew after each table, and its tables."""
+    now = datetime.datetime.now(datetime.UTC)
+    target, machine = _target(options, now), describe()
+    earlier = glassbox.resumed(options, machine)
+    clock, spent = time.perf_counter(), earlier.seconds if earlier else 0.0
+    tables = list(earlier.tables) if earlier else []
+    for table in glassbox.measured(options, [each.name for each in tables]):
+        tables.append(table)
+        found = Glassbox(
+            benchmark="glassbox",
+            command=options.command,
+            started=earlier.started if earlier else f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            seconds=spent + time.perf_counter() - clock,
+            machine=machine,
+            folds=options.folds,
+            limit=options.limit,
+            threads=options.threads,
+            tables=tuple(tables),
+        )
+        records.write(found, target)
+    print(page_of(target))
+    print(f"\nwritten: {target}", file=sys.stderr)
+    changed = _changed(machine)
+    if changed:
+        print(f"python -m bench: {changed}", file=sys.stderr)
+    return int(bool(changed))
+
+
 def measure_cluster(options: argparse.Namespace) -> int:
     """Run `cluster`: its JSON file, written anew after each step, and its tables."""
     started = datetime.datetime.now(datetime.UTC)
@@ -184,7 +223,11 @@ def _parser() -> argparse.ArgumentParser:
         add_options(command, name)
         about = "default: bench-results/NAME-TIME.json; the figure goes beside it"
         command.add_argument("-o", "--output", type=Path, metavar="FILE.json", help=about)
-    for module, run in ((accuracy, measure_accuracy), (cluster, measure_cluster)):
+    for module, run in (
+        (accuracy, measure_accuracy),
+        (glassbox, measure_glassbox),
+        (cluster, measure_cluster),
+    ):
         command = add(module.__name__.rpartition(".")[2], _about(module), run)
         module.add_options(command)
         about = "default: bench-results/NAME-TIME.json"
@@ -198,7 +241,9 @@ def _parser() -> argparse.ArgumentParser:
         ),
     )
     shown.add_argument(
-        "--means", action="store_true", help="of accuracy the means only, of a panel the shares"
+        "--means",
+        action="store_true",
+        help="of accuracy and glassbox the means only, of a panel the shares",
     )
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(
@@ -230,9 +275,10 @@ def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
 
 
 def _command(given: Sequence[str]) -> str:
-    """The command as others may run it: without where its output went."""
+    """The command as others may run it: without where its output went, or went before."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-o", "--output")
+    parser.add_argument("--resume", action="store_true")
     _, kept = parser.parse_known_args(given)
     return f"python -m bench {shlex.join(kept)}"
 

@@ -13,15 +13,16 @@ import hashlib
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 from tqdm import tqdm
 
 from bench.accuracy_contenders import CANDIDATES, Candidate, count_stumps
 from bench.accuracy_data import TABLES, Table
-from bench.accuracy_records import Fold, Result, TableResults
+from bench.accuracy_records import Fold, Outline, Result, TableResults
 from bench.benchmarks import whole
 from bench.machine import usable_cores
 
@@ -75,56 +76,74 @@ def measured(options: argparse.Namespace) -> Iterator[TableResults]:
     job = Job(options.rounds, options.folds, options.threads)
     candidates = [each for each in CANDIDATES if each.name in options.only]
     tables = {name: TABLES[name]() for name in dict.fromkeys(options.sets)}
+    for name, table in announced(tables):
+        yield on_table(name, about(name), table, candidates, job)
+
+
+def announced(tables: Mapping[str, Table]) -> Iterator[tuple[str, Table]]:
+    """Each table with its name; a bar or a line tells how far it is."""
     bar = tqdm(total=len(tables), leave=False, disable=None)
     for name, table in tables.items():
         bar.set_description(name)
         if not sys.stderr.isatty():  # no bar is drawn, so a line tells how far it is
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        about = (TABLES[name].__doc__ or "").partition("\n")[0]
-        yield on_table(name, about, table, candidates, job)
+        yield name, table
         bar.update()
     bar.close()
+
+
+def about(name: str) -> str:
+    """One line on a table."""
+    return (TABLES[name].__doc__ or "").partition("\n")[0]
 
 
 def on_table(
     name: str, about: str, table: Table, candidates: Sequence[Candidate], job: Job
 ) -> TableResults:
     """All contenders on one table: they take turns, fold by fold."""
-    classes = np.bincount(table.y)
     held_out = fold_of_each(table.y, job.folds)
-    taking_part = [each for each in candidates if each.takes_part(len(classes))]
+    found = outline(name, about, table, held_out)
+    n_classes = len(found.classes)
+    taking_part = [each for each in candidates if each.takes_part(n_classes)]
     folds: dict[str, list[Fold]] = {each.name: [] for each in taking_part}
     reasons: dict[str, str] = {}
     for number in range(job.folds):
-        part = _part(table, held_out == number)
+        part = part_of(table, held_out == number)
         for each in taking_part:
             if each.name not in reasons:
                 try:
-                    folds[each.name].append(on_fold(each, part, job, len(classes)))
+                    folds[each.name].append(on_fold(each, part, job, n_classes))
                 except FailedError as failure:
                     reasons[each.name] = str(failure)
-    content = hashlib.sha256(table.X.data)
-    content.update(table.y.data)
-    content.update(held_out.data)
     return TableResults(
-        name=name,
-        about=about,
-        samples=len(table.X),
-        features=table.X.shape[1],
-        classes=tuple(classes.tolist()),
-        missing=float(np.isnan(table.X).mean()),
-        sha256=content.hexdigest(),
+        **asdict(found),
         results=tuple(
             Result(
                 contender=each.name,
                 group=each.group,
                 parameters=dict(each.contender.parameters),
-                rounds=each.rounds(job.rounds, len(classes)),
+                rounds=each.rounds(job.rounds, n_classes),
                 folds=tuple(folds[each.name]),
                 reason=reasons.get(each.name),
             )
             for each in taking_part
         ),
+    )
+
+
+def outline(name: str, about: str, table: Table, held_out: np.ndarray) -> Outline:
+    """What is to know of a table; `held_out` is the fold of each sample."""
+    content = hashlib.sha256(table.X.data)
+    content.update(table.y.data)
+    content.update(held_out.data)
+    return Outline(
+        name=name,
+        about=about,
+        samples=len(table.X),
+        features=table.X.shape[1],
+        classes=tuple(np.bincount(table.y).tolist()),
+        missing=float(np.isnan(table.X).mean()),
+        sha256=content.hexdigest(),
     )
 
 
@@ -174,15 +193,34 @@ def _fitted(candidate: Candidate, part: Part, job: Job, n_classes: int) -> Fold:
 def scored(model: Any, test: Table, n_classes: int) -> tuple[float, float]:
     """The error and the log-loss of a fitted model."""
     predicted = np.asarray(model.predict(test.X)).reshape(-1)
-    given = np.asarray(model.predict_proba(test.X), dtype=np.float64)
-    if given.shape != (len(test.y), n_classes) or not np.isfinite(given).all():
+    given = probabilities(model, test.X, n_classes)
+    return float(np.mean(predicted != test.y)), log_loss(given, test.y)
+
+
+def probabilities(model: Any, X: np.ndarray, n_classes: int) -> np.ndarray:
+    """Those of a fitted model: float64 (n_samples, n_classes), rows that add up to 1.
+
+    Raises
+    ------
+    ValueError
+        If they have another shape, or are not all finite.
+    """
+    given = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if given.shape != (len(X), n_classes) or not np.isfinite(given).all():
         raise ValueError(f"probabilities of shape {given.shape} for {n_classes} classes, or NaN")
-    of_the_right = given[np.arange(len(test.y)), test.y] / given.sum(axis=1)
+    shares: np.ndarray = given / given.sum(axis=1, keepdims=True)
+    return shares
+
+
+def log_loss(given: np.ndarray, y: np.ndarray) -> float:
+    """The mean of minus the logarithm of the probability of the right class."""
+    of_the_right = given[np.arange(len(y)), y]
     losses = -np.log(np.clip(of_the_right, LEAST_PROBABILITY, 1.0))
-    return float(np.mean(predicted != test.y)), float(losses.mean()) + 0.0  # no -0.0
+    return float(losses.mean()) + 0.0  # no -0.0
 
 
-def _part(table: Table, held_out: np.ndarray) -> Part:
+def part_of(table: Table, held_out: np.ndarray) -> Part:
+    """The samples to train on, and those that are held out: a mask (n_samples,)."""
     return Part(
         Table(table.X[~held_out], table.y[~held_out]), Table(table.X[held_out], table.y[held_out])
     )

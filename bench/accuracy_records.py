@@ -39,8 +39,8 @@ class Result(Record, frozen=True):
     """Why it could not be measured; None if all folds were."""
 
 
-class TableResults(Record, frozen=True):
-    """All contenders on one table."""
+class Outline(Record, frozen=True):
+    """What is to know of a table before anything is trained on it."""
 
     name: str
     about: str
@@ -52,6 +52,11 @@ class TableResults(Record, frozen=True):
     """Of all values."""
     sha256: Sha256
     """Of features, labels, and the fold that each sample was held out in."""
+
+
+class TableResults(Outline, frozen=True):
+    """All contenders on one table."""
+
     results: Annotated[tuple[Result, ...], Meta(min_length=1)]
 
 

@@ -164,21 +164,21 @@ def _summary(kind: Kind, found: Accuracy) -> str:
 def _scores(kind: Kind, score: Score) -> str:
     """A row for each table, a column for each group; the best in bold."""
     columns, scores = kind.columns(score), kind.scores(score)
-    rows = [[name, *_cells(columns, row, score.shown)] for name, row in scores.items()]
+    rows = [[name, *cells(columns, row, score.shown)] for name, row in scores.items()]
     if kind.common:
         means = {name: kind.mean(name, score.of) for name in columns}
-        rows.append(["mean", *_cells(columns, means, score.shown)])
-        rows.append(["mean rank", *_cells(columns, mean_ranks(kind, score), lambda x: f"{x:.2f}")])
+        rows.append(["mean", *cells(columns, means, score.shown)])
+        rows.append(["mean rank", *cells(columns, mean_ranks(kind, score), lambda x: f"{x:.2f}")])
     return f"**{score.title}, {kind.title}**\n\n{markdown(['', *columns], rows)}"
 
 
-def _cells(
+def cells(
     columns: Sequence[str], row: Mapping[str, float], shown: Callable[[float], str]
 ) -> list[str]:
     """The values of a row, the least in bold; what looks alike is alike."""
-    cells = {name: shown(value) for name, value in row.items()}
-    least = min(cells.values(), key=float, default="")
-    marked = {name: f"**{cell}**" if cell == least else cell for name, cell in cells.items()}
+    texts = {name: shown(value) for name, value in row.items()}
+    least = min(texts.values(), key=float, default="")
+    marked = {name: f"**{text}**" if text == least else text for name, text in texts.items()}
     return [marked.get(name, NOTHING) for name in columns]
 
 

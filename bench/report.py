@@ -9,6 +9,8 @@ from bench import (
     accuracy_tables,
     cluster_records,
     cluster_tables,
+    glassbox_records,
+    glassbox_tables,
     records,
     tables,
 )
@@ -16,6 +18,7 @@ from bench.accuracy_records import Accuracy
 from bench.benchmarks import UsageError
 from bench.cluster_records import Cluster
 from bench.figures import draw
+from bench.glassbox_records import Glassbox
 from bench.records import Report
 from gpustump.model.whole_file import whole_file
 
@@ -37,13 +40,14 @@ TITLES = {  # in this order
     "growth": "How the cost grows",
     "cluster": "On the workers of a cluster",
     "accuracy": "How good the votes are",
+    "glassbox": "Beside other glass boxes",
 }
 
 
 def page_of(file: Path, *, only_means: bool = False) -> str:
     """What a JSON file says, as Markdown; perhaps no more than its means.
 
-    Those of an accuracy run, and the shares of a panel.
+    Those of an accuracy or glassbox run, and the shares of a panel.
 
     Raises
     ------
@@ -53,16 +57,20 @@ def page_of(file: Path, *, only_means: bool = False) -> str:
     found = read(file)
     if isinstance(found, Accuracy):
         return accuracy_tables.page(found, only_means=only_means)
+    if isinstance(found, Glassbox):
+        return glassbox_tables.page(found, only_means=only_means)
     if isinstance(found, Cluster):
         return cluster_tables.page(found)
     return tables.page(found, only_means=only_means)
 
 
-def read(file: Path) -> Report | Accuracy | Cluster:
+def read(file: Path) -> Report | Accuracy | Cluster | Glassbox:
     """What is in a JSON file, of any kind; see `page_of`."""
-    found = records.decoded(file, Report | Accuracy | Cluster)
+    found = records.decoded(file, Report | Accuracy | Cluster | Glassbox)
     if isinstance(found, Accuracy):
         return accuracy_records.read(file)
+    if isinstance(found, Glassbox):
+        return glassbox_records.read(file)
     return cluster_records.read(file) if isinstance(found, Cluster) else records.read(file)
 
 

@@ -13,7 +13,13 @@ from gpustump.boosting.exponential_votes import RealVotes, SharedDiscreteVotes
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Votes
-from gpustump.data.parameters import VoteKind, check_real, check_vote_kind
+from gpustump.data.parameters import (
+    L2_OF_ONE_OUTPUT,
+    L2_OF_SHARED_OUTPUTS,
+    VoteKind,
+    check_real,
+    check_vote_kind,
+)
 from gpustump.engines.integer_weights import unit_exponent
 
 
@@ -27,13 +33,14 @@ class VoteSettings:
         "discrete", "real" or "newton".
     learning_rate : float
         Shrinks every vote; above 0.
-    l2_regularization : float
-        For Newton votes: lambda, in sample weights; not negative.
+    l2_regularization : float or None
+        For Newton votes: lambda, in sample weights; not negative. None for what suits the number of
+        outputs.
     """
 
     kind: VoteKind = "discrete"
     learning_rate: float = 1.0
-    l2_regularization: float = 0.0
+    l2_regularization: float | None = 0.0
 
     @classmethod
     def checked(
@@ -71,6 +78,8 @@ class VoteSettings:
         rate = self.learning_rate
         if self.kind == "newton":
             l2 = self.l2_regularization
+            if l2 is None:
+                l2 = L2_OF_ONE_OUTPUT if n_outputs == 1 else L2_OF_SHARED_OUTPUTS
             return SplitVotes(
                 NewtonVotes.of(
                     exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs

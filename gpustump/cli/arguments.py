@@ -16,7 +16,13 @@ from typing import NoReturn, get_args
 from gpustump import __version__
 from gpustump.cli import method
 from gpustump.cli.errors import InputError
-from gpustump.data.parameters import MOST_CATEGORIES, MULTI_CLASS, ROUNDS_OF_AN_OUTPUT
+from gpustump.data.parameters import (
+    L2_OF_ONE_OUTPUT,
+    L2_OF_SHARED_OUTPUTS,
+    MOST_CATEGORIES,
+    MULTI_CLASS,
+    ROUNDS_OF_AN_OUTPUT,
+)
 from gpustump.data.readable import quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz; - for standard input"
@@ -319,8 +325,9 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a good model without further options, the estimator GlassBoxClassifier: --loss "
         f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
-        f"--l2 {method.GLASS.l2:g} --bags {method.GLASS.bags} --patience {method.GLASS.patience} "
-        f"--set-aside {method.GLASS.set_aside:g}; each may be changed",
+        f"--bags {method.GLASS.bags} --patience {method.GLASS.patience} "
+        f"--set-aside {method.GLASS.set_aside:g} --l2 {L2_OF_ONE_OUTPUT:g}, or "
+        f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; each may be changed",
     )
     add(
         "--loss",

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.wording import percent
-from gpustump.data.parameters import GLASS_BOX, Learner, MultiClass, VoteKind
+from gpustump.data.parameters import (
+    GLASS_BOX,
+    Learner,
+    MultiClass,
+    VoteKind,
+)
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosted import BoostedClassifier
@@ -36,8 +41,8 @@ class Method:
         The most rounds: in all, or for each class against the rest. None for what the estimator
         takes for the number of classes.
     learning_rate : float
-    l2 : float
-        For Newton votes.
+    l2 : float or None
+        For Newton votes; None for what suits the number of classes.
     weak_learner : "stump" or "interval"
         "interval" with discrete votes of one class against the rest only.
     bags : int
@@ -46,6 +51,8 @@ class Method:
         Rounds without a better score of the rows set aside after which a run stops.
     set_aside : float
         The share of the rows trained on that early stopping watches, or that a bag leaves out.
+    tol : float
+        By how much a score must be better to count.
     """
 
     loss: Loss
@@ -53,11 +60,12 @@ class Method:
     multi_class: MultiClass
     rounds: int | None
     learning_rate: float
-    l2: float = 0.0
+    l2: float | None = 0.0
     weak_learner: Learner = "stump"
     bags: int = 1
     patience: int | None = None
     set_aside: float = 0.1
+    tol: float = 0.0
 
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
@@ -68,10 +76,11 @@ GLASS = replace(
     LOGITBOOST,
     rounds=GLASS_BOX.n_estimators,
     learning_rate=GLASS_BOX.learning_rate,
-    l2=GLASS_BOX.l2_regularization,
+    l2=None,
     bags=GLASS_BOX.n_bags,
     patience=GLASS_BOX.n_iter_no_change,
     set_aside=GLASS_BOX.validation_fraction,
+    tol=GLASS_BOX.tol,
 )
 """What --glass-box asks for."""
 
@@ -86,6 +95,7 @@ _IN_FILES_WITHOUT = {
     "bags": 1,
     "patience": None,
     "set_aside": 0.1,
+    "tol": 0.0,
 }
 """Settings that earlier versions did not write; a model file without one of them means this."""
 
@@ -138,7 +148,7 @@ def settings(method: Method, n_rounds: int) -> dict[str, object]:
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     """What was trained, as a row of the summary; None for what `train` does without options."""
-    told_elsewhere = ("rounds", "bags", "patience", "set_aside")
+    told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol")
     unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
         unusual = replace(unusual, multi_class=DEFAULT.multi_class)
@@ -162,7 +172,8 @@ def described_shares(method: Method) -> list[tuple[str, str]]:
     text = f"{method.bags}, each trained without {aside} of the rows"
     if method.patience is None:
         return [("bags", text)]
-    return [("bags", text), ("", f"which end it after {method.patience} rounds that did not help")]
+    ended = f"and ended after {method.patience} rounds that predict those no better"
+    return [("bags", f"{text},"), ("", ended)]
 
 
 def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedClassifier:
@@ -174,6 +185,7 @@ def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedC
         "multi_class": method.multi_class,
         "n_iter_no_change": method.patience,
         "validation_fraction": method.set_aside,
+        "tol": method.tol,
     }
     if not on_dask:
         more["n_bags"] = method.bags
@@ -203,7 +215,7 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
     if method.weak_learner != "stump":
         yield "stumps and intervals"
     yield f"learning rate {method.learning_rate:g}"
-    if method.loss == "logistic" and method.l2 != usual(method.loss).l2:
+    if method.loss == "logistic" and method.l2 not in (None, usual(method.loss).l2):
         yield f"l2 {method.l2:g}"
 
 

@@ -333,7 +333,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         client: Any = None,
         n_estimators: int | None = None,
         learning_rate: float = 0.2,
-        l2_regularization: float = 3.0,
+        l2_regularization: float | None = 3.0,
         multi_class: MultiClass = "shared",
         categorical_features: None = None,
         class_weight: Any = None,

@@ -29,13 +29,14 @@ class LogitBoostClassifier(BoostedClassifier):
         libraries make in 200 rounds.
     learning_rate : float
         Shrinks every vote; above 0.
-    l2_regularization : float
+    l2_regularization : float or None
         Shrinks the votes of regions with few samples: a region votes
         learning_rate / 2 * A / (B + l2_regularization), where B is the sum of weight * p * (1 - p)
         over its samples, A the sum of weight * (1 - p) over those of the output's class less that
         of weight * p over the others, and p the probability that the model gives the class; not
         negative. It is on the scale of the sample weights, as in XGBoost. 0 for none: A / B is
-        never more than 4 in any case.
+        never more than 4 in any case. None for 1, or 0.1 where several classes share the stumps,
+        which suits fits that are stopped early.
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, under the
         softmax; or a run for each class against the rest. For two classes both are the same.
@@ -159,7 +160,7 @@ class LogitBoostClassifier(BoostedClassifier):
         *,
         n_estimators: int | None = None,
         learning_rate: float = 0.2,
-        l2_regularization: float = 3.0,
+        l2_regularization: float | None = 3.0,
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
         class_weight: Any = None,
@@ -201,5 +202,7 @@ class LogitBoostClassifier(BoostedClassifier):
         return None if self.n_estimators is None else super()._n_rounds_asked_for()
 
     def _votes(self, learning_rate: float) -> VoteSettings:
-        l2 = check_real(self.l2_regularization, "l2_regularization", least=0.0)
+        l2 = self.l2_regularization
+        if l2 is not None:
+            l2 = check_real(l2, "l2_regularization", least=0.0)
         return VoteSettings("newton", learning_rate, l2)

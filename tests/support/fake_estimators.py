@@ -120,3 +120,20 @@ class Noter(Sleeper):
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         return np.full((len(X), self.n_classes), 1 / self.n_classes)
+
+
+class Slow(Noter):
+    """Writes down the samples of each fit, which takes so many seconds."""
+
+    fitted: ClassVar[list[tuple[int, bytes, bytes]]] = []
+    """For each fit: rounds, features and labels."""
+
+    def __init__(self, n_estimators: int, seconds: float = 0.0):
+        super().__init__(n_estimators)
+        self.pause = seconds
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Slow:
+        time.sleep(self.pause)
+        super().fit(X, y)
+        self.fitted.append((self.rounds, *self.trained))
+        return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.accuracy_records import Accuracy, Fold, Result, TableResults
+from bench.glassbox_records import Glassbox, GlassFold, GlassResult, GlassTable
 from bench.records import Machine, Report, Run, Section, Speed, Turn
 
 
@@ -97,6 +98,50 @@ def accuracy(*tables: TableResults, folds: int = 2) -> Accuracy:
         machine=machine(),
         rounds=7,
         folds=folds,
+        threads=1,
+        tables=tables,
+    )
+
+
+def glass_fold(
+    fit: float = 1.0, log_loss: float = 0.5, error: float = 0.1, predict: float = 0.01
+) -> GlassFold:
+    """What a contender did on one fold of `glassbox`."""
+    return GlassFold(error=error, log_loss=log_loss, brier=0.2, fit=fit, predict=predict)
+
+
+def glass_table(
+    name: str, classes: tuple[int, ...] = (60, 40), **folds: tuple[GlassFold, ...] | str
+) -> GlassTable:
+    """A table of `glassbox`: each contender's folds, or the reason why it has none."""
+    results = [
+        GlassResult(contender=who.replace("_", " "), parameters={}, reason=done)
+        if isinstance(done, str)
+        else GlassResult(contender=who.replace("_", " "), parameters={}, folds=done)
+        for who, done in folds.items()
+    ]
+    return GlassTable(
+        name=name,
+        about=f"About {name}.",
+        samples=sum(classes),
+        features=4,
+        classes=classes,
+        missing=0.25,
+        sha256="a" * 64,
+        results=tuple(results),
+    )
+
+
+def glassbox(*tables: GlassTable) -> Glassbox:
+    """A run of `glassbox`, with at most 3 folds."""
+    return Glassbox(
+        benchmark="glassbox",
+        command="python -m bench glassbox",
+        started="2026-01-01T00:00:00Z",
+        seconds=1.0,
+        machine=machine(),
+        folds=3,
+        limit=10.0,
         threads=1,
         tables=tables,
     )
