@@ -29,11 +29,14 @@ class VoteSettings:
         Shrinks every vote; above 0.
     l2_regularization : float
         For Newton votes: lambda, in sample weights; not negative.
+    monotone : tuple (n_features,) of int, or None
+        Each feature's constraint; see `Search`.
     """
 
     kind: VoteKind = "discrete"
     learning_rate: float = 1.0
     l2_regularization: float = 0.0
+    monotone: tuple[int, ...] | None = None
 
     @classmethod
     def checked(
@@ -71,13 +74,12 @@ class VoteSettings:
         rate = self.learning_rate
         if self.kind == "newton":
             l2 = self.l2_regularization
-            return SplitVotes(
-                NewtonVotes.of(
-                    exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
-                )
+            newton = NewtonVotes.of(
+                exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
             )
+            return SplitVotes(newton, self.monotone)
         if self.kind == "real":
-            return SplitVotes(RealVotes(rate, n_outputs))
+            return SplitVotes(RealVotes(rate, n_outputs), self.monotone)
         if n_outputs > 1:
-            return SplitVotes(SharedDiscreteVotes(rate, n_outputs))
-        return DiscreteVotes(rate)
+            return SplitVotes(SharedDiscreteVotes(rate, n_outputs), self.monotone)
+        return DiscreteVotes(rate, self.monotone)
