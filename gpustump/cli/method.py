@@ -89,6 +89,8 @@ def method_of(arguments: argparse.Namespace) -> Method:
     method = replace(start, **{n: value for n, value in given.items() if value is not None})
     if method.weak_learner == "interval" and method.multi_class == "shared":
         _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
+    if method.weak_learner == "interval" and arguments.monotone:
+        _refuse("--monotone is for stumps, not for --weak-learner interval")
     return method
 
 

@@ -70,6 +70,7 @@ class DaskClassifier(BoostedClassifier):
         collection = Collection.of(X, y, sample_weight)
         learner = copy.copy(self)
         learner._learn_columns(collection.example, reset=earlier is None)
+        settings = learner._constrained(settings, earlier)
         request = Request(collection, settings, watching, earlier, _KINDS[self.device])
         found = fit(self.client_, request)
         self._take_over(learner, Learnt(found.trained, found.classes, found.split), settings)
@@ -184,7 +185,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, votes, multi_class, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
-    validation_fraction, tol, warm_start, verbose, callback
+    validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
     scoring : str
         As for `AdaBoostClassifier`. With "roc_auc", which compares pairs of samples, the scores of
@@ -238,6 +239,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         max_memory: int | str | None = None,
         device: str = "auto",
     ) -> None:
@@ -255,6 +257,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             warm_start=warm_start,
             verbose=verbose,
             callback=callback,
+            monotonic_cst=monotonic_cst,
             max_memory=max_memory,
             device=device,
         )
@@ -270,7 +273,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, l2_regularization, multi_class, random_state, n_iter_no_change
         As for `LogitBoostClassifier`.
-    validation_fraction, tol, warm_start, verbose, callback
+    validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `LogitBoostClassifier`.
     scoring, max_memory, device
         As for `DaskAdaBoostClassifier`.
@@ -301,6 +304,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         max_memory: int | str | None = None,
         device: str = "auto",
     ) -> None:
@@ -317,6 +321,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             warm_start=warm_start,
             verbose=verbose,
             callback=callback,
+            monotonic_cst=monotonic_cst,
             max_memory=max_memory,
             device=device,
         )

@@ -156,6 +156,7 @@ class _Job:
         """Bring, check, split, join and code all rows."""
         summaries = shards.bring()
         classes = _classes_of(summaries, request.earlier)
+        request.settings.refuse_constrained_classes(len(classes))
         shards.ask("number_classes", classes)
         split = None
         if request.watching is not None:

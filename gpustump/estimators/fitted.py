@@ -267,6 +267,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         X = learner._table(data.X, reset=data.earlier is None)
+        settings = learner._constrained(settings, data.earlier)
         samples, classes = _samples_of(X, data)
         held_out, split = None, None
         if data.watching is not None:
@@ -281,6 +282,10 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             earlier=None if data.earlier is None else data.earlier.runs,
         )
         self._take_over(learner, Learnt(trained, classes, split), settings)
+
+    def _constrained(self, settings: Settings, earlier: Earlier | None) -> Settings:
+        """The settings with what depends on the features, which are known by now."""
+        return settings
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
