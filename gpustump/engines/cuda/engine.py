@@ -47,8 +47,6 @@ class CudaEngine:
 
 def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
-    if task.search.monotone is not None:
-        return "they know no monotone constraints"
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
     return None
