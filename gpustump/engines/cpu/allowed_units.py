@@ -17,6 +17,7 @@ import numpy as np
 from gpustump.engines.cpu.allowed import are_in_order, direction_of, newton_step, odds
 from gpustump.engines.cpu.compiling import Floats, Integers, group, kernel
 from gpustump.engines.cpu.half_planes import (
+    Sizes,
     distance,
     half_plane_of_odds,
     half_plane_of_steps,
@@ -53,10 +54,14 @@ class StretchSums(NamedTuple):
     is_exact: bool
 
 
-@kernel("float64(StretchSums, int64, HalfPlane)")
-def _slack_inside(sums, i, half):  # type: ignore[no-untyped-def]
-    """The slack of the cuts inside unit `i`, which lies between the edges `i` and `i + 1`."""
-    return slack_of(half, sums.left_x[i + 1], sums.left_y[i + 1], sums.right_x[i], sums.right_y[i])
+@kernel("float64(StretchSums, int64, int64, int64, HalfPlane)")
+def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
+    """The slack of the cuts inside unit `i`, where the sum x lies between `low` and `high`."""
+    left = float(max(abs(low), abs(high)))
+    right = float(max(abs(sums.all_x - low), abs(sums.all_x - high)))
+    most = Sizes(left, abs(float(sums.y[i + 1])), right, abs(float(sums.all_y - sums.y[i])))
+    off = Sizes(sums.left_x[i + 1], sums.left_y[i + 1], sums.right_x[i], sums.right_y[i])
+    return slack_of(half, most, off)
 
 
 @kernel("boolean(StretchSums, int64, HalfPlane)")
@@ -68,7 +73,10 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     x, y = sums.x[i], sums.y[i]
     if (x == 0 and y == 0) or (x == sums.all_x and y == sums.all_y):
         return True
-    slack = slack_of(half, sums.left_x[i], sums.left_y[i], sums.right_x[i], sums.right_y[i])
+    left_x, left_y = abs(float(x)), abs(float(y))
+    right_x, right_y = abs(float(sums.all_x - x)), abs(float(sums.all_y - y))
+    off = Sizes(sums.left_x[i], sums.left_y[i], sums.right_x[i], sums.right_y[i])
+    slack = slack_of(half, Sizes(left_x, left_y, right_x, right_y), off)
     return distance(half, float(x), float(y)) <= slack
 
 
@@ -112,8 +120,7 @@ def limit_real(  # type: ignore[no-untyped-def]
         For each unit; replaced.
     """
     direction, s = direction_of(rules, feature), rules.smoothing
-    off = sums.left_x[0] + sums.right_x[0]
-    half = half_plane_of_odds(direction, sums.all_x, sums.all_y, s, off)
+    half = half_plane_of_odds(direction, sums.all_x, sums.all_y, s)
     value, beyond = np.empty(6), np.empty(6)
     corner_p, corner_n = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
     for i in range(len(bound)):
@@ -129,7 +136,8 @@ def limit_real(  # type: ignore[no-untyped-def]
         for k in range(6):
             value[k] = missing - _roots(sums, i, corner_p[k], corner_n[k])
             beyond[k] = distance(half, float(corner_p[k]), float(corner_n[k]))
-        bound[i] = most_allowed(value, beyond, _slack_inside(sums, i, half), sums.is_exact)
+        slack = _slack_inside(sums, i, p0, p9, half)
+        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
     if not sums.is_exact:
         _limit_estimates(sums, half, at_edge, bound)
         return
@@ -166,8 +174,7 @@ def limit_newton(  # type: ignore[no-untyped-def]
         The sum of the first integers of all that is present, without their signs.
     """
     direction, l2 = direction_of(rules, feature), rules.l2
-    off = sums.left_x[0] + sums.right_x[0]
-    half = half_plane_of_steps(direction, sums.all_x, sizes, sums.all_y, l2, off)
+    half = half_plane_of_steps(direction, sums.all_x, sizes, sums.all_y, l2)
     value, beyond = np.empty(4), np.empty(4)
     up, down = labelled
     for i in range(len(bound)):
@@ -179,7 +186,8 @@ def limit_newton(  # type: ignore[no-untyped-def]
             b = few if k == 0 or k == 3 else many
             value[k] = _gains(sums, i, a, b, l2) + missing
             beyond[k] = distance(half, float(a), float(b))
-        bound[i] = most_allowed(value, beyond, _slack_inside(sums, i, half), sums.is_exact)
+        slack = _slack_inside(sums, i, sums.x[i] - below, sums.x[i] + above, half)
+        bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
     if not sums.is_exact:
         _limit_estimates(sums, half, at_edge, bound)
         return

@@ -46,7 +46,7 @@ class HalfPlane(NamedTuple):
         The constraint.
     shift_x, shift_y, slope : float
     size, height : float
-        The largest that x, and y with its shift on both sides, may be; see `slack_of`.
+        The largest that x may be, and the sum of y over both sides, with both shifts.
     """
 
     sign: int
@@ -57,19 +57,30 @@ class HalfPlane(NamedTuple):
     height: float
 
 
-@kernel("HalfPlane(int64, int64, int64, float64, float64)")
-def half_plane_of_odds(sign, positive, negative, smoothing, off):  # type: ignore[no-untyped-def]
-    """For real votes, by the sums over what is present, each off by `off` at most."""
-    size = float(max(positive, 0)) + 2.0 * smoothing + 2.0 * off
-    height = max(float(negative) + 2.0 * smoothing, 2.0 * smoothing)
+@group
+class Sizes(NamedTuple):
+    """Numbers for the two sums on either side of a cut: how large they are, or how far off."""
+
+    left_x: float
+    left_y: float
+    right_x: float
+    right_y: float
+
+
+@kernel("HalfPlane(int64, int64, int64, float64)")
+def half_plane_of_odds(sign, positive, negative, smoothing):  # type: ignore[no-untyped-def]
+    """For real votes, by the sums over what is present."""
+    # An estimate below 0 tells nothing: then nothing is ruled out.
+    size = float(positive) + 2.0 * smoothing if min(positive, negative) >= 0 else np.inf
+    height = float(max(negative, 0)) + 2.0 * smoothing
     slope = (float(positive) + 2.0 * smoothing) / height
     return HalfPlane(sign, smoothing, smoothing, slope, size, height)
 
 
-@kernel("HalfPlane(int64, int64, int64, int64, float64, float64)")
-def half_plane_of_steps(sign, first, sizes, second, l2, off):  # type: ignore[no-untyped-def]
+@kernel("HalfPlane(int64, int64, int64, int64, float64)")
+def half_plane_of_steps(sign, first, sizes, second, l2):  # type: ignore[no-untyped-def]
     """For Newton votes; `sizes` is the sum of the first integers without their signs."""
-    size = float(max(sizes, 0)) + 2.0 * off
+    size = float(sizes) if min(sizes, second) >= 0 else np.inf
     height = max(float(second) + 2.0 * l2, 1.0)
     return HalfPlane(sign, 0.0, l2, float(first) / height, size, height)
 
@@ -80,20 +91,23 @@ def distance(half, x, y):  # type: ignore[no-untyped-def]
     return half.sign * ((x + half.shift_x) - half.slope * (y + half.shift_y))
 
 
-@kernel("float64(HalfPlane, float64, float64, float64, float64)")
-def slack_of(half, left_x, left_y, right_x, right_y):  # type: ignore[no-untyped-def]
-    """Up to which distance a cut may be allowed, by how far each sum is off.
+@kernel("float64(HalfPlane, Sizes, Sizes)")
+def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
+    """Up to which distance a cut may be allowed, by how large and how far off its sums may be.
 
     The order of the levels is that of the products x_left * y_right and x_right * y_left, shifts
-    included. Each changes by its factors times what the other one is off, and by both offs; twice
-    that is more than enough.
+    included. Each product changes by its factors times what the other one is off, and by both offs.
     """
-    off_x, off_y = left_x + right_x, left_y + right_y
-    if 2.0 * off_y >= half.height:
+    by_rounding = half.size * _ROUNDINGS
+    if off.left_x + off.left_y + off.right_x + off.right_y == 0.0:
+        return by_rounding
+    if 2.0 * (off.left_y + off.right_y) >= half.height:
         return np.inf
-    by_y = (half.size * off_y + left_x * right_y + right_x * left_y) / half.height
-    by_x = off_x * (1.0 + 2.0 * off_y / half.height)
-    return 2.0 * (by_x + by_y) + half.size * _ROUNDINGS
+    shift_x, shift_y = half.shift_x, half.shift_y
+    one = (sums.left_x + shift_x) * off.right_y + (sums.right_y + shift_y) * off.left_x
+    two = (sums.right_x + shift_x) * off.left_y + (sums.left_y + shift_y) * off.right_x
+    both = off.left_x * off.right_y + off.right_x * off.left_y
+    return by_rounding + ((one + two) + both) * (1.0 + OUTWARDS) / half.height
 
 
 @kernel("float64(float64[::1], float64[::1], float64, boolean)")
