@@ -142,7 +142,7 @@ def facts_of(case: Case, learner: Learner) -> list[Facts]:
     search = votes.search(learner)
     state = table.start(case.y, case.weights, search)
     found: list[Facts] = []
-    step = _first_step(case, votes, state)
+    step = first_step(case, votes, state)
     while len(found) < case.n_rounds:
         cut, totals = state.best_cut(), state.totals
         hypothesis = hypothesis_of(search, table, cut, totals)
@@ -186,7 +186,7 @@ def bits_of(score: float) -> tuple[float, str]:
     return score, float(score).hex()
 
 
-def _first_step(case: Case, votes: Votes, state: State) -> Step | None:
+def first_step(case: Case, votes: Votes, state: State) -> Step | None:
     """The step to the scores from which boosting starts; None if they are 0."""
     constant = votes.constant(case.y, case.weights)
     if not any(constant):

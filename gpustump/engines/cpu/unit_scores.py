@@ -80,16 +80,45 @@ def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-un
     return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
 
 
+@kernel("Agreed(Slices, Ground, int64, int64, int64[::1], Agreed)")
+def _weigh_one_sign(slices, ground, t, direction, bound, best):  # type: ignore[no-untyped-def]
+    """The better of the best cut so far and those of stretch `t`, which is constrained.
+
+    The left side has the sign -1 where the constraint is 1, and the other way round.
+    """
+    sums, up, down = slices.sums, slices.up, slices.down
+    present = ground.present[0, t] - ground.present[1, t]
+    extra = abs(ground.missing[0, t] - ground.missing[1, t])
+    left = ground.left[0, t] - ground.left[1, t]
+    end = slices.first[t] + slices.n_units[t]
+    for u in range(slices.first[t], end):
+        bound[u] = NO_AGREEMENT
+        if slices.is_open[u]:
+            most = left - down[u] if direction > 0 else left + up[u]
+            bound[u] = direction * (present - 2 * most) + extra
+        left += sums[0, u] - sums[1, u]
+        gap = direction * (present - 2 * left)
+        if gap < 0 or gap + extra < best.score or u + 1 == end:
+            continue
+        is_tie = gap + extra == best.score
+        if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
+            continue
+        best = Agreed(gap + extra, t, u, -direction)
+    return best
+
+
 @kernel("Agreed(Slices, Ground, Rules, int64, int64, int64[::1], int64[::1])")
 def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
-    """Discrete votes of one output, for stretches `low` to `high`.
-
-    A constraint leaves one sign to the left side.
-    """
+    """Discrete votes of one output, for stretches `low` to `high`."""
     best, best_stretch, best_unit, best_sign = NO_AGREEMENT, 0, -1, 1
     sums, up, down, is_open = slices.sums, slices.up, slices.down, slices.is_open
     for t in range(low, high):
         direction = direction_of(rules, slices.feature[t])
+        if direction != 0:
+            so_far = Agreed(best, best_stretch, best_unit, best_sign)
+            so_far = _weigh_one_sign(slices, ground, t, direction, bound, so_far)
+            best, best_stretch, best_unit, best_sign = so_far
+            continue
         present = ground.present[0, t] - ground.present[1, t]
         extra = abs(ground.missing[0, t] - ground.missing[1, t])
         left = ground.left[0, t] - ground.left[1, t]
@@ -98,20 +127,15 @@ def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[
             bound[u] = NO_AGREEMENT
             if is_open[u]:
                 highest, lowest = 2 * (left + up[u]) - present, present - 2 * (left - down[u])
-                if direction > 0:
-                    highest = lowest
-                elif direction < 0:
-                    lowest = highest
                 bound[u] = max(highest, lowest) + extra
             left += sums[0, u] - sums[1, u]
             score = 2 * left - present
             agreed = abs(score) + extra
-            if agreed < best or u + 1 == end or direction * score > 0:
+            if agreed < best or u + 1 == end:
                 continue
             if agreed == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
                 continue
-            best, best_stretch, best_unit = agreed, t, u
-            best_sign = -direction if direction != 0 else (1 if score >= 0 else -1)
+            best, best_stretch, best_unit, best_sign = agreed, t, u, 1 if score >= 0 else -1
     return Agreed(best, best_stretch, best_unit, best_sign)
 
 
