@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.cpu.allowed import are_in_order, direction_of, newton_step, odds
+from gpustump.engines.cpu.allowed import are_in_order, newton_step, odds
 from gpustump.engines.cpu.compiling import Floats, Integers, group, kernel
 from gpustump.engines.cpu.half_planes import (
     Sizes,
@@ -28,13 +28,19 @@ from gpustump.engines.cpu.part_bounds import NO_SCORE, least_root, most_gain, re
 
 
 @group
-class StretchSums(NamedTuple):
-    """The two sums of a stretch left of each edge of its units, and how far they are off.
+class LimitedStretch(NamedTuple):
+    """A stretch whose feature is constrained: what is known of it, but for its scores.
 
     Attributes
     ----------
+    direction : int
+        The constraint.
+    by_positive, by_negative : ndarray of float64
+        How far one share may be ahead of the other in each unit.
+    missing : float
+        What missing values add to each score.
     x, y : ndarray of int64
-        P and N, or the sums of the first and of the second integers.
+        P and N, or the sums of the first and of the second integers, left of each edge of units.
     all_x, all_y : int
         Over all that is present.
     left_x, left_y, right_x, right_y : ndarray of float64
@@ -43,6 +49,10 @@ class StretchSums(NamedTuple):
         Whether no sum is off.
     """
 
+    direction: int
+    by_positive: Floats
+    by_negative: Floats
+    missing: float
     x: Integers
     y: Integers
     all_x: int
@@ -54,7 +64,7 @@ class StretchSums(NamedTuple):
     is_exact: bool
 
 
-@kernel("float64(StretchSums, int64, int64, int64, HalfPlane)")
+@kernel("float64(LimitedStretch, int64, int64, int64, HalfPlane)")
 def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     """The slack of the cuts inside unit `i`, where the sum x lies between `low` and `high`."""
     left = float(max(abs(low), abs(high)))
@@ -64,7 +74,7 @@ def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
     return slack_of(half, most, off)
 
 
-@kernel("boolean(StretchSums, int64, HalfPlane)")
+@kernel("boolean(LimitedStretch, int64, HalfPlane)")
 def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     """Whether estimates leave it open that the cut at edge `i` is allowed.
 
@@ -80,7 +90,7 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
     return distance(half, float(x), float(y)) <= slack
 
 
-@kernel("void(StretchSums, HalfPlane, float64[::1], float64[::1])")
+@kernel("void(LimitedStretch, HalfPlane, float64[::1], float64[::1])")
 def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit the edges of estimated sums, and raise the bounds to what is left of them."""
     for i in range(1, len(bound) + 1):
@@ -89,38 +99,28 @@ def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def
         bound[i - 1] = max(bound[i - 1], at_edge[i])
 
 
-@kernel("float64(StretchSums, int64, int64, int64)")
+@kernel("float64(LimitedStretch, int64, int64, int64)")
 def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
     """Real votes: what a cut inside unit `i` adds to Z / 2 at least, but for missing values."""
     left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
     return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
 
 
-@kernel(
-    "void(StretchSums, Rules, int64, float64[::1], float64[::1], float64, float64[::1],"
-    " float64[::1])"
-)
-def limit_real(  # type: ignore[no-untyped-def]
-    sums, rules, feature, by_positive, by_negative, missing, at_edge, bound
-):
+@kernel("void(LimitedStretch, float64, float64[::1], float64[::1])")
+def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
     """Limit a stretch of real votes.
 
     Parameters
     ----------
-    sums : StretchSums
-    rules : Rules
-    feature : int
-    by_positive, by_negative : ndarray of float64
-        How far one share may be ahead of the other in each unit.
-    missing : float
-        What missing values add to each score.
+    sums : LimitedStretch
+    smoothing : float
+        See `Rules`.
     at_edge : ndarray of float64
         The score at each edge; replaced.
     bound : ndarray of float64
         For each unit; replaced.
     """
-    direction, s = direction_of(rules, feature), rules.smoothing
-    half = half_plane_of_odds(direction, sums.all_x, sums.all_y, s)
+    half = half_plane_of_odds(sums.direction, sums.all_x, sums.all_y, smoothing)
     value, beyond = np.empty(6), np.empty(6)
     corner_p, corner_n = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
     for i in range(len(bound)):
@@ -128,13 +128,13 @@ def limit_real(  # type: ignore[no-untyped-def]
         more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
         # The corners of the band in turn; the first and the fourth are the unit's edges.
         corner_p[0], corner_n[0] = p0, n0
-        corner_p[1], corner_n[1] = p0 + rounded_up(by_positive[i], more_p), n0
-        corner_p[2], corner_n[2] = p9, n9 - rounded_up(by_positive[i], more_n)
+        corner_p[1], corner_n[1] = p0 + rounded_up(sums.by_positive[i], more_p), n0
+        corner_p[2], corner_n[2] = p9, n9 - rounded_up(sums.by_positive[i], more_n)
         corner_p[3], corner_n[3] = p9, n9
-        corner_p[4], corner_n[4] = p9 - rounded_up(by_negative[i], more_p), n9
-        corner_p[5], corner_n[5] = p0, n0 + rounded_up(by_negative[i], more_n)
+        corner_p[4], corner_n[4] = p9 - rounded_up(sums.by_negative[i], more_p), n9
+        corner_p[5], corner_n[5] = p0, n0 + rounded_up(sums.by_negative[i], more_n)
         for k in range(6):
-            value[k] = missing - _roots(sums, i, corner_p[k], corner_n[k])
+            value[k] = sums.missing - _roots(sums, i, corner_p[k], corner_n[k])
             beyond[k] = distance(half, float(corner_p[k]), float(corner_n[k]))
         slack = _slack_inside(sums, i, p0, p9, half)
         bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
@@ -142,49 +142,51 @@ def limit_real(  # type: ignore[no-untyped-def]
         _limit_estimates(sums, half, at_edge, bound)
         return
     for i in range(1, len(bound) + 1):
-        left = odds(sums.x[i], sums.y[i], s)
-        right = odds(sums.all_x - sums.x[i], sums.all_y - sums.y[i], s)
-        if not are_in_order(direction, left, right):
+        left = odds(sums.x[i], sums.y[i], smoothing)
+        right = odds(sums.all_x - sums.x[i], sums.all_y - sums.y[i], smoothing)
+        if not are_in_order(sums.direction, left, right):
             at_edge[i] = NO_SCORE
 
 
-@kernel("float64(StretchSums, int64, int64, int64, float64)")
+@kernel("float64(LimitedStretch, int64, int64, int64, float64)")
 def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
     """Newton votes: the most that a cut inside unit `i` gains, but for missing values."""
     left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
     return left + most_gain(sums.all_x - a, sums.all_y - b, sums.right_x[i], sums.right_y[i], l2)
 
 
-@kernel(
-    "void(StretchSums, Rules, int64, UniTuple(int64[::1], 2), int64, float64[::1], float64[::1],"
-    " float64, float64[::1], float64[::1])"
-)
-def limit_newton(  # type: ignore[no-untyped-def]
-    sums, rules, feature, labelled, sizes, by_positive, by_negative, missing, at_edge, bound
-):
-    """Limit a stretch of Newton votes.
+@group
+class FirstIntegers(NamedTuple):
+    """Newton votes: the first integers of a stretch by label, without their signs.
 
-    Parameters are those of `limit_real`, and:
-
-    Parameters
+    Attributes
     ----------
-    labelled : (ndarray, ndarray) of int64
-        The first integers of each unit, of samples with the label +1 and of the others.
-    sizes : int
-        The sum of the first integers of all that is present, without their signs.
+    up, down : ndarray of int64
+        Of each unit's samples with the label +1, and of the others.
+    present : int
+        Of all that is present, whatever the label.
     """
-    direction, l2 = direction_of(rules, feature), rules.l2
-    half = half_plane_of_steps(direction, sums.all_x, sizes, sums.all_y, l2)
+
+    up: Integers
+    down: Integers
+    present: int
+
+
+@kernel("void(LimitedStretch, FirstIntegers, float64, float64[::1], float64[::1])")
+def limit_newton(sums, first, l2, at_edge, bound):  # type: ignore[no-untyped-def]
+    """Limit a stretch of Newton votes; see `limit_real`."""
+    half = half_plane_of_steps(sums.direction, sums.all_x, first.present, sums.all_y, l2)
     value, beyond = np.empty(4), np.empty(4)
-    up, down = labelled
     for i in range(len(bound)):
-        above, below = reach(by_positive[i], by_negative[i], max(up[i], 0), max(down[i], 0))
+        above, below = reach(
+            sums.by_positive[i], sums.by_negative[i], max(first.up[i], 0), max(first.down[i], 0)
+        )
         # A cut inside leaves a sample on either side, whose second integer is above 0.
         few, many = sums.y[i] + 1, sums.y[i + 1] - 1
         for k in range(4):
             a = sums.x[i] + above if k == 0 or k == 1 else sums.x[i] - below
             b = few if k == 0 or k == 3 else many
-            value[k] = _gains(sums, i, a, b, l2) + missing
+            value[k] = _gains(sums, i, a, b, l2) + sums.missing
             beyond[k] = distance(half, float(a), float(b))
         slack = _slack_inside(sums, i, sums.x[i] - below, sums.x[i] + above, half)
         bound[i] = most_allowed(value, beyond, slack, sums.is_exact)
@@ -194,5 +196,5 @@ def limit_newton(  # type: ignore[no-untyped-def]
     for i in range(1, len(bound) + 1):
         left = newton_step(sums.x[i], sums.y[i], l2)
         right = newton_step(sums.all_x - sums.x[i], sums.all_y - sums.y[i], l2)
-        if not are_in_order(direction, left, right):
+        if not are_in_order(sums.direction, left, right):
             at_edge[i] = NO_SCORE

@@ -28,7 +28,12 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.engines.cpu.allowed import direction_of
-from gpustump.engines.cpu.allowed_units import StretchSums, limit_newton, limit_real
+from gpustump.engines.cpu.allowed_units import (
+    FirstIntegers,
+    LimitedStretch,
+    limit_newton,
+    limit_real,
+)
 from gpustump.engines.cpu.compiling import group, kernel
 from gpustump.engines.cpu.part_bounds import (
     NO_SCORE,
@@ -312,13 +317,13 @@ def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[n
                 four = least_root(p4, n4, pl, nl) + least_root(all_p - p4, all_n - n4, pr, nr)
                 corner = missing - min(min(one, two), min(three, four))
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
-            if direction_of(rules, slices.feature[t]) != 0:
-                sums = StretchSums(
-                    p, n, all_p, all_n, p_off, n_off, rest_p_off, rest_n_off, is_exact
-                )
-                limit_real(
-                    sums, rules, slices.feature[t], by_positive, by_negative, missing, at_edge, own
-                )
+            direction = direction_of(rules, slices.feature[t])
+            if direction != 0:
+                limited = LimitedStretch(
+                    direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_off, n_off,
+                    rest_p_off, rest_n_off, is_exact,
+                )  # fmt: skip
+                limit_real(limited, rules.smoothing, at_edge, own)
             if k == 0:
                 score[:count] = at_edge[1 : count + 1]
             else:
@@ -409,15 +414,14 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
                     ),
                 )
                 own[i] += corners + missing if is_exact else max(corners + missing, at_edge[i + 1])
-            if direction_of(rules, slices.feature[t]) != 0:
-                sums = StretchSums(
-                    a, b, all_a, all_b, a_off, b_off, rest_a_off, rest_b_off, is_exact
-                )
-                sizes = ground.present[plane, t] + ground.present[plane + 1, t]
-                limit_newton(
-                    sums, rules, slices.feature[t], (up, down), sizes, by_positive, by_negative,
-                    missing, at_edge, own,
+            direction = direction_of(rules, slices.feature[t])
+            if direction != 0:
+                limited = LimitedStretch(
+                    direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_off, b_off,
+                    rest_a_off, rest_b_off, is_exact,
                 )  # fmt: skip
+                sizes = ground.present[plane, t] + ground.present[plane + 1, t]
+                limit_newton(limited, FirstIntegers(up, down, sizes), l2, at_edge, own)
             if k == 0:
                 score[:count] = at_edge[1 : count + 1]
             else:
