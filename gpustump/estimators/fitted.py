@@ -288,12 +288,17 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         X = learner._table(data.X, reset=data.earlier is None)
+        settings = learner._constrained(settings, data.earlier)
         samples, classes = _samples_of(X, data)
         table = TrainingTable(X, classes, learner._table)
         shares, splits = shares_of(table, samples, data.asked, data.earlier)
         settings = self._observed(learner, data, settings, classes)
         trained = train_bags(X, shares, len(classes), settings, device=check_device(data.device))
         self._take_over(learner, Learnt(trained, classes, splits), settings)
+
+    def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
+        """The settings with what depends on the features, which are known by now."""
+        return settings
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
