@@ -45,13 +45,16 @@ class DiscreteVotes:
     ----------
     learning_rate : float
         Shrinks every vote; above 0.
+    monotone : tuple (n_features,) of int, or None
+        See `Search`.
     """
 
     learning_rate: float = 1.0
+    monotone: tuple[int, ...] | None = None
 
     def search(self, learner: Learner) -> Search:
         """Stumps or intervals, with signs."""
-        return Search(learner)
+        return Search(learner, monotone=self.monotone)
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """Nothing: boosting starts from scores of 0."""

@@ -2,13 +2,18 @@
 
 The search finds a split by its score. Its votes follow, on the host, from the exact sums of the two
 integers over its regions, whether the split has just been found or comes from an earlier run.
+
+A monotone constraint holds for the votes themselves. The search compares rounded levels of the
+regions (`engines.monotone`), so of votes that are equal but for rounding the wrong one may be
+larger. Then left and right both get what the two together would vote: the votes that pooling of
+adjacent violators gives [Barlow et al. 1972, isotonic regression].
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gpustump.arrays import Array
@@ -25,7 +30,7 @@ from gpustump.engines.contract import (
     split_at,
 )
 from gpustump.engines.worth_of_split import score_of
-from gpustump.learners.hypothesis import FIRST, MISSING
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit
 
 
@@ -63,9 +68,17 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class SplitVotes:
-    """Votes by a rule; see `boosting.votes.Votes`."""
+    """Votes by a rule; see `boosting.votes.Votes`.
+
+    Attributes
+    ----------
+    rule : Rule
+    monotone : tuple (n_features,) of int, or None
+        See `Search`.
+    """
 
     rule: Rule
+    monotone: tuple[int, ...] | None = None
 
     def search(self, learner: Learner) -> Search:
         """Splits only.
@@ -82,7 +95,7 @@ class SplitVotes:
                 f"weak_learner={learner!r} is for discrete votes of one class against the rest; "
                 f"with {found}, weak_learner must be 'stump'."
             )
-        return self.rule.search
+        return replace(self.rule.search, monotone=self.monotone)
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
         """The scores from which boosting starts, one for each output."""
@@ -107,9 +120,17 @@ class SplitVotes:
         split = split_at(table, cut)
         sums = state.region_sums(split)
         votes = self.rule.votes_of(_of_cut(cut, sums), totals)
+        if self._are_out_of_order(cut, sums, votes):
+            votes = self.rule.votes_of(_pooled(sums), totals)
         if cut.position is None:
             votes = (votes[FIRST], votes[FIRST], votes[FIRST])
         return Taken(split, votes, totals, sums=sums, cut=cut)
+
+    def _are_out_of_order(self, cut: Cut, sums: RegionSums, votes: RegionVotes) -> bool:
+        """Whether the votes of left and right break a constraint; an empty side breaks none."""
+        if self.monotone is None or not (sums[FIRST][0][1] and sums[SECOND][0][1]):
+            return False
+        return self.monotone[cut.feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
 
     def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
         """A split and its votes from elsewhere."""
@@ -150,6 +171,15 @@ def together(sums: RegionSums) -> RegionSums:
     ]
     nothing = [(0, 0)] * len(totals)
     return [totals, nothing, nothing]
+
+
+def _pooled(sums: RegionSums) -> RegionSums:
+    """The sums with those of left and right together on both sides."""
+    both = [
+        (left[0] + right[0], left[1] + right[1])
+        for left, right in zip(sums[FIRST], sums[SECOND], strict=True)
+    ]
+    return [both, both, sums[MISSING]]
 
 
 def _of_cut(cut: Cut, sums: RegionSums) -> RegionSums:

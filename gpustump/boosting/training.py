@@ -116,6 +116,19 @@ class Settings:
         """How many outputs a run has."""
         return n_classes if n_classes > 2 and self.multi_class == "shared" else 1
 
+    def refuse_constrained_classes(self, n_classes: int) -> None:
+        """Refuse monotone constraints for more than two classes.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.votes.monotone is not None and n_classes > 2:
+            raise ValueError(
+                "monotonic_cst is for two classes, as it speaks of the probability of the second "
+                f"one; y holds {n_classes} classes. Leave it out, or fit two of them."
+            )
+
     def n_rounds_of(self, n_classes: int) -> int:
         """The most rounds for each run."""
         if self.n_rounds is None:
@@ -225,7 +238,10 @@ def train(
     ------
     DeviceError
         If no device that may be tried could do it.
+    ValueError
+        If constraints are given for more than two classes.
     """
+    settings.refuse_constrained_classes(n_classes)
     settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
     job = _Job(X, samples, n_classes, settings, held_out, earlier)
     if device != "auto" or arrays.device_name(X) != "cpu":

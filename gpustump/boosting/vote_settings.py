@@ -36,11 +36,14 @@ class VoteSettings:
     l2_regularization : float or None
         For Newton votes: lambda, in sample weights; not negative. None for what suits the number of
         outputs.
+    monotone : tuple (n_features,) of int, or None
+        Each feature's constraint; see `Search`.
     """
 
     kind: VoteKind = "discrete"
     learning_rate: float = 1.0
     l2_regularization: float | None = 0.0
+    monotone: tuple[int, ...] | None = None
 
     @classmethod
     def checked(
@@ -80,13 +83,12 @@ class VoteSettings:
             l2 = self.l2_regularization
             if l2 is None:
                 l2 = L2_OF_ONE_OUTPUT if n_outputs == 1 else L2_OF_SHARED_OUTPUTS
-            return SplitVotes(
-                NewtonVotes.of(
-                    exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
-                )
+            newton = NewtonVotes.of(
+                exponent(), learning_rate=rate, l2_regularization=l2, n_outputs=n_outputs
             )
+            return SplitVotes(newton, self.monotone)
         if self.kind == "real":
-            return SplitVotes(RealVotes(rate, n_outputs))
+            return SplitVotes(RealVotes(rate, n_outputs), self.monotone)
         if n_outputs > 1:
-            return SplitVotes(SharedDiscreteVotes(rate, n_outputs))
-        return DiscreteVotes(rate)
+            return SplitVotes(SharedDiscreteVotes(rate, n_outputs), self.monotone)
+        return DiscreteVotes(rate, self.monotone)

@@ -400,6 +400,14 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         help="stump: one threshold; interval: two, for discrete votes of one class "
         f"(default: {method.DEFAULT.weak_learner})",
     )
+    add(
+        "--monotone",
+        metavar="COL=1[,COL=-1]",
+        action="append",
+        default=[],
+        help="for two classes, 1: the score must not fall as the column rises; -1: it must not "
+        "rise; may be given several times",
+    )
 
 
 def _by_loss(name: str) -> str:

@@ -130,6 +130,8 @@ def method_of(arguments: argparse.Namespace) -> Method:
         _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
     if arguments.set_aside is not None and method.bags == 1 and method.patience is None:
         _refuse("--set-aside is for --patience, which watches these rows, or for --bags")
+    if method.weak_learner == "interval" and arguments.monotone:
+        _refuse("--monotone is for stumps, not for --weak-learner interval")
     return method
 
 

@@ -98,6 +98,7 @@ class DaskClassifier(BoostedClassifier):
                 watched = Collection.of(*validation[:3])
                 learner._learn_columns(watched.example, reset=False)
             collection = collection.watching(watched)
+        settings = learner._constrained(settings, earlier)
         given = Data(X, y, sample_weight, self.device)
         request = Request(
             collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
@@ -220,7 +221,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, votes, multi_class, class_weight, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
-    validation_fraction, tol, warm_start, verbose, callback
+    validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
     scoring : str
         As for `AdaBoostClassifier`. With "roc_auc", which compares pairs of samples, the scores of
@@ -278,6 +279,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         max_memory: int | str | None = None,
         device: str = "auto",
     ) -> None:
@@ -297,6 +299,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             warm_start=warm_start,
             verbose=verbose,
             callback=callback,
+            monotonic_cst=monotonic_cst,
             max_memory=max_memory,
             device=device,
         )
@@ -312,7 +315,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, l2_regularization, multi_class, class_weight, random_state
         As for `LogitBoostClassifier`.
-    n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback
+    n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `LogitBoostClassifier`.
     scoring, max_memory, device
         As for `DaskAdaBoostClassifier`.
@@ -345,6 +348,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         max_memory: int | str | None = None,
         device: str = "auto",
     ) -> None:
@@ -363,6 +367,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             warm_start=warm_start,
             verbose=verbose,
             callback=callback,
+            monotonic_cst=monotonic_cst,
             max_memory=max_memory,
             device=device,
         )

@@ -168,6 +168,7 @@ class _Job:
         found = Summaries.of(shards.bring(), request.collection.n_trained)
         labels = labels_of(shards, found.trained, request.class_weight)
         classes = classes_of(labels, request.earlier)
+        request.settings.refuse_constrained_classes(len(classes))
         shards.ask("number_classes", classes)
         split = _parted(shards, found.watched, classes, request)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)

@@ -4,6 +4,7 @@
     route              which engine trains a table, and where; decided once, as a value
     worth              what a cut is worth, for every kind of votes
     worth_of_split     the same for one split, from Python numbers
+    monotone           which cuts a monotone constraint allows
     reference/         the scan in the array API, on arrays of any library
     cpu/               compiled kernels for the CPU
     cuda/              compiled kernels for CUDA devices

@@ -52,12 +52,37 @@ class Search:
         1 for two classes. With more, every cut votes for that many classes.
     l2 : float
         For Newton votes: lambda, in units of the integers.
+    monotone : tuple (n_features,) of int, or None
+        Each feature's constraint, 1, -1 or 0, for stumps and one output; see `monotone`. None if
+        there is none.
+
+    Raises
+    ------
+    ValueError
+        If there are constraints for intervals, or for several outputs.
     """
 
     learner: Learner = "stump"
     votes: VoteKind = "discrete"
     n_outputs: int = 1
     l2: float = 0.0
+    monotone: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.monotone is not None and (self.learner != "stump" or self.n_outputs != 1):
+            raise ValueError(
+                "monotone constraints are for stumps with one output; got "
+                f"learner={self.learner!r} and n_outputs={self.n_outputs}."
+            )
+
+    def direction(self, feature: int) -> int:
+        """A feature's constraint: 1, -1, or 0 for none."""
+        return 0 if self.monotone is None else self.monotone[feature]
+
+    @property
+    def directions(self) -> np.ndarray:
+        """All constraints as kernels take them: (n_features,) of int64, or empty."""
+        return np.asarray(self.monotone or (), dtype=np.int64)
 
     @property
     def has_signs(self) -> bool:

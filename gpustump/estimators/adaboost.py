@@ -120,6 +120,13 @@ class AdaBoostClassifier(BoostedClassifier):
     callback : callable or None
         Called with each `Round`, or `RegionRound` where regions vote numbers of their own; a true
         answer ends that run. `set_callbacks` takes scikit-learn's own callbacks, see the notes.
+    monotonic_cst : array-like (n_features,) of int, dict or None
+        Monotone constraints, as in scikit-learn: 1 for a feature whose rise must not lower the
+        score, and so the probability of the second of `classes_`; -1 for one whose rise must not
+        raise it; 0 for none. A dict maps the names of features to these numbers, if X is a frame;
+        features it does not name are free. Missing values are free, too. Each round takes the best
+        stump among those allowed, and the model is the same on every device. For two classes, and
+        for stumps only. A warm start may drop constraints, but not add any.
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
@@ -236,6 +243,7 @@ class AdaBoostClassifier(BoostedClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
@@ -258,6 +266,7 @@ class AdaBoostClassifier(BoostedClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callback = callback
+        self.monotonic_cst = monotonic_cst
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.block_bytes = block_bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.utils import check_random_state
@@ -16,6 +17,7 @@ from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.labels import plain_labels
+from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
 from gpustump.data.parameters import (
     Learner,
     MultiClass,
@@ -50,6 +52,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     warm_start: bool
     verbose: int
     callback: Callback | None
+    monotonic_cst: Any
     max_memory: int | str | None
     block_bytes: int | None
 
@@ -223,6 +226,21 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             announces_route=verbose > 1,
         )
 
+    def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
+        """The settings with the features' constraints."""
+        names = getattr(self, "feature_names_in_", None)
+        constraints = check_monotone(self.monotonic_cst, self.n_features_in_, names)
+        if constraints is None:
+            return settings
+        if settings.learner == "interval":
+            raise ValueError(
+                f"{ARGUMENT} is for stumps: an interval rises and falls again. Take "
+                f"weak_learner='stump', or leave {ARGUMENT} out."
+            )
+        if earlier is not None:
+            _refuse_tighter(constraints, earlier[0].search.monotone)
+        return replace(settings, votes=replace(settings.votes, monotone=constraints))
+
     def _votes(self, learning_rate: float) -> VoteSettings:
         """What regions vote, from checked parameters."""
         raise NotImplementedError
@@ -251,6 +269,21 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         if share >= 1.0:
             raise ValueError(f"validation_fraction must be above 0 and below 1; got {share!r}.")
         return share
+
+
+def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
+    """A warm start keeps its rounds, which obey the constraints under which they were made."""
+    before = before or (0,) * len(asked)
+    broken = [
+        j for j, (now, then) in enumerate(zip(asked, before, strict=True)) if now not in (0, then)
+    ]
+    if broken:
+        j = broken[0]
+        raise ValueError(
+            f"warm_start=True goes on from rounds in which {ARGUMENT} was {before[j]} for feature "
+            f"{j}, and they may not obey {asked[j]}. Constraints may be dropped, but not added: "
+            "keep them as they were, or fit anew with warm_start=False."
+        )
 
 
 def _described(votes: str, n_outputs: int, n_classes: int) -> str:

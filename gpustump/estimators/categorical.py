@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.arrays import Array
+from gpustump.boosting.training import Settings
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
 from gpustump.data.frames import FrameColumn, refuse_all_but_numbers
 from gpustump.data.parameters import MOST_CATEGORIES
@@ -148,6 +149,23 @@ def refuse_other_categories(asked: Any, earlier: Categories) -> None:
         raise ValueError(
             f"warm_start=True goes on with categorical_features={earlier.asked!r}; got {asked!r}. "
             "Keep it as it was, or fit anew with warm_start=False."
+        )
+
+
+def refuse_constrained_categories(settings: Settings) -> None:
+    """Refuse a monotone constraint on a categorical feature, as scikit-learn does.
+
+    Raises
+    ------
+    ValueError
+    """
+    monotone = settings.votes.monotone or ()
+    both = [feature for feature in settings.categorical if monotone and monotone[feature]]
+    if both:
+        raise ValueError(
+            f"Categorical features cannot have monotonic constraints: feature {both[0]} is "
+            f"categorical, and monotonic_cst is {monotone[both[0]]} for it. Make that 0, or take "
+            "the feature out of categorical_features."
         )
 
 

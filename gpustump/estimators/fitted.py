@@ -42,6 +42,7 @@ from gpustump.estimators.categorical import (
     categories_of_frame,
     check_numbers,
     chosen,
+    refuse_constrained_categories,
     refuse_other_categories,
 )
 from gpustump.estimators.held_out_split import Earlier
@@ -345,13 +346,19 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         if data.earlier is not None:
             refuse_other_categories(self._asked_categories(), self._categories)
         X = learner._table(data.X, reset=data.earlier is None)
-        samples, classes = _samples_of(X, data)
+        settings = learner._constrained(settings, data.earlier)
         settings = replace(settings, categorical=learner._categories.features)
+        refuse_constrained_categories(settings)
+        samples, classes = _samples_of(X, data)
         table = TrainingTable(X, classes, learner._table)
         shares, splits = shares_of(table, samples, data.asked, data.earlier)
         settings = self._observed(learner, data, settings, classes)
         trained = train_bags(X, shares, len(classes), settings, device=check_device(data.device))
         self._take_over(learner, Learnt(trained, classes, splits), settings)
+
+    def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
+        """The settings with what depends on the features, which are known by now."""
+        return settings
 
     def _take_over(self, learner: StumpClassifier, learnt: Learnt, settings: Settings) -> None:
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""

@@ -43,6 +43,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     verbose : int
     callback : callable or None
         Called with each `RegionRound` of each bag; with a callback one bag is trained at a time.
+    monotonic_cst : array-like (n_features,) of int, dict or None
     n_jobs : int or None
     max_memory : int, str or None
     block_bytes : int or None
@@ -77,6 +78,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
@@ -98,6 +100,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
             warm_start=warm_start,
             verbose=verbose,
             callback=callback,
+            monotonic_cst=monotonic_cst,
             n_jobs=n_jobs,
             max_memory=max_memory,
             block_bytes=block_bytes,

@@ -74,6 +74,8 @@ class LogitBoostClassifier(BoostedClassifier):
     callback : callable or None
         Called with each `RegionRound`; a true answer ends that run. `set_callbacks` takes
         scikit-learn's own callbacks, as for `AdaBoostClassifier`.
+    monotonic_cst : array-like (n_features,) of int, dict or None
+        As for `AdaBoostClassifier`.
     n_jobs : int or None
         As for `AdaBoostClassifier`.
     max_memory : int, str or None
@@ -174,6 +176,7 @@ class LogitBoostClassifier(BoostedClassifier):
         warm_start: bool = False,
         verbose: int = 0,
         callback: Callback | None = None,
+        monotonic_cst: Any = None,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
@@ -194,6 +197,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callback = callback
+        self.monotonic_cst = monotonic_cst
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.block_bytes = block_bytes

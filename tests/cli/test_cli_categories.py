@@ -102,3 +102,13 @@ def test_a_column_that_tells_the_target_is_noticed(command):
     plain = command("train", "table.csv", "--target", "label", "--force")
     assert sets.row("warning") == plain.row("warning")
     assert "colour" in sets.row("warning")
+
+
+def test_a_constraint_on_a_categorical_feature_is_refused(command):
+    frame_of().to_csv("table.csv", index=False)
+    arguments = ("train", "table.csv", "--target", "label", "--categories", "sets")
+    said = command.refuses(*arguments, "--monotone", "colour=1")
+    assert said.startswith(
+        "--monotone names 'colour', a column of text, whose values have no order"
+    )
+    command.succeeds(*arguments, "--monotone", "size=1")

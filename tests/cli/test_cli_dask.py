@@ -68,7 +68,7 @@ def write(table: pl.DataFrame, ending: str = "parquet") -> str:
 @pytest.mark.parametrize(
     ("ending", "n_classes", "options"),
     [
-        ("parquet", 2, ("--weight", "w")),
+        ("parquet", 2, ("--weight", "w", "--monotone", "a=1,day=-1")),
         ("parquet", 3, ("--loss", "logistic", "--test-size", "0", "--drop", "w")),
         ("csv", 3, ("--votes", "real", "--test-size", "0.4", "--seed", "3", "--drop", "a,w")),
     ],

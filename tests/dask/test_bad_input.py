@@ -218,3 +218,16 @@ def test_the_current_client_is_taken_and_its_absence_is_said(threads):
     assert DaskAdaBoostClassifier().client_ is threads
     with threads.as_current():
         pass
+
+
+@pytest.mark.parametrize(
+    ("constraints", "y", "problem"),
+    [
+        ([1, 0], Y, "monotonic_cst has 2 values, but X has 3 features"),
+        ([1, 0, 0], np.arange(90) % 3, "monotonic_cst is for two classes"),
+    ],
+)
+def test_bad_constraints_are_refused(threads, constraints, y, problem):
+    classifier = DaskLogitBoostClassifier(client=threads, monotonic_cst=constraints)
+    with pytest.raises(ValueError, match=problem):
+        classifier.fit(cut(X, *PARTS), cut(y, *PARTS))

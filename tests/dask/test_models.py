@@ -71,6 +71,19 @@ def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
     assert there.cluster_.n_workers in (1, 2)  # as Dask places the partitions
 
 
+@pytest.mark.parametrize(("kind", "how"), KINDS, ids=str)
+def test_monotone_constraints_make_the_model_of_one_machine(threads, kind, how):
+    X, y = load_breast_cancer(return_X_y=True)
+    constraints = np.resize([1, -1, 0], X.shape[1]).tolist()
+    there, here = fitted(
+        kind, threads, (X, y, None), n_estimators=25, monotonic_cst=constraints, **how
+    )
+    check_equal(there, here)
+    free = LOCAL[kind](n_estimators=25, device="cpu", **how).fit(X, y)
+    assert there.model_.digest() != free.model_.digest()
+    assert there.to_local().monotonic_cst == constraints
+
+
 @pytest.mark.parametrize(("kind", "how"), CLASSES, ids=str)
 def test_more_classes_make_the_model_of_one_machine(threads, kind, how):
     X, y = load_wine(return_X_y=True)

@@ -151,6 +151,49 @@ def test_ties_of_every_kind_of_votes_are_broken_alike(engine, kind):
     ties_are_broken_alike()
 
 
+CONSTRAINED = ("discrete", "real", "newton")
+"""Kinds of votes for which features may be constrained."""
+
+with_constrained_kinds = pytest.mark.parametrize("kind", CONSTRAINED)
+
+
+@each_engine
+@with_constrained_kinds
+def test_every_way_knows_the_references_facts_under_monotone_constraints(engine, kind):
+    """Where ways are many, they share the tables."""
+    engine.skip_if_unusable()
+    names = OF_ONE_SHAPE[:2] if engine.is_library else OF_ONE_SHAPE
+    for number, name in enumerate(names):
+        case = small_case(name).voting(kind, L2.get(kind, 0.0)).constrained(1, -1, 0, 1, -1)
+        n_ways = 1 if engine.compiles_for_every_shape else None
+        engine.check(case, n_ways=n_ways, third=number)
+
+
+@pytest.mark.parametrize("engine", NO_LIBRARIES, ids=str)
+@with_constrained_kinds
+@pytest.mark.parametrize("directions", [(1, 0), (-1, 0, -1)], ids=str)
+def test_every_way_knows_the_references_facts_of_a_constrained_larger_table(
+    engine, kind, directions
+):
+    engine.skip_if_unusable()
+    case = large_case("duplicated_features").voting(kind, L2.get(kind, 0.0))
+    engine.check(case.constrained(*directions), third=CONSTRAINED.index(kind) + len(directions))
+
+
+@pytest.mark.parametrize("engine", ANY_SHAPE, ids=str)
+@with_constrained_kinds
+def test_ties_of_allowed_cuts_are_broken_alike(engine, kind):
+    engine.skip_if_unusable()
+
+    @settings(max_examples=5 if engine.is_library else 10)
+    @given(TABLES, st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=4))
+    def ties_are_broken_alike(samples, directions):
+        case = Case.of(*tied(samples), n_rounds=4).voting(kind).constrained(*directions)
+        engine.check(case, n_ways=6)
+
+    ties_are_broken_alike()
+
+
 @with_learners(ANY_SHAPE)
 def test_any_values_and_weights_give_the_references_facts(engine, learner):
     engine.skip_if_unusable()

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from all_cuts import check_shares, cuts_of_feature, scores_of_cuts
+from all_cuts import check_shares, cuts_of_feature, limit_of_round, scores_of_cuts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, hypothesis_of, signs
@@ -29,6 +29,7 @@ from gpustump.engines.cpu.estimates import Move, move_slots
 from gpustump.engines.cpu.search import BestSplit, Edges, Weigher
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Ground, Slices
 from gpustump.engines.cpu.state import CodedState
+from gpustump.engines.monotone import limit_of, smoothing_of
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.threads import Team
 from gpustump.learners.split import Split
@@ -132,7 +133,9 @@ class Watched:
         return found
 
     def _in_order(self, feature: int, planes: np.ndarray) -> tuple[np.ndarray, ...]:
-        return cuts_of_feature(self.case.X[:, feature], planes, self.search)
+        limit = limit_of_round(self.search, self.run.totals)
+        own = None if limit is None else limit.of_features(slice(feature, feature + 1))
+        return cuts_of_feature(self.case.X[:, feature], planes, self.search, own)
 
     def _compare(
         self,
@@ -200,12 +203,21 @@ def hard_case(seed: int, how: str) -> tuple[Case, int]:
     return Case.of(X.astype(np.float32), y, weights, learning_rate=rate), max_cuts
 
 
-@pytest.mark.parametrize("how", ["equal weights", "any weights", "a heavy sample"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_cut_inside_a_bin_is_better_than_its_bound(kind, how, monkeypatch):
+follows_more = pytest.mark.usefixtures("following_more")
+
+
+@pytest.fixture
+def following_more(monkeypatch):
+    """Sums are estimates more often than where that saves time."""
     monkeypatch.setattr(
         split_state, "is_worth_following", lambda counts, _: counts.max() > counts.sum() / 2
     )
+
+
+@follows_more
+@pytest.mark.parametrize("how", ["equal weights", "any weights", "a heavy sample"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_cut_inside_a_bin_is_better_than_its_bound(kind, how):
     n_compared, n_estimated = 0, 0
     for seed in range(3):
         case, max_cuts = hard_case(seed, how)
@@ -215,6 +227,24 @@ def test_no_cut_inside_a_bin_is_better_than_its_bound(kind, how, monkeypatch):
         n_estimated += watched.n_estimated
     assert n_compared > 500
     if kind not in ("discrete", "shared newton") and how != "a heavy sample":
+        assert n_estimated > 5
+
+
+@follows_more
+@pytest.mark.parametrize("how", ["equal weights", "any weights", "a heavy sample"])
+@pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
+def test_no_allowed_cut_inside_a_bin_is_better_than_its_bound(kind, how):
+    """The first two features mirror each other: what one may do, the other may not."""
+    n_compared, n_estimated = 0, 0
+    for seed, directions in enumerate([(1, 1, 0), (-1, 1, -1, 1), (0, -1, 1)]):
+        case, max_cuts = hard_case(seed, how)
+        case = case.voting(kind, l2=float(seed)).constrained(*directions)
+        watched = Watched(case, max_cuts, seed)
+        boosted(watched, n_rounds=16)
+        n_compared += watched.n_compared
+        n_estimated += watched.n_estimated
+    assert n_compared > 500
+    if kind != "discrete" and how == "equal weights":
         assert n_estimated > 5
 
 
@@ -258,6 +288,9 @@ SEARCHES = {
     "real": Search("stump", "real", 2),
     "newton": Search("stump", "newton", 2, l2=0.5),
     "newton without l2": Search("stump", "newton", 1),
+    "rising real": Search("stump", "real", monotone=(1,)),
+    "falling newton": Search("stump", "newton", l2=0.5, monotone=(-1,)),
+    "rising newton without l2": Search("stump", "newton", monotone=(1,)),
 }
 
 
@@ -284,8 +317,11 @@ def test_no_cut_inside_a_unit_of_small_integers_is_better_than_its_bound(name, s
     )  # fmt: skip
     before, behind, missing = (np.ascontiguousarray(outside[:, k : k + 1]) for k in range(3))
     ground = Ground(before, before + total + behind, missing)
-    _, bounds = Weigher.of(search).weigh(slices, ground, Team(1), None)
-    assert scores_of_cuts(planes, outside, search).max() <= bounds[0]
+    weight, n_samples = int(planes.sum() + outside.sum()), int(random.integers(1, 20))
+    weigher = Weigher.of(search).smoothed(smoothing_of(weight, n_samples))
+    _, bounds = weigher.weigh(slices, ground, Team(1), None)
+    limit = limit_of(search, weight, n_samples)
+    assert scores_of_cuts(planes, outside, search, limit).max() <= bounds[0]
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -313,12 +349,14 @@ def test_no_cut_in_a_unit_is_better_than_its_bound_if_sums_are_estimates(name, s
     )  # fmt: skip
     sums = (before, before + inside + behind, missing, before_off, behind_off, missing_off)
     ground = Ground(*map(np.ascontiguousarray, sums))
-    weigher = Weigher.of(search)
+    weight, n_samples = int(planes.sum() + outside.sum()), int(random.integers(1, 20))
+    weigher = Weigher.of(search).smoothed(smoothing_of(weight, n_samples))
+    limit = limit_of(search, weight, n_samples)
     edge = np.zeros(1, dtype=weigher.dtype)
     _, bounds = weigher.weigh(slices, ground, Team(1), edge=edge)
-    assert scores_of_cuts(planes, outside, search).max() <= bounds[0]
+    assert scores_of_cuts(planes, outside, search, limit).max() <= bounds[0]
     whole = np.concatenate([total, np.zeros_like(total)], axis=1)
-    assert scores_of_cuts(whole, outside, search)[0] <= edge[0] <= bounds[0]
+    assert scores_of_cuts(whole, outside, search, limit)[0] <= edge[0] <= bounds[0]
 
 
 def drawn_planes(random: np.random.Generator, search: Search) -> np.ndarray:

@@ -17,6 +17,7 @@ from engine_ways import cuda
 from rounds import Case, check_facts, check_level, facts_of, signs
 
 from gpustump.engines import integer_weights as weights
+from gpustump.engines.contract import Search
 from gpustump.engines.cuda import device, device_memory, layout, search, sorting, steps
 from gpustump.engines.cuda import table as columns
 from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes
@@ -98,7 +99,7 @@ def test_a_launch_with_too_little_shared_memory_would_be_noticed(monkeypatch, le
 
     monkeypatch.setattr(device, "launch", with_less)
     with pytest.raises(AssertionError, match=f"{kernel} takes more than"):
-        StumpState(made, signs(X[:, 0], random), np.ones(600), learner)
+        StumpState(made, signs(X[:, 0], random), np.ones(600), Search(learner))
 
 
 @pytest.mark.parametrize("n_processors", [1, 3, 132])

@@ -339,7 +339,9 @@ def taken_up_again(monkeypatch: pytest.MonkeyPatch, learner: Learner, at: int) -
 def test_a_round_whose_result_is_never_read_has_no_effect_on_the_next_one():
     X, y = problem()
     signs = 2.0 * y - 1.0
-    one, other = (StumpState(with_one_order(X, OnCpu()), signs, np.ones(900)) for _ in "ab")
+    one, other = (
+        StumpState(with_one_order(X, OnCpu()), signs, np.ones(900), Search()) for _ in "ab"
+    )
     for number in range(6):
         cut = one.best_cut()
         stump = hypothesis_at(one._table, cut, one.totals)

@@ -125,6 +125,24 @@ def test_other_values_of_the_parameter_are_refused(given, message):
     assert not hasattr(classifier, "model_")
 
 
+@pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
+def test_constraints_are_for_other_features(kind):
+    X, y = drawn()
+    make = KINDS[kind]
+    classifier = make(n_estimators=12, categorical_features=[1], monotonic_cst=[0, 1])
+    with pytest.raises(ValueError, match="Categorical features cannot have monotonic constraints"):
+        classifier.fit(X, y)
+    classifier.set_params(monotonic_cst=[-1, 0]).fit(X, y)  # against what the data say
+    table = classifier.shape_function(0)
+    assert (np.diff(table.values) <= 0).all()
+    free = make(n_estimators=12, categorical_features=[1]).fit(X, y)
+    splits = [s for model in (classifier, free) for s in model.model_.members[0].hypotheses]
+    assert all(isinstance(split, OfCategories) == (split.feature == 1) for split in splits)
+    assert classifier.model_ != free.model_
+    framed = make(n_estimators=12, categorical_features=["colour"], monotonic_cst={"x": -1})
+    assert framed.fit(frame_of(X), y).model_.digest() == classifier.model_.digest()
+
+
 def test_names_need_a_table_with_names():
     X, y = drawn()
     with pytest.raises(ValueError, match="integers or as a boolean mask"):

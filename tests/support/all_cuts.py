@@ -1,21 +1,32 @@
 """All cuts behind the samples of an order, and what engines say of them without looking at each.
 
 Planes hold the integers of samples: for each output the first ones of the samples labelled +1 and
-of those labelled -1, then, for Newton votes, the second ones of both in the same way.
+of those labelled -1, then, for Newton votes, the second ones of both in the same way. Where a
+feature is constrained, cuts that are not allowed are worth less than all others.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpustump.engines.contract import Search
+from gpustump.engines.contract import Search, Totals
+from gpustump.engines.monotone import Limit, limit_of
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 
 _ROUNDING = 1e-11
 """Of a share, in the oracle."""
 
 
-def scores_of_cuts(planes: np.ndarray, outside: np.ndarray, search: Search) -> np.ndarray:
+def limit_of_round(search: Search, totals: Totals) -> Limit | None:
+    """What the constraints of a search with one output allow in a round, whatever the votes."""
+    if search.monotone is None or not search.has_signs:
+        return limit_of(search, totals.weight, totals.n_samples)
+    return Limit(lambda sums: sums.first, np.asarray(search.monotone))  # the heavier side votes +1
+
+
+def scores_of_cuts(
+    planes: np.ndarray, outside: np.ndarray, search: Search, limit: Limit | None = None
+) -> np.ndarray:
     """What the cuts behind all but the last sample of an order are worth.
 
     Parameters
@@ -24,14 +35,20 @@ def scores_of_cuts(planes: np.ndarray, outside: np.ndarray, search: Search) -> n
     outside : ndarray (n_planes, 3) of int64
         Sums over what lies before the samples, behind them, and over what is missing.
     search : Search
+    limit : Limit, optional
+        Of one feature.
     """
     total = planes.sum(axis=1)
     left = np.cumsum(planes, axis=1)[:, :-1]
     right = total[:, np.newaxis] - left + outside[:, 1:2]
     regions = (left + outside[:, :1], right, np.broadcast_to(outside[:, 2:], left.shape))
     each = [_sums(part, search) for part in regions]
-    scores = score_of_outputs(worth_of(search), zip(*each, strict=True))
-    return np.asarray(scores)
+    scores = np.asarray(score_of_outputs(worth_of(search), zip(*each, strict=True)))
+    if limit is None:
+        return scores
+    (before,), (behind,) = each[:2]
+    nothing = np.iinfo(np.int64).min if scores.dtype.kind == "i" else -np.inf
+    return np.where(limit.allows(before, behind)[0], scores, nothing)
 
 
 def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
@@ -43,7 +60,7 @@ def _sums(planes: np.ndarray, search: Search) -> list[Sums]:
 
 
 def cuts_of_feature(
-    x: np.ndarray, planes: np.ndarray, search: Search
+    x: np.ndarray, planes: np.ndarray, search: Search, limit: Limit | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """A feature's samples in their order.
 
@@ -53,6 +70,8 @@ def cuts_of_feature(
         The feature's values.
     planes : ndarray (n_planes, n_samples) of int64
     search : Search
+    limit : Limit, optional
+        Of this feature.
 
     Returns
     -------
@@ -69,7 +88,8 @@ def cuts_of_feature(
     own, x = planes[:, order], x[order]
     missing = planes.sum(axis=1) - own.sum(axis=1)
     nothing = np.zeros_like(missing)
-    scores = scores_of_cuts(own, np.stack([nothing, nothing, missing], axis=1), search)
+    outside = np.stack([nothing, nothing, missing], axis=1)
+    scores = scores_of_cuts(own, outside, search, limit)
     return own, scores, x[1:] != x[:-1], missing
 
 

@@ -74,6 +74,8 @@ class Case:
     n_outputs : int
     categorical : tuple of int
         As for `contract.Task`.
+    monotone : tuple (n_features,) of int, or None
+        The features' constraints.
     """
 
     X: np.ndarray
@@ -86,6 +88,7 @@ class Case:
     l2: float = 0.0
     n_outputs: int = 1
     categorical: tuple[int, ...] = ()
+    monotone: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, X: np.ndarray, y: Any, weights: Any = None, **how: Any) -> Case:
@@ -103,9 +106,14 @@ class Case:
         y = self.y if n_outputs == 1 else self._classes(n_outputs)
         return replace(self, y=y, votes=votes, l2=l2, n_outputs=n_outputs)
 
+    def constrained(self, *directions: int) -> Case:
+        """The same with constraints, repeated for as many features as there are."""
+        n_features = self.X.shape[1]
+        return replace(self, monotone=tuple(np.resize(directions, n_features).tolist()))
+
     def votes_of_run(self) -> Votes:
         """What decides the votes of a run."""
-        settings = VoteSettings(self.votes, self.learning_rate, self.l2)
+        settings = VoteSettings(self.votes, self.learning_rate, self.l2, self.monotone)
         return settings.votes(self.weights, self.n_outputs)
 
     def with_sets(self, table: PreparedTable) -> PreparedTable:
@@ -145,7 +153,7 @@ def facts_of(case: Case, learner: Learner) -> list[Facts]:
     search = votes.search(learner)
     state = table.start(case.y, case.weights, search)
     found: list[Facts] = []
-    step = _first_step(case, votes, state)
+    step = first_step(case, votes, state)
     while len(found) < case.n_rounds:
         cut, totals = state.best_cut(), state.totals
         hypothesis = hypothesis_of(search, table, cut, totals)
@@ -189,7 +197,7 @@ def bits_of(score: float) -> tuple[float, str]:
     return score, float(score).hex()
 
 
-def _first_step(case: Case, votes: Votes, state: State) -> Step | None:
+def first_step(case: Case, votes: Votes, state: State) -> Step | None:
     """The step to the scores from which boosting starts; None if they are 0."""
     constant = votes.constant(case.y, case.weights)
     if not any(constant):

@@ -86,9 +86,55 @@ def exact_score_of(votes: str, l2: float = 0.0) -> Score:
     return {"discrete": agreement, "real": exact_half_normaliser, "newton": exact_gain(l2)}[votes]
 
 
-def best(problem: Problem, score: Score) -> tuple[Any, Candidate]:
-    """The largest score and its first candidate, in the order in which ties are broken."""
+class Order(NamedTuple):
+    """Monotone constraints: what votes grow with, by a region's sums, and features' directions.
+
+    A cut is allowed if its direction times the difference of right and left is not negative.
+    """
+
+    level: Callable[[Pair], Any]
+    directions: Sequence[int]
+
+    def allows(self, one: Candidate) -> bool:
+        ((left, right, _),) = one.regions
+        if right[1] == 0:  # nothing is on the right
+            return True
+        low, high = self.level(left), self.level(right)
+        direction = self.directions[one.feature]
+        return not ((direction > 0 and high < low) or (direction < 0 and high > low))
+
+
+def real_level(problem: Problem) -> Callable[[Pair], float]:
+    """(P + s) / (N + s) in floats, in the order of the contract."""
+    (samples,) = problem.outputs
+    s = float(sum(second for _, second in samples)) / float(2 * len(samples))
+    return lambda pair: (float(_p(pair)) + s) / (float(_n(pair)) + s)
+
+
+def newton_level(l2: float) -> Callable[[Pair], float]:
+    """first / (second + l2) in floats, in the order of the contract."""
+    return lambda pair: float(pair[0]) / (float(pair[1]) + l2)
+
+
+def exact_real_level(problem: Problem) -> Callable[[Pair], Fraction]:
+    """The same without rounding."""
+    (samples,) = problem.outputs
+    s = Fraction(sum(second for _, second in samples), 2 * len(samples))
+    return lambda pair: (_p(pair) + s) / (_n(pair) + s)
+
+
+def exact_newton_level(l2: float) -> Callable[[Pair], Fraction]:
+    """The same without rounding."""
+    return lambda pair: pair[0] / (pair[1] + Fraction(l2))
+
+
+def best(problem: Problem, score: Score, order: Order | None = None) -> tuple[Any, Candidate]:
+    """The largest score and its first candidate, in the order in which ties are broken.
+
+    With an order, of the candidates that it allows.
+    """
     *splits, constant = candidates(problem)
+    splits = [one for one in splits if order is None or order.allows(one)]
     level = score(constant.regions)
     found: tuple[Any, Candidate] | None = None
     for one in splits:

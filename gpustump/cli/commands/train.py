@@ -21,6 +21,7 @@ import numpy as np
 
 from gpustump import __version__
 from gpustump.cli.errors import as_input_error, system_errors_at
+from gpustump.cli.input.constraints import by_feature, constraints_of
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.input.training_data import (
     FittedTraining,
@@ -175,6 +176,7 @@ def _fitted(
         n_jobs=arguments.jobs,
         max_memory=arguments.max_memory,
         verbose=int(has_bar),
+        monotonic_cst=by_feature(data.encoding, constraints_of(data, arguments.monotone)),
     )
     with as_input_error():
         return classifier.fit(data.X, data.y, weights)
@@ -184,6 +186,7 @@ def _details(
     data: TrainingData, method: Method, n_rounds: int, arguments: argparse.Namespace
 ) -> dict[str, object]:
     """What `predict` needs, and how the model was trained; the same on every machine."""
+    constraints = constraints_of(data, arguments.monotone)
     return {
         "gpustump": __version__,
         "target": data.target,
@@ -192,5 +195,6 @@ def _details(
             **settings(method, n_rounds),
             "test_size": arguments.test_size,
             "seed": arguments.seed,
+            **({"monotone": constraints} if constraints else {}),
         },
     }

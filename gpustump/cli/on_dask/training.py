@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.input.constraints import by_feature, constraints_of
 from gpustump.cli.input.training_data import FittedTraining
 from gpustump.cli.method import Method, estimator
 from gpustump.cli.on_dask.cluster import check_library, connected
@@ -90,6 +91,7 @@ def fitted(
 def _classifier(
     found: SpreadTraining, method: Method, arguments: argparse.Namespace
 ) -> BoostedClassifier:
+    constraints = constraints_of(found.data, arguments.monotone)
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
     classifier = estimator(
         method,
@@ -99,6 +101,7 @@ def _classifier(
         random_state=arguments.seed,
         max_memory=arguments.max_memory,
         verbose=int(has_bar),
+        monotonic_cst=by_feature(found.data.encoding, constraints),
     )
     X, y, weights = found.table.collections(found.data.y, found.data.weights is not None)
     with as_input_error():

@@ -18,6 +18,7 @@ import numpy as np
 
 from gpustump import __version__
 from gpustump.cli.errors import MissingLibraryError
+from gpustump.cli.input.constraints import as_text
 from gpustump.cli.input.model_input import LoadedModel
 from gpustump.cli.input.training_data import Part
 from gpustump.cli.output.drawn_model import DrawnModel
@@ -307,7 +308,8 @@ def _picture(figure: Figure, title: str) -> Picture:
 def _settings(model: StumpEnsemble) -> str:
     """The options of the training, from the model's details."""
     return ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in model.details["training"].items()
+        f"{name.replace('_', ' ')} {as_text(value) if isinstance(value, dict) else value}"
+        for name, value in model.details["training"].items()
     )
 
 

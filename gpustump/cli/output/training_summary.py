@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpustump.cli.input.constraints import as_text
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
 from gpustump.cli.method import DEFAULT, Method, described, described_shares
@@ -177,9 +178,15 @@ def _some(values: list[str]) -> str:
 
 
 def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
-    """Which estimator was trained, if it is not the one that `train` uses without options."""
+    """Which estimator was trained, if it is not the one that `train` uses without options, and its
+    monotone constraints."""
     found = described(training.method, len(training.model.classes))
-    return [*([] if found is None else [found]), *described_shares(training.method)]
+    constraints = training.model.details.get("training", {}).get("monotone")
+    return [
+        *([] if found is None else [found]),
+        *described_shares(training.method),
+        *([("monotone", shortened(as_text(constraints)))] if constraints else []),
+    ]
 
 
 def _about_rounds(training: FinishedTraining) -> list[tuple[str, str]]:

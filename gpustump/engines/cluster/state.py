@@ -40,7 +40,7 @@ class ClusterState:
         self._place = ClusterPlace(self._shards, table.bins, run.search)
         self._bins = _Bins(np.diff(layout.offset, append=0))
         self._bins.n_inside[layout.first + layout.n_bins] = table.n_missing
-        self._signed = SignedSearch(layout, team) if run.search.has_signs else None
+        self._signed = SignedSearch(layout, run.search, team) if run.search.has_signs else None
         counts = Counts(table.n_samples, table.n_missing)
         self._split = SplitSearch(layout, counts, run.search, team)
         self._found: tuple[Partition, Cut] | None = None

@@ -49,6 +49,10 @@ A round of the coded engine:
     places        the answers, from codes and samples
     split_scores  what a region adds to a score
     unit_scores   the cuts between units of samples, and bounds for the cuts inside of them
+    part_bounds     what such a bound is made of
+    allowed       which cuts a monotone constraint allows
+    allowed_units   units of constrained features: their allowed cuts, and bounds for these
+    half_planes     the allowed part of a unit, and the most of a convex function there
     bin_profile   what discrete votes remember of each bin, to tighten its bound
     drift         what other votes remember of it
     intervals     pairs of cuts

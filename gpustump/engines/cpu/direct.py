@@ -97,7 +97,7 @@ class DirectTable:
         units = in_units(arrays.to_host(sample_weight), search.n_copies)
         loss = loss_of(arrays.to_host(labels), units, search)
         if search.has_signs:
-            return DirectState(self, loss, SignedScan(self, search.learner))
+            return DirectState(self, loss, SignedScan(self, search))
         return DirectState(self, loss, SplitScan(self, search))
 
     def parts(self, n_outputs: int) -> list[tuple[int, int]]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Cut, constant_cut
+from gpustump.engines.contract import Cut, Search, constant_cut
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.cut_sums import left_of_cuts, missing_sums, position_of
 from gpustump.engines.cpu.found_split import NOTHING, STUMP, Found, as_cut, better, sign_for_missing
@@ -23,29 +22,34 @@ class SignedScan:
     Parameters
     ----------
     table : DirectTable
-    learner : str
+    search : Search
     """
 
-    def __init__(self, table: DirectTable, learner: Learner) -> None:
+    def __init__(self, table: DirectTable, search: Search) -> None:
         self._table = table
-        self._best = {"stump": _best_split, "interval": _best_pair}[learner]
+        self._best = {"stump": _best_split, "interval": _best_pair}[search.learner]
+        self._directions = search.directions
         self._parts = table.parts(1)
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (1, 2)."""
-        table, units, signed = self._table, terms.first[0], int(totals[0, 0])
+        table, signed = self._table, int(totals[0, 0])
+        known = (table.order, table.n_present, terms.first[0], signed, self._directions)
         found = [constant_cut(signed)]
 
         def search(part: tuple[int, int]) -> None:
-            found.append(as_cut(self._best(table.order, table.n_present, units, signed, *part)))
+            found.append(as_cut(self._best(*known, *part)))
 
         table.team.each(search, self._parts)
         return max(found)
 
 
-@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
-def _best_split(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
-    """The best split of features `low` to `high`; `total` is the sum of all units."""
+@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, int64)")
+def _best_split(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
+    """The best split of features `low` to `high`; `total` is the sum of all units.
+
+    A constraint forbids the highest sum, or the lowest one; `directions` may be empty.
+    """
     best = NOTHING
     room = np.empty(order.shape[1], dtype=np.int64)
     for j in range(low, high):
@@ -58,9 +62,12 @@ def _best_split(order, n_present, units, total, low, high):  # type: ignore[no-u
         for i in range(len(left)):
             highest = max(highest, left[i])
             lowest = min(lowest, left[i])
+        direction = directions[j] if len(directions) > 0 else 0
+        falling = 2 * highest - present if direction <= 0 else -1
+        rising = present - 2 * lowest if direction >= 0 else -1
         agreement = -1
-        if len(left) > 0:
-            agreement = max(2 * highest - present, present - 2 * lowest) + extra
+        if len(left) > 0 and max(falling, rising) >= 0:
+            agreement = max(falling, rising) + extra
         opposed = (present > 0 and missing < 0) or (present < 0 and missing > 0)
         apart = abs(present) + extra if opposed else -1
         if max(agreement, apart) <= best.agreement:
@@ -69,16 +76,22 @@ def _best_split(order, n_present, units, total, low, high):  # type: ignore[no-u
             best = Found(apart, j, STUMP, n_present[j] - 1, 1 if present > 0 else -1, vote)
             continue
         number = 0
-        while abs(2 * left[number] - present) + extra != agreement:
-            number += 1
-        polarity = 1 if 2 * left[number] >= present else -1
+        polarity = 0
+        while polarity == 0:
+            score = 2 * left[number] - present
+            if direction <= 0 and score + extra == agreement:
+                polarity = 1
+            elif direction >= 0 and extra - score == agreement:
+                polarity = -1
+            else:
+                number += 1
         best = Found(agreement, j, STUMP, position_of(own, number), polarity, vote)
     return best
 
 
-@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64, int64)")
-def _best_pair(order, n_present, units, total, low, high):  # type: ignore[no-untyped-def]
-    """The best interval or split of features `low` to `high`."""
+@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, int64)")
+def _best_pair(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
+    """The best interval or split of features `low` to `high`; nothing is constrained."""
     top = 1 << 62
     best = NOTHING
     for j in range(low, high):
@@ -104,7 +117,7 @@ def _best_pair(order, n_present, units, total, low, high):  # type: ignore[no-un
         if highest > -top:
             by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
         if by_stump > best.agreement:
-            best = _best_split(order, n_present, units, total, j, j + 1)
+            best = _best_split(order, n_present, units, total, directions, j, j + 1)
         agreement = max(2 * rise - present, 2 * fall + present) + extra
         if rise == -top or agreement <= best.agreement:
             continue

@@ -3,7 +3,8 @@
 One output after the other, a feature's sorted samples are added up, and the sums at its cuts are
 written one behind the other. Then their parts of the score are computed, several cuts at a time,
 and added to those of the outputs before. The threshold above all values, which parts the present
-values from the missing ones, is one cut more.
+values from the missing ones, is one cut more. Cuts that a monotone constraint forbids get a score
+below all others.
 
 Scores compare as integers here: `_key` maps floats to such, in their order. Compilers vectorise the
 maximum of integers, but not that of floats, since one of those might not be a number.
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpustump.engines.contract import Cut, Search
+from gpustump.engines.cpu.allowed import are_in_order, newton_step, odds
 from gpustump.engines.cpu.compiling import group, kernel
 from gpustump.engines.cpu.cut_sums import (
     both_left_of_cuts,
@@ -70,12 +72,12 @@ class SplitScan:
     def __init__(self, table: DirectTable, search: Search) -> None:
         self._table = table
         self._kind = _KINDS[search.votes]
-        self._l2 = float(search.l2)
+        self._l2, self._directions = float(search.l2), search.directions
         self._parts = table.parts(search.n_outputs)
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
-        table, how = self._table, (totals, self._kind, self._l2)
+        table, how = self._table, (totals, self._kind, self._l2, self._directions)
         found: list[_Best] = []
 
         def search(part: tuple[int, int]) -> None:
@@ -203,12 +205,28 @@ def _score_output(  # type: ignore[no-untyped-def]
     return n_cuts
 
 
+@kernel("void(int64[:, ::1], UniTuple(int64, 2), int64, int64, float64, float64, int64[::1])")
+def _forbid(left, present, direction, kind, l2, smoothing, scores):  # type: ignore[no-untyped-def]
+    """Give the cuts that a constraint forbids a score below all others; there is one output."""
+    of_floats = scores.view(np.float64)
+    for i in range(len(scores)):
+        a, b = left[0, i], left[1, i]
+        rest_a, rest_b = present[0] - a, present[1] - b
+        if kind == _REAL:
+            one = odds((b + a) >> 1, (b - a) >> 1, smoothing)
+            two = odds((rest_b + rest_a) >> 1, (rest_b - rest_a) >> 1, smoothing)
+        else:
+            one, two = newton_step(a, b, l2), newton_step(rest_a, rest_b, l2)
+        if not are_in_order(direction, one, two):
+            of_floats[i] = -np.inf
+
+
 @kernel(
     "_Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, float64,"
-    " int64, int64)"
+    " int64[::1], int64, int64)"
 )
 def _best_split(  # type: ignore[no-untyped-def]
-    order, n_present, first, second, totals, kind, l2, low, high
+    order, n_present, first, second, totals, kind, l2, directions, low, high
 ):
     """The best split of features `low` to `high`.
 
@@ -219,6 +237,7 @@ def _best_split(  # type: ignore[no-untyped-def]
     left = np.empty((2, order.shape[1] + 1), dtype=np.int64)
     scores = np.empty(order.shape[1] + 1, dtype=np.int64)
     none = np.empty(0, dtype=np.int64)
+    smoothing = float(totals[0, 1]) / float(2 * order.shape[1])
     for j in range(low, high):
         own, n = order[j], n_present[j]
         _clear(scores[: max(n, 1)], kind)
@@ -228,6 +247,9 @@ def _best_split(  # type: ignore[no-untyped-def]
             n_cuts = _score_output(
                 own, n, first[output], of_second, totals[output], kind, l2, left, scores
             )
+        if len(directions) > 0 and directions[j] != 0:
+            present = (left[0, n_cuts], left[1, n_cuts])
+            _forbid(left, present, directions[j], kind, l2, smoothing, scores[:n_cuts])
         key = _largest(scores[:n_cuts])
         apart = _key(scores[n_cuts])
         # The threshold above all values makes a split only where it is better than a constant; it

@@ -16,19 +16,20 @@ added up anew, and the cut is found by those.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gpustump.engines.contract import Cut, Search
+from gpustump.engines.cpu.allowed import Rules
 from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.found_split import sign_for_missing
+from gpustump.engines.cpu.part_bounds import NO_SCORE
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Ground, Slices
 from gpustump.engines.cpu.unit_scores import (
     NO_AGREEMENT,
-    NO_SCORE,
     weigh_newton,
     weigh_real,
     weigh_shared,
@@ -88,21 +89,26 @@ class Weigher:
         One of `unit_scores`.
     dtype : dtype
         Of scores and bounds.
-    l2 : float
+    rules : Rules
     """
 
     kernel: Callable[..., Any]
     dtype: np.dtype
-    l2: float
+    rules: Rules
 
     @classmethod
     def of(cls, search: Search) -> Weigher:
         """For a search."""
+        rules = Rules(float(search.l2), 0.0, search.directions)
         if search.has_signs:
-            return cls(weigh_signs, np.dtype(np.int64), 0.0)
+            return cls(weigh_signs, np.dtype(np.int64), rules)
         by_votes = {"discrete": weigh_shared, "real": weigh_real, "newton": weigh_newton}
         dtype = np.dtype(np.int64 if search.votes == "discrete" else np.float64)
-        return cls(by_votes[search.votes], dtype, search.l2)
+        return cls(by_votes[search.votes], dtype, rules)
+
+    def smoothed(self, smoothing: float) -> Weigher:
+        """The same with the smoothing of a round's levels; see `monotone.smoothing_of`."""
+        return replace(self, rules=self.rules._replace(smoothing=smoothing))
 
     @property
     def nothing(self) -> float:
@@ -129,7 +135,7 @@ class Weigher:
         def weigh(part: tuple[int, int]) -> None:
             if ready is not None:
                 ready(*part)
-            found.append(self.kernel(slices, ground, self.l2, *part, bounds, edge))
+            found.append(self.kernel(slices, ground, self.rules, *part, bounds, edge))
 
         n_stretches = len(slices.first)
         units_each = max(1, slices.sums.shape[1] // max(1, n_stretches))
@@ -268,11 +274,14 @@ class BestSplit:
         edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
         seen, bounds = self._weigher.weigh(edges.slices, edges.ground, self._team, edge=edge)
         most = np.maximum.reduceat(edge, edges.layout.first)
-        exact = renewed(np.flatnonzero(most >= self._about(edges, seen)))
-        self.search(exact, learn=learn)
-        for feature in exact.slices.feature.tolist():
-            own = edges.layout.slots(feature)
-            bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
+        # Where constraints forbid most cuts, there may be none at all that beats the constant.
+        about = max(self._about(edges, seen), self.best.cut.score)
+        if len(first := np.flatnonzero(most >= about)):
+            exact = renewed(first)
+            self.search(exact, learn=learn)
+            for feature in exact.slices.feature.tolist():
+                own = edges.layout.slots(feature)
+                bounds[own], edge[own] = self._weigher.nothing, self._weigher.nothing
         most, is_first = self._contending(edges, bounds, edge, learn), True
         while len(contending := np.flatnonzero(self._may_win(most))):
             highest = contending[[np.argmax(most[contending])]] if is_first else contending

@@ -23,6 +23,8 @@ class SignedSearch:
     Parameters
     ----------
     layout : BinLayout
+    search : Search
+        With signs.
     team : Team
 
     Attributes
@@ -35,9 +37,9 @@ class SignedSearch:
 
     edges: Edges
 
-    def __init__(self, layout: BinLayout, team: Team) -> None:
+    def __init__(self, layout: BinLayout, search: Search, team: Team) -> None:
         self._layout, self._team = layout, team
-        self._weigher = Weigher.of(Search())  # of stumps; intervals come after them
+        self._weigher = Weigher.of(search)  # of stumps; intervals come after them
         self.profile = Profile.empty(len(layout.offset))
 
     def best(self, place: Place, sums: np.ndarray, signed: int) -> Cut:

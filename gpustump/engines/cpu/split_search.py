@@ -16,6 +16,7 @@ from gpustump.engines.cpu.bin_layout import BinLayout
 from gpustump.engines.cpu.drift import Drift, Expected
 from gpustump.engines.cpu.estimates import Move, counts_of_regions
 from gpustump.engines.cpu.search import Best, BestSplit, Edges, Place, Weigher
+from gpustump.engines.monotone import smoothing_of
 from gpustump.engines.threads import Team
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.engines.worth_of_split import exact_score_of
@@ -80,7 +81,8 @@ class SplitSearch:
         expected = bins.look()
         ahead = self._drift.ahead(bins.sums, bins.off, expected)
         constant = Cut(0, None, 0, 0, self._constant_score(totals))
-        found = BestSplit(place, self._weigher, constant, self._team)
+        weigher = self._weigher.smoothed(smoothing_of(totals[0][1], self._counts.n_samples))
+        found = BestSplit(place, weigher, constant, self._team)
 
         def exact_edges(features: np.ndarray | None) -> Edges:
             edges = Edges.of(bins.sums, layout, features=features).knowing(ahead)

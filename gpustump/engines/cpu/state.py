@@ -42,7 +42,7 @@ class CodedState:
         self._search, self._table = search, table
         self._run = SignedRun(table, y, in_units(sample_weight))
         self._place = CodedPlace.of_signed(table, self._run.samples.signed)
-        self._finder = SignedSearch(table.layout, table.team)
+        self._finder = SignedSearch(table.layout, search, table.team)
 
     @property
     def totals(self) -> Totals:

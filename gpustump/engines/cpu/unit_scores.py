@@ -16,23 +16,37 @@ may be, and a unit's bound holds for the cut at its right end, too. How far a su
 the left edge of a unit to the right one, since what is off of each bin adds up; so inside a unit a
 left sum is off by no more than at the right edge, and a right sum by no more than at the left one.
 What a score may be at the right edge of each unit is noted, too, if there is room for it, `edge`.
+
+A monotone constraint forbids some of the cuts. Those at edges then do not count; inside a unit, the
+part of the band that is allowed counts (`allowed_units`).
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
+from gpustump.engines.cpu.allowed import direction_of
+from gpustump.engines.cpu.allowed_units import (
+    FirstIntegers,
+    LimitedStretch,
+    limit_newton,
+    limit_real,
+)
 from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.engines.cpu.part_bounds import (
+    NO_SCORE,
+    OUTWARDS,
+    least_root,
+    most_gain,
+    reach,
+    rounded_up,
+)
 from gpustump.engines.integer_weights import TOP
 
-NO_AGREEMENT, NO_SCORE = -1, -np.inf
-"""Less than every agreement, and every other score."""
-
-_OUTWARDS = 2.0**-40
-"""By what share a bound is widened. It takes fewer than 100 roundings of 2**-53 for each output."""
+NO_AGREEMENT = -1
+"""Less than every agreement."""
 
 
 @group
@@ -71,12 +85,45 @@ def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-un
     return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
 
 
-@kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1], int64[::1])")
-def weigh_signs(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
-    """Discrete votes of one output, for stretches `low` to `high`; `l2` is not used."""
+@kernel("Agreed(Slices, Ground, int64, int64, int64[::1], Agreed)")
+def _weigh_one_sign(slices, ground, t, direction, bound, best):  # type: ignore[no-untyped-def]
+    """The better of the best cut so far and those of stretch `t`, which is constrained.
+
+    The left side has the sign -1 where the constraint is 1, and the other way round.
+    """
+    sums, up, down = slices.sums, slices.up, slices.down
+    present = ground.present[0, t] - ground.present[1, t]
+    extra = abs(ground.missing[0, t] - ground.missing[1, t])
+    left = ground.left[0, t] - ground.left[1, t]
+    end = slices.first[t] + slices.n_units[t]
+    for u in range(slices.first[t], end):
+        bound[u] = NO_AGREEMENT
+        if slices.is_open[u]:
+            most = left - down[u] if direction > 0 else left + up[u]
+            bound[u] = direction * (present - 2 * most) + extra
+        left += sums[0, u] - sums[1, u]
+        gap = direction * (present - 2 * left)
+        if gap < 0 or gap + extra < best.score or u + 1 == end:
+            continue
+        is_tie = gap + extra == best.score
+        if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
+            continue
+        best = Agreed(gap + extra, t, u, -direction)
+    return best
+
+
+@kernel("Agreed(Slices, Ground, Rules, int64, int64, int64[::1], int64[::1])")
+def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Discrete votes of one output, for stretches `low` to `high`."""
     best, best_stretch, best_unit, best_sign = NO_AGREEMENT, 0, -1, 1
     sums, up, down, is_open = slices.sums, slices.up, slices.down, slices.is_open
     for t in range(low, high):
+        direction = direction_of(rules, slices.feature[t])
+        if direction != 0:
+            so_far = Agreed(best, best_stretch, best_unit, best_sign)
+            so_far = _weigh_one_sign(slices, ground, t, direction, bound, so_far)
+            best, best_stretch, best_unit, best_sign = so_far
+            continue
         present = ground.present[0, t] - ground.present[1, t]
         extra = abs(ground.missing[0, t] - ground.missing[1, t])
         left = ground.left[0, t] - ground.left[1, t]
@@ -95,30 +142,6 @@ def weigh_signs(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-
                 continue
             best, best_stretch, best_unit, best_sign = agreed, t, u, 1 if score >= 0 else -1
     return Agreed(best, best_stretch, best_unit, best_sign)
-
-
-@kernel("int64(float64, int64)")
-def _rounded_up(share, whole):  # type: ignore[no-untyped-def]
-    """At least a share, up to 1, of a whole number; at most the number."""
-    return min(whole, np.int64(share * float(whole) * (1.0 + _OUTWARDS)) + 1)
-
-
-@kernel("UniTuple(int64, 2)(float64, float64, int64, int64)")
-def _reach(by_positive, by_negative, positive, negative):  # type: ignore[no-untyped-def]
-    """How far above its value at a unit's left edge the signed sum may be, and how far below.
-
-    The corners of the band are, with the share of the positive sum ahead, (p, 0) and (positive, n),
-    and with that of the negative sum ahead (0, n) and (p, negative).
-    """
-    up = max(
-        _rounded_up(by_positive, positive),
-        positive - negative + _rounded_up(by_positive, negative),
-    )
-    down = max(
-        _rounded_up(by_negative, negative),
-        negative - positive + _rounded_up(by_negative, positive),
-    )
-    return up, down
 
 
 @kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
@@ -171,8 +194,8 @@ def _missing_off(ground, plane, t):  # type: ignore[no-untyped-def]
     return ground.missing_off[plane, t] if len(ground.missing_off) > 0 else 0.0
 
 
-@kernel("Agreed(Slices, Ground, float64, int64, int64, int64[::1], int64[::1])")
-def weigh_shared(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@kernel("Agreed(Slices, Ground, Rules, int64, int64, int64[::1], int64[::1])")
+def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes that several outputs share."""
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
     n_outputs = len(slices.sums) // 2
@@ -198,7 +221,7 @@ def weigh_shared(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
             for i in range(count):
                 u = start + i
                 if slices.is_open[u]:
-                    up, down = _reach(
+                    up, down = reach(
                         by_positive[i], by_negative[i], max(positive[u], 0), max(negative[u], 0)
                     )
                     bound[u] += max(2 * (left + up) - present, present - 2 * (left - down)) + extra
@@ -209,9 +232,9 @@ def weigh_shared(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
             if not is_exact:
                 at_most = max(score[i], bound[u])
                 off = left_off[i + 1] + right_off[i] + missing_off
-                bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + _OUTWARDS))
+                bound[u] = min(float(TOP), (float(at_most) + off) * (1.0 + OUTWARDS))
                 if len(edge) > 0:
-                    edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + _OUTWARDS))
+                    edge[u] = min(float(TOP), (float(score[i]) + off) * (1.0 + OUTWARDS))
             elif not slices.is_open[u]:
                 bound[u] = NO_AGREEMENT
             if score[i] < best or i + 1 == count:
@@ -222,6 +245,12 @@ def weigh_shared(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
     return Agreed(best, best_stretch, best_unit, 0)
 
 
+@kernel("float64(float64)")
+def _outwards(score):  # type: ignore[no-untyped-def]
+    """A bound computed in floating point, rounded outwards."""
+    return score + abs(score) * OUTWARDS if score > NO_SCORE else NO_SCORE
+
+
 @kernel("Scored(Slices, boolean, float64[::1], int64, float64[::1], Scored)")
 def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[no-untyped-def]
     """The better of the best cut so far and those of stretch `t`; widens the bounds."""
@@ -229,8 +258,8 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
     for i in range(count):
         u = start + i
         at_most = bound[u] if slices.is_open[u] else (NO_SCORE if is_exact else score[i])
-        bound[u] = at_most + abs(at_most) * _OUTWARDS
-        if score[i] < best.score or i + 1 == count:
+        bound[u] = _outwards(at_most)
+        if score[i] < best.score or i + 1 == count or score[i] == NO_SCORE:
             continue
         is_tie = score[i] == best.score
         if is_tie and not _is_earlier(slices, t, u, best.stretch, best.unit):
@@ -239,16 +268,9 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
     return best
 
 
-@kernel("float64(int64, int64, float64, float64)")
-def _least_root(positive, negative, positive_off, negative_off):  # type: ignore[no-untyped-def]
-    """The least that sqrt(P * N) may be; if no sum is off, what `split_scores.root` says."""
-    p, n = float(positive) - positive_off, float(negative) - negative_off
-    return math.sqrt((p if p > 0.0 else 0.0) * (n if n > 0.0 else 0.0))
-
-
-@kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1], float64[::1])")
-def weigh_real(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
-    """Real votes; `l2` is not used."""
+@kernel("Scored(Slices, Ground, Rules, int64, int64, float64[::1], float64[::1])")
+def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
+    """Real votes."""
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 2
     is_exact = len(ground.left_off) == 0
@@ -272,35 +294,43 @@ def weigh_real(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-u
                 _add_off(slices, ground, plane, t, p_off, rest_p_off)
                 _add_off(slices, ground, plane + 1, t, n_off, rest_n_off)
             all_p, all_n = ground.present[plane, t], ground.present[plane + 1, t]
-            missing = -_least_root(
+            missing = -least_root(
                 ground.missing[plane, t], ground.missing[plane + 1, t],
                 _missing_off(ground, plane, t), _missing_off(ground, plane + 1, t),
             )  # fmt: skip
             # Without branches, the compiler takes several units at a time.
             for i in range(count + 1):
-                left = -_least_root(p[i], n[i], p_off[i], n_off[i])
-                right = _least_root(all_p - p[i], all_n - n[i], rest_p_off[i], rest_n_off[i])
+                left = -least_root(p[i], n[i], p_off[i], n_off[i])
+                right = least_root(all_p - p[i], all_n - n[i], rest_p_off[i], rest_n_off[i])
                 at_edge[i] = left - right + missing
             for i in range(count):
                 p0, p9, n0, n9 = p[i], p[i + 1], n[i], n[i + 1]
                 more_p, more_n = max(p9 - p0, 0), max(n9 - n0, 0)
-                p1, n1 = p0 + _rounded_up(by_positive[i], more_p), n0
-                p2, n2 = p9, n9 - _rounded_up(by_positive[i], more_n)
-                p3, n3 = p0, n0 + _rounded_up(by_negative[i], more_n)
-                p4, n4 = p9 - _rounded_up(by_negative[i], more_p), n9
+                p1, n1 = p0 + rounded_up(by_positive[i], more_p), n0
+                p2, n2 = p9, n9 - rounded_up(by_positive[i], more_n)
+                p3, n3 = p0, n0 + rounded_up(by_negative[i], more_n)
+                p4, n4 = p9 - rounded_up(by_negative[i], more_p), n9
                 pl, nl, pr, nr = p_off[i + 1], n_off[i + 1], rest_p_off[i], rest_n_off[i]
-                one = _least_root(p1, n1, pl, nl) + _least_root(all_p - p1, all_n - n1, pr, nr)
-                two = _least_root(p2, n2, pl, nl) + _least_root(all_p - p2, all_n - n2, pr, nr)
-                three = _least_root(p3, n3, pl, nl) + _least_root(all_p - p3, all_n - n3, pr, nr)
-                four = _least_root(p4, n4, pl, nl) + _least_root(all_p - p4, all_n - n4, pr, nr)
+                one = least_root(p1, n1, pl, nl) + least_root(all_p - p1, all_n - n1, pr, nr)
+                two = least_root(p2, n2, pl, nl) + least_root(all_p - p2, all_n - n2, pr, nr)
+                three = least_root(p3, n3, pl, nl) + least_root(all_p - p3, all_n - n3, pr, nr)
+                four = least_root(p4, n4, pl, nl) + least_root(all_p - p4, all_n - n4, pr, nr)
                 corner = missing - min(min(one, two), min(three, four))
                 own[i] += max(corner, max(at_edge[i], at_edge[i + 1]))
+            direction = direction_of(rules, slices.feature[t])
+            if direction != 0:
+                limited = LimitedStretch(
+                    direction, by_positive, by_negative, missing, p, n, all_p, all_n, p_off, n_off,
+                    rest_p_off, rest_n_off, is_exact,
+                )  # fmt: skip
+                limit_real(limited, rules.smoothing, at_edge, own)
             if k == 0:
                 score[:count] = at_edge[1 : count + 1]
             else:
                 score[:count] += at_edge[1 : count + 1]
         if len(edge) > 0:
-            edge[start : start + count] = score[:count] + np.abs(score[:count]) * _OUTWARDS
+            for i in range(count):
+                edge[start + i] = _outwards(score[i])
         best = _best_of_stretch(slices, is_exact, score, t, bound, best)
     return best
 
@@ -317,15 +347,8 @@ def _second(sums, plane, t):  # type: ignore[no-untyped-def]
     return sums[plane + 2, t] + sums[plane + 3, t]
 
 
-@kernel("float64(int64, int64, float64, float64, float64)")
-def _most_gain(a, b, a_off, b_off, l2):  # type: ignore[no-untyped-def]
-    """The most that a region's part may be; if no sum is off, what `split_scores.gain` says."""
-    x = float(abs(a)) + a_off
-    return (x * x) / max(float(b) - b_off + l2, 1.0)
-
-
-@kernel("Scored(Slices, Ground, float64, int64, int64, float64[::1], float64[::1])")
-def weigh_newton(slices, ground, l2, low, high, bound, edge):  # type: ignore[no-untyped-def]
+@kernel("Scored(Slices, Ground, Rules, int64, int64, float64[::1], float64[::1])")
+def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1, 0)
     n_outputs = len(slices.sums) // 4
@@ -336,6 +359,7 @@ def weigh_newton(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
     at_edge = np.empty(room + 1)
     a_off, b_off = np.zeros(room + 1), np.zeros(room + 1)
     rest_a_off, rest_b_off = np.zeros(room + 1), np.zeros(room + 1)
+    l2 = rules.l2
     for t in range(low, high):
         start, count = slices.first[t], slices.n_units[t]
         own = bound[start : start + count]
@@ -360,43 +384,50 @@ def weigh_newton(slices, ground, l2, low, high, bound, edge):  # type: ignore[no
                     missing_a_off += _missing_off(ground, q, t)
                     missing_b_off += _missing_off(ground, q + 2, t)
             all_a, all_b = _first(ground.present, plane, t), _second(ground.present, plane, t)
-            missing = _most_gain(
+            missing = most_gain(
                 _first(ground.missing, plane, t), _second(ground.missing, plane, t),
                 missing_a_off, missing_b_off, l2,
             )  # fmt: skip
             for i in range(count + 1):
-                left = _most_gain(a[i], b[i], a_off[i], b_off[i], l2)
-                right = _most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
+                left = most_gain(a[i], b[i], a_off[i], b_off[i], l2)
+                right = most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
                 at_edge[i] = left + right + missing
             for i in range(count):
                 # An estimate may be a little below 0, what it estimates may not.
-                above, below = _reach(
-                    by_positive[i], by_negative[i], max(up[i], 0), max(down[i], 0)
-                )
+                above, below = reach(by_positive[i], by_negative[i], max(up[i], 0), max(down[i], 0))
                 high_a, low_a = a[i] + above, a[i] - below
                 # A cut inside leaves a sample on either side, whose second integer is above 0.
                 few, many = b[i] + 1, b[i + 1] - 1
                 al, bl, ar, br = a_off[i + 1], b_off[i + 1], rest_a_off[i], rest_b_off[i]
                 corners = max(
                     max(
-                        _most_gain(high_a, few, al, bl, l2)
-                        + _most_gain(all_a - high_a, all_b - few, ar, br, l2),
-                        _most_gain(high_a, many, al, bl, l2)
-                        + _most_gain(all_a - high_a, all_b - many, ar, br, l2),
+                        most_gain(high_a, few, al, bl, l2)
+                        + most_gain(all_a - high_a, all_b - few, ar, br, l2),
+                        most_gain(high_a, many, al, bl, l2)
+                        + most_gain(all_a - high_a, all_b - many, ar, br, l2),
                     ),
                     max(
-                        _most_gain(low_a, few, al, bl, l2)
-                        + _most_gain(all_a - low_a, all_b - few, ar, br, l2),
-                        _most_gain(low_a, many, al, bl, l2)
-                        + _most_gain(all_a - low_a, all_b - many, ar, br, l2),
+                        most_gain(low_a, few, al, bl, l2)
+                        + most_gain(all_a - low_a, all_b - few, ar, br, l2),
+                        most_gain(low_a, many, al, bl, l2)
+                        + most_gain(all_a - low_a, all_b - many, ar, br, l2),
                     ),
                 )
                 own[i] += corners + missing if is_exact else max(corners + missing, at_edge[i + 1])
+            direction = direction_of(rules, slices.feature[t])
+            if direction != 0:
+                limited = LimitedStretch(
+                    direction, by_positive, by_negative, missing, a, b, all_a, all_b, a_off, b_off,
+                    rest_a_off, rest_b_off, is_exact,
+                )  # fmt: skip
+                sizes = ground.present[plane, t] + ground.present[plane + 1, t]
+                limit_newton(limited, FirstIntegers(up, down, sizes), l2, at_edge, own)
             if k == 0:
                 score[:count] = at_edge[1 : count + 1]
             else:
                 score[:count] += at_edge[1 : count + 1]
         if len(edge) > 0:
-            edge[start : start + count] = score[:count] + np.abs(score[:count]) * _OUTWARDS
+            for i in range(count):
+                edge[start + i] = _outwards(score[i])
         best = _best_of_stretch(slices, is_exact, score, t, bound, best)
     return best

@@ -72,7 +72,9 @@ NEIGHBOURS = _record(("samples", np.int64, 2), ("values", np.uint8, 16))
 RESULT = _record(("best", BEST), "missing", "n_wanted", ("sums", SUMS), ("beside", NEIGHBOURS, 2))
 SOURCE_TABLE = _record("values", "row_stride", "column_stride", "item_size", "rows")
 PREPARED_TABLE = _record("features", "bins", "orders", "source", "n_features", "n_bins")
-ROUND = _record("bounds", "edges", "wanted", "result", "counts", "sums", "most_pieces")
+ROUND = _record(
+    "bounds", "edges", "wanted", "result", "counts", "sums", "most_pieces", "directions"
+)
 
 PLACE_BITS = 31
 """Both cuts of an interval are one position: the lower one stands above so many bits."""

@@ -30,6 +30,7 @@ KERNEL weigh(const int64* histograms, const PreparedTable table, const Round rou
     const int64* score_left = read_weights(own, n_bins, profile, running);
     int64 present = n_bins > 0 ? score_left[n_bins - 1] : 0;
     int64 missing = own[256 + MISSING] - own[MISSING], extra = absolute(missing);
+    int64 direction = direction_of(round, j);  // it leaves one polarity
 
     BestEdge mine = {NO_SCORE, 0, 1};
     FOR_BLOCK(b, 0, n_bins) {
@@ -39,11 +40,12 @@ KERNEL weigh(const int64* histograms, const PreparedTable table, const Round rou
       profile[b] = p;
       Swing swing = swing_of(p);
       int64 rising = 2 * (p.left + swing.up) - present, falling = present - 2 * (p.left - swing.down);
-      bound[b] = bin.has_cuts ? larger(rising, falling) + extra : NO_SCORE;
+      int64 most = direction > 0 ? falling : direction < 0 ? rising : larger(rising, falling);
+      bound[b] = bin.has_cuts ? most + extra : NO_SCORE;
       int64 agreement = 2 * score_left[b] - present;
-      if (b + 1 < n_bins)
+      if (b + 1 < n_bins && direction * agreement <= 0)
         mine.append({absolute(agreement) + extra, bin.offset + bin.n_inside - 1,
-                     agreement >= 0 ? 1 : -1});
+                     direction ? -direction : agreement >= 0 ? 1 : -1});
     }
     if (threadIdx.x == 0 && are_opposed(present, missing))
       mine.append(above_all_values(feature, present, missing));
@@ -107,8 +109,9 @@ KERNEL_OF_FULL_BLOCKS finish(const Listed* listed, const Extremes* extremes,
     int64 extra = absolute(edge.missing);
     int64 rising = 2 * (profile->left + found.high) - edge.present + extra;
     int64 falling = edge.present - 2 * (profile->left + found.low) + extra;
-    mine.append({rising, bin.feature, found.high_at, 1});
-    mine.append({falling, bin.feature, found.low_at, -1});
+    int64 direction = direction_of(round, bin.feature);
+    if (direction <= 0) mine.append({rising, bin.feature, found.high_at, 1});
+    if (direction >= 0) mine.append({falling, bin.feature, found.low_at, -1});
   }
   combine(mine, reinterpret_cast<Best*>(shared));
   if (threadIdx.x != 0 || !take(round, mine)) return;

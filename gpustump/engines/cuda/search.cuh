@@ -119,7 +119,13 @@ struct Round {
   Counts* counts;
   Sums* sums;         // of `advance`; copied into the result, and reset
   int64 most_pieces;  // that a bin is cut into
+  const int64* directions;  // (n_features) monotone constraints: 1, -1, 0; null if there are none
 };
+
+// A feature's constraint: see `engines/monotone.py`.
+__device__ inline int64 direction_of(const Round& round, int64 feature) {
+  return round.directions ? round.directions[feature] : 0;
+}
 
 // Samples of a piece: enough for a full block. A bin has at most `most_pieces`, unless it is 0.
 constexpr int64 PIECE = 2048;

@@ -23,6 +23,10 @@ NO_SCORE = -(2**63)
 """The score of a round without any cut."""
 
 
+_FREE = np.empty(0, dtype=np.int64)
+"""No monotone constraints."""
+
+
 class Neighbours(NamedTuple):
     """The `Neighbours` of `search.cuh`: what lies on both sides of a cut.
 
@@ -105,10 +109,18 @@ class Search(ABC):
         That a bin is cut into; 0 for any number.
     n_more : int
         How many words follow the result's record.
+    directions : ndarray (n_features,) of int64
+        Monotone constraints; empty if there are none.
     """
 
     def __init__(
-        self, table: CudaTable, sums: Array, *, most_pieces: int = 0, n_more: int = 0
+        self,
+        table: CudaTable,
+        sums: Array,
+        *,
+        most_pieces: int = 0,
+        n_more: int = 0,
+        directions: np.ndarray = _FREE,
     ) -> None:
         device, n_slots = table.device, len(table.bins)
         self._table, self._device = table, device
@@ -122,6 +134,7 @@ class Search(ABC):
         n_words = layout.RESULT.itemsize // 8
         self._result = device.xp.zeros(n_words + n_more, dtype=np.int64)
         self._more = self._result[n_words:]
+        self._directions = device.array(directions) if len(directions) else None
         self._source = layout.on_device(device, table.source.record())
         self._prepared, self._round = self._records(sums, most_pieces)
         self._sent = device.pinned(self._result.nbytes).view(np.int64)
@@ -191,6 +204,7 @@ class Search(ABC):
             counts=address(self._counts),
             sums=address(sums),
             most_pieces=most_pieces,
+            directions=0 if self._directions is None else address(self._directions),
         )
         return prepared, of_round
 

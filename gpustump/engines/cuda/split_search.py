@@ -35,7 +35,8 @@ class SplitSearch(Search):
 
     def __init__(self, table: CudaTable, sweep: LossSweep, wanted: Wanted) -> None:
         n_outputs = wanted.n_outputs
-        super().__init__(table, sweep.sums, n_more=N_REGIONS * n_outputs * 2)
+        n_more = N_REGIONS * n_outputs * 2
+        super().__init__(table, sweep.sums, n_more=n_more, directions=wanted.directions)
         device, n_slots, xp = table.device, len(table.bins), table.device.xp
         self._votes, self._n_outputs = wanted.votes, n_outputs
         self._sweep = sweep

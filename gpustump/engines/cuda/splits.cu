@@ -129,9 +129,61 @@ __device__ inline Reach reach_of(const Inside& inside) {
                  n - p + rounded_up(inside.ahead.negative, p))};
 }
 
+// Which cuts of a feature a monotone constraint allows: see `engines/monotone.py`. With several
+// outputs, nothing is constrained.
+struct Limit {
+  int64 direction;  // 1, -1, or 0 for none
+  double smoothing, l2;
+};
+
+constexpr double FORBIDDEN = -1e300;  // a score below all others
+constexpr double ROUNDINGS = 0x1p-44;  // more than those of levels, and of distances from a line
+
+__device__ inline bool is_allowed(int64) { return true; }
+__device__ inline bool is_allowed(double score) { return score > FORBIDDEN; }
+
+__device__ inline Limit limit_of(const Round& round, const Splits& splits, int64 feature,
+                                 const Triple& present, const Triple& missing) {
+  int64 direction = direction_of(round, feature);
+  if (direction == 0) return {0, 0.0, splits.l2};
+  int64 weight = present.positive + present.negative + missing.positive + missing.negative;
+  double smoothing = double(weight) / double(2 * splits.samples.n_samples);
+  return {direction, smoothing, splits.l2};
+}
+
+// What a cut is worth if it is allowed.
+template <class Votes>
+__device__ inline typename Votes::Score worth_of(const Triple& left, const Triple& right,
+                                                 const Triple& missing, const Limit& limit) {
+  typename Votes::Score score = Votes::worth(left, right, missing, limit.l2);
+  if (limit.direction == 0) return score;
+  double one = Votes::level(left, limit), two = Votes::level(right, limit);
+  bool is_in_order = limit.direction > 0 ? one <= two : one >= two;
+  return is_in_order ? score : Votes::NOT_ALLOWED;
+}
+
+// The most that an allowed cut inside is worth. The allowed cuts lie on one side of a line, so there
+// are none if all corners lie on the other side: see `cpu/half_planes.py`.
+template <class Votes>
+__device__ inline typename Votes::Score most_of(const Inside& inside, const Triple& present,
+                                                const Triple& missing, const Limit& limit) {
+  if (limit.direction != 0 && !Votes::may_allow(inside, present, limit))
+    return Votes::NOT_ALLOWED;
+  return Votes::most(inside, present, missing, limit.l2);
+}
+
+// The bound of a bin or piece as an integer: below all scores if no cut inside is allowed.
+template <class Score>
+__device__ inline int64 key_of_bound(Score bound) {
+  return is_allowed(bound) ? bound_key(bound) : NO_SCORE;
+}
+
 // Discrete votes that several outputs share.
 struct SharedVotes {
   using Score = int64;
+  static constexpr Score NOT_ALLOWED = NO_SCORE;
+  static __device__ double level(const Triple&, const Limit&) { return 0.0; }
+  static __device__ bool may_allow(const Inside&, const Triple&, const Limit&) { return true; }
   static __device__ Score worth(const Triple& left, const Triple& right, const Triple& missing,
                                 double) {
     return absolute(left.first() - right.first()) + absolute(missing.first());
@@ -147,6 +199,7 @@ struct SharedVotes {
 
 struct RealVotes {
   using Score = double;
+  static constexpr Score NOT_ALLOWED = FORBIDDEN;
   static __device__ double root(int64 positive, int64 negative) {
     return sqrt(double(positive) * double(negative));
   }
@@ -171,10 +224,31 @@ struct RealVotes {
     least = fmin(least, at(present, p9 - rounded_up(by_n, p9 - p0), n9));
     return -(least + root(missing.positive, missing.negative));
   }
+  static __device__ double level(const Triple& sums, const Limit& limit) {
+    return (double(sums.positive) + limit.smoothing) / (double(sums.negative) + limit.smoothing);
+  }
+  static __device__ bool may_allow(const Inside& inside, const Triple& present,
+                                   const Limit& limit) {
+    double s = limit.smoothing, size = double(present.positive) + 2.0 * s;
+    double slope = size / (double(present.negative) + 2.0 * s);
+    auto beyond = [&](int64 p, int64 n) {
+      return double(limit.direction) * ((double(p) + s) - slope * (double(n) + s));
+    };
+    int64 p0 = inside.low.positive, p9 = inside.high.positive;
+    int64 n0 = inside.low.negative, n9 = inside.high.negative;
+    double by_p = inside.ahead.positive, by_n = inside.ahead.negative;
+    double least = fmin(beyond(p0, n0), beyond(p9, n9));
+    least = fmin(least, beyond(p0 + rounded_up(by_p, p9 - p0), n0));
+    least = fmin(least, beyond(p9, n9 - rounded_up(by_p, n9 - n0)));
+    least = fmin(least, beyond(p0, n0 + rounded_up(by_n, n9 - n0)));
+    least = fmin(least, beyond(p9 - rounded_up(by_n, p9 - p0), n9));
+    return least <= size * ROUNDINGS;
+  }
 };
 
 struct NewtonVotes {
   using Score = double;
+  static constexpr Score NOT_ALLOWED = FORBIDDEN;
   static __device__ double gain(int64 first, int64 second, double l2) {
     double x = double(first), below = double(second) + l2;
     return (x * x) / (below > 1.0 ? below : 1.0);  // the second sum of an empty region is 0
@@ -198,6 +272,25 @@ struct NewtonVotes {
     double most = fmax(at(present, high, few, l2), at(present, high, many, l2));
     most = fmax(most, fmax(at(present, low, few, l2), at(present, low, many, l2)));
     return most + of(missing, l2);
+  }
+  static __device__ double level(const Triple& sums, const Limit& limit) {
+    double below = double(sums.second) + limit.l2;
+    return double(sums.first()) / (below > 1.0 ? below : 1.0);
+  }
+  static __device__ bool may_allow(const Inside& inside, const Triple& present,
+                                   const Limit& limit) {
+    double size = double(present.positive + present.negative);
+    double below = double(present.second) + 2.0 * limit.l2;
+    double slope = double(present.first()) / (below > 1.0 ? below : 1.0);
+    auto beyond = [&](int64 first, int64 second) {
+      return double(limit.direction) * (double(first) - slope * (double(second) + limit.l2));
+    };
+    Reach reach = reach_of(inside);
+    int64 high = inside.low.first() + reach.up, low = inside.low.first() - reach.down;
+    int64 few = inside.low.second + 1, many = inside.high.second - 1;
+    double least = fmin(beyond(high, few), beyond(high, many));
+    least = fmin(least, fmin(beyond(low, few), beyond(low, many)));
+    return least <= size * ROUNDINGS;
   }
 };
 
@@ -272,19 +365,20 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
       const Triple present = n_bins > 0 ? until[n_bins - 1] : NOTHING;
       const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
       Triple* left = splits.left + k * table.n_bins + feature.first;
+      const Limit limit = limit_of(round, splits, j, present, missing);
       Triple* then = running[1 - from];  // the sums before each bin in the last round
       FOR_BLOCK(b, 0, n_bins + 1) then[b] = left[b];
       __syncthreads();
       FOR_BLOCK(b, 0, n_bins) {
         const Triple low = b > 0 ? until[b - 1] : NOTHING, high = until[b];
         left[b] = low;
-        Score part = Votes::worth(high, less(present, high), missing, splits.l2);
+        Score part = worth_of<Votes>(high, less(present, high), missing, limit);
         score[b] = k == 0 ? part : score[b] + part;
         const Bin bin = table.bins[feature.first + b];
         if (!bin.has_cuts) continue;
         Ahead ahead = ahead_of(splits, table.n_bins, k, feature.first + b, bin.n_inside,
                                less(then[b + 1], then[b]), less(high, low));
-        Score most = Votes::most({low, high, ahead}, present, missing, splits.l2);
+        Score most = most_of<Votes>({low, high, ahead}, present, missing, limit);
         bound[b] = k == 0 ? most : bound[b] + most;
       }
       if (threadIdx.x == 0) left[n_bins] = present;
@@ -293,8 +387,8 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
     BestEdge mine = {NO_SCORE, 0, 0};
     FOR_BLOCK(b, 0, n_bins) {
       const Bin bin = table.bins[feature.first + b];
-      round.bounds[feature.first + b] = bin.has_cuts ? bound_key(bound[b]) : NO_SCORE;
-      if (b + 1 < n_bins)
+      round.bounds[feature.first + b] = bin.has_cuts ? key_of_bound(bound[b]) : NO_SCORE;
+      if (b + 1 < n_bins && is_allowed(score[b]))
         mine.append({score_key(score[b]), bin.offset + bin.n_inside - 1, 0});
     }
     // A threshold above all values parts what is present from what is missing. It makes a split
@@ -399,6 +493,7 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         const Triple* left = splits.left + k * table.n_bins;
         const Triple present = left[feature.first + feature.n_bins];
         const Triple missing = sums_at(splits, table.n_features, k, bin.feature, MISSING);
+        const Limit limit = limit_of(round, splits, bin.feature, present, missing);
         const Triple whole = less(left[b + 1], left[b]);
         const Triple before = splits.piece_before[k * splits.most_pieces + p];
         Triple until = before;
@@ -406,8 +501,8 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         Triple low = before, high = until;
         low.append(left[b]);
         high.append(left[b]);
-        Score most = Votes::most({low, high, {1.0, 1.0}}, present, missing, splits.l2);
-        Score part = Votes::worth(high, less(present, high), missing, splits.l2);
+        Score most = most_of<Votes>({low, high, {1.0, 1.0}}, present, missing, limit);
+        Score part = worth_of<Votes>(high, less(present, high), missing, limit);
         bound = k == 0 ? most : bound + most;
         score = k == 0 ? part : score + part;
         double positive = double(whole.positive), negative = double(whole.negative);
@@ -417,9 +512,9 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
         splits.piece_ahead[splits.samples.n_outputs * splits.most_pieces + at] =
             double(until.negative) / negative - double(before.positive) / positive;
       }
-      bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0;
+      bool is_cut = end + 1 < bin.offset + bin.n_inside && order[end] >= 0 && is_allowed(score);
       int64 key = is_cut ? score_key(score) : NO_SCORE;
-      splits.piece_bounds[p] = larger(bound_key(bound), key);
+      splits.piece_bounds[p] = larger(key_of_bound(bound), key);
       splits.piece_best[p] = {key, bin.feature, end, p};
       mine.append({key, 0, 0});
     }
@@ -456,6 +551,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
       const Triple* left = splits.left + k * table.n_bins;
       const Triple present = left[feature.first + feature.n_bins];
       const Triple missing = sums_at(splits, table.n_features, k, bin.feature, MISSING);
+      const Limit limit = limit_of(round, splits, bin.feature, present, missing);
       const Triple low = left[piece.bin], whole = less(left[piece.bin + 1], low);
       Triple inside = splits.piece_before[k * splits.most_pieces + p];
       Triple mine = NOTHING;
@@ -469,7 +565,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
         if (marked < 0) continue;  // the next sample has the same value
         Triple until = low;
         until.append(inside);
-        Score part = Votes::worth(until, less(present, until), missing, splits.l2);
+        Score part = worth_of<Votes>(until, less(present, until), missing, limit);
         score[at] = k == 0 ? part : score[at] + part;
         double by = double(inside.positive) / double(whole.positive) -
                     double(inside.negative) / double(whole.negative);
@@ -484,7 +580,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
     }
     Best mine = {NO_SCORE, 0, 0, -1};
     for (int64 at = from; at < to; at++)
-      if (order[begin + at] >= 0)
+      if (order[begin + at] >= 0 && is_allowed(score[at]))
         mine.append({score_key(score[at]), bin.feature, begin + at, p});
     combine(mine, reinterpret_cast<Best*>(room));
     if (threadIdx.x == 0) splits.piece_best[p] = mine;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.search import Search
@@ -19,10 +20,13 @@ class StumpSearch(Search):
     ----------
     table : CudaTable
     sweep : Sweep
+    wanted : engines.contract.Search
     """
 
-    def __init__(self, table: CudaTable, sweep: Sweep) -> None:
-        super().__init__(table, sweep.sums, most_pieces=layout.MOST_PIECES)
+    def __init__(self, table: CudaTable, sweep: Sweep, wanted: Wanted) -> None:
+        super().__init__(
+            table, sweep.sums, most_pieces=layout.MOST_PIECES, directions=wanted.directions
+        )
         self._sweep = sweep
         self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
         self._extremes = layout.zeros(table.device, self._n_pieces, layout.EXTREMES)

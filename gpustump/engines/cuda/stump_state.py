@@ -13,8 +13,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
-from gpustump.data.parameters import Learner
-from gpustump.engines.contract import Cut, RegionSums, Step, Totals, constant_cut, sign_of
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, constant_cut, sign_of
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
 from gpustump.engines.cuda.stump_search import StumpSearch
@@ -33,19 +32,20 @@ class StumpState:
         -1.0 or 1.0.
     sample_weight : array (n_samples,) of float64
         Positive.
-    learner : str, optional
-        "stump" or "interval".
+    search : Search
+        With signs.
     """
 
     def __init__(
-        self, table: CudaTable, labels: Array, sample_weight: Array, learner: Learner = "stump"
+        self, table: CudaTable, labels: Array, sample_weight: Array, search: Search
     ) -> None:
         self._table, self._device = table, table.device
-        kind = IntervalSearch if learner == "interval" else StumpSearch
 
         def made() -> tuple[Sweep, StumpSearch | IntervalSearch]:
             sweep = Sweep(table, labels, sample_weight)
-            return sweep, kind(table, sweep)
+            if search.learner == "interval":
+                return sweep, IntervalSearch(table, sweep)
+            return sweep, StumpSearch(table, sweep, search)
 
         with self._device.active():
             self._sweep, self._search = table.orders.making_room(made)

@@ -162,7 +162,7 @@ class CudaTable:
         from gpustump.engines.cuda.stump_state import StumpState
 
         if search.has_signs:
-            return StumpState(self, labels, sample_weight, search.learner)
+            return StumpState(self, labels, sample_weight, search)
         return SplitState(self, labels, sample_weight, search)
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:

@@ -5,6 +5,8 @@ the first and of the second integers are the sums over the left region of each c
 right region are the rest of the samples that are present, and missing values are a region of their
 own. `worth` makes a score of them; the cut with the largest one is the best.
 
+Cuts that a monotone constraint forbids get a score below all others.
+
 The sums are int64 and the scores are defined operation by operation, so blocks, libraries and
 devices do not matter. The compiled engines must return the same numbers as this file.
 """
@@ -19,6 +21,7 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.engines.contract import Cut
+from gpustump.engines.monotone import Limit
 from gpustump.engines.reference.integers import Integers
 from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, spans
 from gpustump.engines.worth import Sums, Worth, score_of_outputs
@@ -37,6 +40,23 @@ class Best(NamedTuple):
     position: Array
 
 
+class _Scoring(NamedTuple):
+    """What cuts are worth, and which of them are allowed; all of them if `limit` is None."""
+
+    worth: Worth
+    limit: Limit | None
+
+    def scores(self, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
+        """The scores of cuts, by the sums of left, right and missing for each output."""
+        if self.limit is None:
+            return score_of_outputs(self.worth, outputs)
+        (only,) = outputs
+        left, right, _ = only
+        scores = score_of_outputs(self.worth, [only])
+        xp = arrays.namespace_of(scores)
+        return xp.where(self.limit.allows(left, right), scores, _below_all(scores))
+
+
 class Groups(NamedTuple):
     """For each output the sums over the samples with a value and over those without, (b, 1)."""
 
@@ -44,17 +64,32 @@ class Groups(NamedTuple):
     missing: list[Sums]
 
 
-def best_split(table: ArrayTable, integers: Integers, worth: Worth) -> Cut:
-    """The largest cut over all features and positions, in the order of `Cut`."""
-    found = [_best_of_block(block, integers, worth, table.block_bytes) for block in table.blocks]
+def best_split(
+    table: ArrayTable, integers: Integers, worth: Worth, limit: Limit | None = None
+) -> Cut:
+    """The largest allowed cut over all features and positions, in the order of `Cut`."""
+    scorings = _by_block(table, worth, limit)
+    found = [
+        _best_of_block(block, integers, scoring, table.block_bytes)
+        for block, scoring in zip(table.blocks, scorings, strict=True)
+    ]
     best, missing = zip(*found, strict=True)
     xp = arrays.namespace_of(best[0].score)
     on_host = Best(*(arrays.to_host(xp.concat(field)) for field in zip(*best, strict=True)))
     return _chosen(table, integers, worth, on_host, _missing_on_host(table, missing))
 
 
+def _by_block(table: ArrayTable, worth: Worth, limit: Limit | None) -> list[_Scoring]:
+    """What the cuts of each block's features are worth."""
+    if limit is None:
+        return [_Scoring(worth, None)] * len(table.blocks)
+    ends = np.cumsum([len(block.n_cuts) for block in table.blocks]).tolist()
+    features = map(slice, [0, *ends], ends)
+    return [_Scoring(worth, limit.of_features(own)) for own in features]
+
+
 def _best_of_block(
-    block: Block, integers: Integers, worth: Worth, block_bytes: int
+    block: Block, integers: Integers, scoring: _Scoring, block_bytes: int
 ) -> tuple[Best, list[Sums]]:
     """The best cuts of a block's features, and the sums over their missing values, (b, 1) each."""
     n_features, n_samples = block.order.shape
@@ -66,24 +101,26 @@ def _best_of_block(
     groups = Groups(present, missing)
     # A block's places take time and memory when they are first asked for.
     if n_features * n_samples * ELEMENT_BYTES <= block_bytes and block.places is not None:
-        return _best_at(block.places, block.order, integers, worth, groups), missing
+        return _best_at(block.places, block.order, integers, scoring, groups), missing
     before: list[Sums | None] = [None] * len(integers.outputs)
     best: Best | None = None
     bytes_each = n_features * ELEMENT_BYTES * _TIMES_THE_BYTES
     for samples in spans(n_samples - 1, bytes_each, block_bytes):
         left = _sums_left(integers, block.order[:, samples], before)
-        scores = score_of_outputs(worth, _regions(left, groups))
+        scores = scoring.scores(_regions(left, groups))
         best = _merged(best, _best_here(scores, block.cuts, samples))
     assert best is not None  # there are two samples or more
     return best, missing
 
 
-def _best_at(places: Array, order: Array, integers: Integers, worth: Worth, groups: Groups) -> Best:
+def _best_at(
+    places: Array, order: Array, integers: Integers, scoring: _Scoring, groups: Groups
+) -> Best:
     """The best of few cuts, at the sorted positions `places` (b, m): no others get a score."""
     xp = arrays.namespace_of(order)
     running = (_running_sums(own, order) for own in integers.outputs)
     left = (Sums(*(xp.take_along_axis(part, places, axis=1) for part in own)) for own in running)
-    scores = score_of_outputs(worth, _regions(left, groups))
+    scores = scoring.scores(_regions(left, groups))
     at = xp.argmax(scores, axis=1)
     position = xp.take_along_axis(places, xp.reshape(xp.astype(at, xp.int64), (-1, 1)), axis=1)
     return Best(xp.max(scores, axis=1), position[:, 0])

@@ -12,6 +12,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
+from gpustump.engines.monotone import limit_of
 from gpustump.engines.reference.category_sums import SumsByCategory
 from gpustump.engines.reference.exponential_loss import ExponentialLoss
 from gpustump.engines.reference.integers import Integers, Loss, picked_numbers, second_of
@@ -23,8 +24,6 @@ from gpustump.engines.reference.stump_scan import best_stump
 from gpustump.engines.reference.table import ArrayTable
 from gpustump.engines.worth import worth_of
 from gpustump.learners.hypothesis import N_REGIONS, Partition, regions
-
-_WITH_SIGNS = {"stump": best_stump, "interval": best_interval}
 
 
 class ArrayState:
@@ -80,8 +79,12 @@ class ArrayState:
         """The largest cut; see `best_stump`, `best_interval` and `best_split`."""
         integers = self.integers()
         if self._search.has_signs:
-            return _WITH_SIGNS[self._search.learner](self._table, integers.signed)
-        return best_split(self._table, integers, worth_of(self._search))
+            if self._search.learner == "interval":
+                return best_interval(self._table, integers.signed)
+            return best_stump(self._table, integers.signed, self._search.directions)
+        ((_, weight), *_) = integers.totals
+        limit = limit_of(self._search, weight, self._table.n_samples)
+        return best_split(self._table, integers, worth_of(self._search), limit)
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""

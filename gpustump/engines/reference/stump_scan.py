@@ -15,6 +15,8 @@ two extremes, for all features of a block at once; the host compares features by
 each. Samples whose value is missing are sorted last and lie on neither side: they vote by the sign
 of their own sum, which adds its absolute value to the agreement.
 
+A monotone constraint leaves a feature's stumps one polarity: the other extreme does not count.
+
 All sums are int64, so the order of summation, the blocks and the device do not matter. The compiled
 engines must return the same integers as this file.
 """
@@ -48,12 +50,20 @@ class Extremes(NamedTuple):
     present: Array
 
 
-def best_stump(table: ArrayTable, signed: SignedWeights) -> Cut:
-    """The largest cut over all features, positions and polarities, in the order of `Cut`."""
+_FREE = np.empty(0, dtype=np.int64)
+"""Instead of the features' constraints: there is none."""
+
+
+def best_stump(table: ArrayTable, signed: SignedWeights, directions: np.ndarray = _FREE) -> Cut:
+    """The largest cut over all features, positions and polarities, in the order of `Cut`.
+
+    `directions` are the features' constraints, (n_features,), or empty.
+    """
     xp = arrays.namespace_of(signed.values)
     found = [xp.stack(extremes(block, signed, table.block_bytes)) for block in table.blocks]
     on_host = Extremes(*arrays.to_host(xp.concat(found, axis=1)))  # the round's one large transfer
-    return choose(on_host, signed.total, n_cuts=table.n_cuts, n_present=table.n_present)
+    counts = {"n_cuts": table.n_cuts, "n_present": table.n_present}
+    return choose(on_host, signed.total, directions=directions, **counts)
 
 
 def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
@@ -116,24 +126,43 @@ def scores_left(
         yield samples, score_left
 
 
-def choose(found: Extremes, total: int, *, n_cuts: np.ndarray, n_present: np.ndarray) -> Cut:
+def choose(
+    found: Extremes,
+    total: int,
+    *,
+    n_cuts: np.ndarray,
+    n_present: np.ndarray,
+    directions: np.ndarray = _FREE,
+) -> Cut:
     """The best cut of all features, and the constant."""
-    feature = int(np.argmax(agreements(found, total, n_cuts)))  # of equal ones the lowest
-    of_it = Extremes(*(field[feature : feature + 1] for field in found))
-    best = cut_of(feature, of_it, total, n_cuts[feature], n_present[feature])
+    each = agreements(found, total, n_cuts, directions)
+    feature = int(np.argmax(each))  # of equal ones the lowest
+    here = slice(feature, feature + 1)
+    of_it = Extremes(*(field[here] for field in found))
+    counts = n_cuts[feature], n_present[feature]
+    best = cut_of(feature, of_it, total, *counts, directions[here])
     return max(best, constant_cut(total))
 
 
-def agreements(found: Extremes, total: int, n_cuts: np.ndarray) -> np.ndarray:
+def agreements(
+    found: Extremes, total: int, n_cuts: np.ndarray, directions: np.ndarray = _FREE
+) -> np.ndarray:
     """Each feature's largest agreement, (n_features,) of int64; -1 where it has no split."""
-    best: np.ndarray = np.maximum.reduce(_agreements(found, total, n_cuts))
+    best: np.ndarray = np.maximum.reduce(_agreements(found, total, n_cuts, directions))
     return best
 
 
-def cut_of(feature: int, found: Extremes, total: int, n_cuts: int, n_present: int) -> Cut:
+def cut_of(
+    feature: int,
+    found: Extremes,
+    total: int,
+    n_cuts: int,
+    n_present: int,
+    directions: np.ndarray = _FREE,
+) -> Cut:
     """A feature's best cut, from its own extremes, of length 1; it may have none."""
     falling, rising, apart = (
-        int(one[0]) for one in _agreements(found, total, np.asarray([n_cuts]))
+        int(one[0]) for one in _agreements(found, total, np.asarray([n_cuts]), directions)
     )
     present = int(found.present[0])
     missing = sign_of((total - present) or total)
@@ -145,9 +174,9 @@ def cut_of(feature: int, found: Extremes, total: int, n_cuts: int, n_present: in
 
 
 def _agreements(
-    found: Extremes, total: int, n_cuts: np.ndarray
+    found: Extremes, total: int, n_cuts: np.ndarray, directions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each feature's largest agreements; -1 where there is no such cut.
+    """Each feature's largest agreements; -1 where there is no such cut, or none that is allowed.
 
     Of stumps with the sign +1 on the left; of those with -1 there; and of the threshold above all
     values, which separates the present values from the missing ones.
@@ -157,6 +186,11 @@ def _agreements(
     falling, rising = 2 * high - found.present, found.present - 2 * low
     falling = np.where(n_cuts > 0, falling + np.abs(missing), -1)
     rising = np.where(n_cuts > 0, rising + np.abs(missing), -1)
+    if len(directions):
+        falling, rising = (
+            np.where(directions > 0, -1, falling),
+            np.where(directions < 0, -1, rising),
+        )
     separates = np.sign(found.present) * np.sign(missing) < 0
     apart = np.where(separates, np.abs(found.present) + np.abs(missing), -1)
     return falling, rising, apart

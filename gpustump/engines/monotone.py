@@ -1,0 +1,118 @@
+"""Which cuts a monotone constraint allows, defined operation by operation.
+
+A feature's constraint is 1, -1 or 0: the score must not fall as the feature rises, must not rise,
+or may do either. A model is a sum of step functions of single features, so it obeys when every cut
+does: the vote of the right region must not be below that of the left one, or not above. Missing
+values are free, and so is what has nothing on its right: a constant, or the threshold above all
+values.
+
+With signs, the left region of a cut has the sign -1 where the constraint is 1, and +1 where it is
+-1. Other votes grow with a *level* of the region, a float64 number made of its sums:
+
+    real      (P + s) / (N + s), with the smoothing s = weight / (2 n_samples)
+    newton    first / (second + l2)
+
+where every operation is one of IEEE arithmetic, in this order: convert to float64, add, divide. So
+all engines allow the same cuts. A cut is allowed if the levels of left and right are in order, or
+equal. Levels are rounded, votes follow from exact integers: where two levels are equal but for
+rounding, the votes may be out of order by one unit. Then both regions get the vote of the two
+together; see `boosting.split_votes`.
+
+Constraints are for one output: of several, softmax probabilities would not follow the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.contract import Search
+from gpustump.engines.worth import Sums
+
+Level = Callable[[Sums], Array]
+"""From the sums of a region to what its vote grows with."""
+
+
+class Limit(NamedTuple):
+    """Which cuts of some features are allowed.
+
+    Attributes
+    ----------
+    level : callable
+        See `Level`.
+    directions : ndarray (n_features,) of int8
+        The features' constraints.
+    """
+
+    level: Level
+    directions: np.ndarray
+
+    def of_features(self, features: slice) -> Limit:
+        """The same for some of the features."""
+        return self._replace(directions=self.directions[features])
+
+    def allows(self, left: Sums, right: Sums) -> Array:
+        """Which cuts are allowed, by arrays (n_features, n) of sums on their sides."""
+        one, two = self.level(left), self.level(right)
+        xp, device = arrays.namespace_of(one), arrays.device_of(one)
+        directions = self.directions[:, np.newaxis]
+        may_rise = xp.asarray(directions >= 0, device=device)
+        may_fall = xp.asarray(directions <= 0, device=device)
+        return (may_rise & (one <= two)) | (may_fall & (one >= two))
+
+
+def limit_of(search: Search, weight: int, n_samples: int) -> Limit | None:
+    """What a search's constraints allow in a round; None if there are none.
+
+    Parameters
+    ----------
+    search : Search
+        Of real or Newton votes.
+    weight : int
+        The sum of all second integers.
+    n_samples : int
+    """
+    if search.monotone is None:
+        return None
+    directions = np.asarray(search.monotone, dtype=np.int8)
+    if search.votes == "real":
+        return Limit(_Odds(smoothing_of(weight, n_samples)), directions)
+    return Limit(_NewtonStep(search.l2), directions)
+
+
+def smoothing_of(weight: int, n_samples: int) -> float:
+    """The smoothing s of real votes."""
+    return float(weight) / float(2 * n_samples)
+
+
+@dataclass(frozen=True)
+class _Odds:
+    """The level of real votes."""
+
+    smoothing: float
+
+    def __call__(self, sums: Sums) -> Array:
+        positive, negative = (sums.second + sums.first) >> 1, (sums.second - sums.first) >> 1
+        return (_float(positive) + self.smoothing) / (_float(negative) + self.smoothing)
+
+
+@dataclass(frozen=True)
+class _NewtonStep:
+    """The level of Newton votes; `l2` is lambda in units of the integers."""
+
+    l2: float
+
+    def __call__(self, sums: Sums) -> Array:
+        xp, below = arrays.namespace_of(sums.first), _float(sums.second) + self.l2
+        # Only an empty region has a second sum below 1; its first sum is 0.
+        return _float(sums.first) / xp.maximum(below, arrays.scalar(1.0, below))
+
+
+def _float(x: Array) -> Array:
+    xp = arrays.namespace_of(x)
+    return xp.astype(x, xp.float64)

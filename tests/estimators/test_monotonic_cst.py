@@ -1,0 +1,196 @@
+"""`monotonic_cst`: shapes of constrained features on every engine of the host, and bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+
+KINDS: Mapping[str, Any] = {
+    "discrete": lambda **how: AdaBoostClassifier(device="cpu", **how),
+    "real": lambda **how: AdaBoostClassifier(device="cpu", votes="real", **how),
+    "newton": lambda **how: LogitBoostClassifier(device="cpu", **how),
+}
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+CONSTRAINTS = (1, -1, 0, 1)
+
+
+def drawn(seed: int, n_samples: int = 120) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features that break any constraint, with ties and missing values, and weights."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, 4))
+    score = np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + X[:, 2] - X[:, 3] + random.normal(size=n_samples)
+    X[:, 0] = np.round(X[:, 0], 1)
+    X[random.random(X.shape) < 0.1] = np.nan
+    y = (score > np.median(score)).astype(int)
+    return X, y, random.integers(1, 5, size=n_samples).astype(float)
+
+
+def shapes(classifier: Any, X: np.ndarray) -> list[np.ndarray]:
+    """By how much the score changes from one value of a feature to the next, for each feature."""
+    found = []
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature][~np.isnan(X[:, feature])])
+        values = np.concatenate([[-np.inf], values, (values[1:] + values[:-1]) / 2, [np.inf]])
+        table = np.zeros((len(values), X.shape[1]))
+        table[:, feature] = np.sort(values)
+        found.append(np.diff(classifier.decision_function(table)))
+    return found
+
+
+def obeys(classifier: Any, X: np.ndarray, constraints: tuple[int, ...]) -> bool:
+    pairs = zip(shapes(classifier, X), constraints, strict=True)
+    return all((direction * steps >= 0.0).all() for steps, direction in pairs)
+
+
+@EVERY_KIND
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 10**6),
+    constraints=st.tuples(*[st.sampled_from([-1, 0, 1])] * 4),
+    rate=st.sampled_from([0.1, 1.0, 3.0]),
+)
+def test_scores_and_probabilities_follow_the_constraints_and_all_engines_agree(
+    kind, seed, constraints, rate
+):
+    X, y, weights = drawn(seed)
+    digests = set()
+    for engine in ("reference", "direct", "coded"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GPUSTUMP_KERNELS", engine)
+            classifier = KINDS[kind](
+                n_estimators=20, learning_rate=rate, monotonic_cst=list(constraints)
+            ).fit(X, y, weights)
+        assert obeys(classifier, X, constraints)
+        digests.add(classifier.model_.digest())
+    assert len(digests) == 1
+
+
+@EVERY_KIND
+def test_constraints_bind_and_without_them_nothing_changes(kind):
+    X, y, weights = drawn(0)
+    free = KINDS[kind](n_estimators=30).fit(X, y, weights)
+    zeros = KINDS[kind](n_estimators=30, monotonic_cst=[0] * 4).fit(X, y, weights)
+    bound = KINDS[kind](n_estimators=30, monotonic_cst=CONSTRAINTS).fit(X, y, weights)
+    assert zeros.model_.digest() == free.model_.digest() != bound.model_.digest()
+    assert obeys(bound, X, CONSTRAINTS)
+    assert not obeys(free, X, CONSTRAINTS)
+    assert bound.n_iter_ == 30  # what is allowed suffices to go on
+
+
+def test_constraints_mean_what_they_mean_to_scikit_learn():
+    X, y, _ = drawn(1, n_samples=600)
+    theirs = HistGradientBoostingClassifier(monotonic_cst=CONSTRAINTS, max_leaf_nodes=2)
+    ours = LogitBoostClassifier(monotonic_cst=CONSTRAINTS, device="cpu")
+    for classifier in (theirs, ours):
+        assert obeys(classifier.fit(X, y), X, CONSTRAINTS)
+    other = LogitBoostClassifier(monotonic_cst=[-own for own in CONSTRAINTS], device="cpu")
+    assert not obeys(other.fit(X, y), X, CONSTRAINTS)
+
+
+@EVERY_KIND
+def test_a_dict_names_the_features_of_a_frame(kind):
+    X, y, _ = drawn(2)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    by_place = KINDS[kind](n_estimators=15, monotonic_cst=np.asarray(CONSTRAINTS)).fit(X, y)
+    by_name = KINDS[kind](n_estimators=15, monotonic_cst={"b": -1, "d": 1, "a": 1}).fit(frame, y)
+    assert by_name.rounds_ == by_place.rounds_
+    assert clone(by_name).get_params()["monotonic_cst"] == {"b": -1, "d": 1, "a": 1}
+
+
+BAD: dict[str, tuple[Any, type[Exception], str]] = {
+    "too few": ([1, 0], ValueError, "monotonic_cst has 2 values, but X has 4 features"),
+    "another number": ([1, 0, 2, 0], ValueError, r"monotonic_cst\[2\] must be -1, 0 or 1; got 2"),
+    "NaN": ([1, 0, np.nan, 0], ValueError, r"monotonic_cst\[2\] must be -1, 0 or 1; got nan"),
+    "a table": ([[1, 0, 0, 0]], TypeError, "must be a sequence of -1, 0 or 1, one for each"),
+    "text": ("1000", TypeError, "must be a sequence of -1, 0 or 1, one for each"),
+    "a number": (1, TypeError, "must be a sequence of -1, 0 or 1, one for each"),
+    "names of nothing": ({"a": 1}, ValueError, "the features of X have no names"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_constraints_are_refused_and_leave_an_earlier_fit_as_it_was(name):
+    value, error, problem = BAD[name]
+    X, y, _ = drawn(3)
+    classifier = AdaBoostClassifier(n_estimators=2, device="cpu").fit(X, y)
+    before = classifier.model_
+    with pytest.raises(error, match=problem):
+        classifier.set_params(monotonic_cst=value).fit(X, y)
+    assert classifier.model_ is before
+
+
+@pytest.mark.parametrize(
+    ("constraints", "problem"),
+    [
+        ({"aa": 1}, "'aa', which X does not have. Did you mean 'a'"),
+        ({"b": 3}, "must be -1, 0 or 1"),
+    ],
+)
+def test_bad_names_and_values_of_a_dict_are_refused(constraints, problem):
+    X, y, _ = drawn(3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    with pytest.raises(ValueError, match=problem):
+        LogitBoostClassifier(monotonic_cst=constraints).fit(frame, y)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("multi_class", ["one_vs_rest", "shared"])
+def test_more_than_two_classes_are_refused_unless_nothing_is_constrained(kind, multi_class):
+    X, y, _ = drawn(4)
+    y[:30] = 2
+    classifier = KINDS[kind](n_estimators=2, multi_class=multi_class, monotonic_cst=CONSTRAINTS)
+    with pytest.raises(ValueError, match=r"monotonic_cst is for two classes.*y holds 3 classes"):
+        classifier.fit(X, y)
+    classifier.set_params(monotonic_cst=[0] * 4).fit(X, y)
+
+
+def test_intervals_are_refused_unless_nothing_is_constrained():
+    X, y, _ = drawn(5)
+    classifier = AdaBoostClassifier(
+        n_estimators=2, weak_learner="interval", monotonic_cst=CONSTRAINTS
+    )
+    with pytest.raises(ValueError, match="monotonic_cst is for stumps"):
+        classifier.fit(X, y)
+    classifier.set_params(monotonic_cst=None).fit(X, y)
+
+
+@EVERY_KIND
+def test_a_warm_start_keeps_constraints_or_drops_them_but_adds_none(kind):
+    X, y, weights = drawn(6)
+    whole = KINDS[kind](n_estimators=12, monotonic_cst=CONSTRAINTS).fit(X, y, weights)
+    parts = KINDS[kind](n_estimators=5, monotonic_cst=CONSTRAINTS, warm_start=True)
+    parts.fit(X, y, weights)
+    parts.set_params(n_estimators=12).fit(X, y, weights)
+    assert parts.model_.digest() == whole.model_.digest()
+    for tighter in ((1, -1, 1, 1), (-1, -1, 0, 1)):
+        parts.set_params(n_estimators=15, monotonic_cst=tighter)
+        with pytest.raises(ValueError, match="Constraints may be dropped, but not added"):
+            parts.fit(X, y, weights)
+    parts.set_params(monotonic_cst=(1, 0, 0, 1)).fit(X, y, weights)
+    assert obeys(parts, X, (1, 0, 0, 1))
+
+
+@EVERY_KIND
+def test_a_feature_that_only_breaks_its_constraint_is_left_alone(kind):
+    """All that is left to learn from is what is missing, which no constraint concerns."""
+    x = np.linspace(-1.0, 1.0, 60)[:, np.newaxis]
+    y = (x[:, 0] > 0.1).astype(int)
+    bound = KINDS[kind](n_estimators=5, monotonic_cst=[-1]).fit(x, y)
+    assert np.ptp(bound.decision_function(x)) < np.ptp(
+        KINDS[kind](n_estimators=5).fit(x, y).decision_function(x)
+    )
+    x[::3] = np.nan
+    y[::3] = 0
+    bound = KINDS[kind](n_estimators=5, monotonic_cst=[-1]).fit(x, y)
+    assert obeys(bound, x, (-1,))
+    assert bound.decision_function([[np.nan]]) < bound.decision_function([[0.0]])
