@@ -235,6 +235,16 @@ def test_every_engine_knows_the_same_facts_in_every_round(name, kind):
         check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
 
 
+@pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
+def test_constraints_on_numbers_stand_beside_sets_of_categories(kind):
+    case = replace(CASES["numbers and categories"].voting(kind, 0.5), monotone=(-1, 0, 0, 1, 0, 1))
+    facts = facts_of(case, "stump")
+    assert any(isinstance(fact.hypothesis, OfCategories) for fact in facts)
+    search = case.votes_of_run().search("stump")
+    for way, table in ways_of_kernels(case):
+        check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
+
+
 def test_intervals_stand_beside_sets_of_categories():
     case = replace(CASES["numbers and categories"], n_rounds=12)
     x = np.nan_to_num(case.X)
