@@ -73,10 +73,6 @@ class Search:
                 f"learner={self.learner!r} and n_outputs={self.n_outputs}."
             )
 
-    def direction(self, feature: int) -> int:
-        """A feature's constraint: 1, -1, or 0 for none."""
-        return 0 if self.monotone is None else self.monotone[feature]
-
     @property
     def directions(self) -> np.ndarray:
         """All constraints as kernels take them: (n_features,) of int64, or empty."""

@@ -14,6 +14,7 @@ from worth_oracle import Pair, Regions, score_of
 
 from gpustump import arrays
 from gpustump.engines.contract import Search
+from gpustump.engines.monotone import limit_of, smoothing_of
 from gpustump.engines.worth import Sums, worth_of
 from gpustump.engines.worth_of_split import score_of as score_of_split
 
@@ -77,6 +78,53 @@ def test_scores_have_the_bits_of_pythons_own_floats_in_every_library(search, bac
         found = backend.to_numpy(score(here, search))
     assert found.dtype == (np.int64 if search.votes == "discrete" else np.float64)
     assert bits(found) == bits(np.asarray(expected, dtype=found.dtype))
+
+
+LIMITED = [
+    Search("stump", votes, 1, l2, monotone=(1,))
+    for votes, l2 in (("real", 0.0), ("newton", 0.0), ("newton", 0.3), ("newton", 1e17))
+]
+"""Searches whose levels are compared, for a sum of weights of 2**61 and `N_RANDOM` samples."""
+
+
+def levels_by_python(search: Search) -> list[float]:
+    """The levels of left regions, from the formulas in Python's own floats."""
+    ((left, *_),) = drawn(search)
+    s = float(2**61) / float(2 * N_RANDOM)
+
+    def level(first: int, second: int) -> float:
+        if search.votes == "real":
+            return (float((second + first) // 2) + s) / (float((second - first) // 2) + s)
+        return float(first) / max(float(second) + search.l2, 1.0)
+
+    return [level(*pair) for pair in zip(left.first.tolist(), left.second.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("search", LIMITED, ids=str)
+def test_levels_have_the_bits_of_pythons_own_floats_in_every_library(search, backend: Backend):
+    ((left, *_),) = sums_on(backend, drawn(search))
+    with arrays.computing_on(left.first):
+        limit = limit_of(search, 2**61, N_RANDOM)
+        assert limit is not None
+        found = backend.to_numpy(limit.level(left))
+    assert bits(found) == bits(levels_by_python(search))
+
+
+@pytest.mark.parametrize("search", LIMITED, ids=str)
+def test_levels_have_the_same_bits_in_the_kernels(search):
+    pytest.importorskip("numba")
+    from gpustump.engines.cpu.allowed import newton_step, odds
+
+    ((left, *_),) = drawn(search)
+    pairs = zip(left.first.tolist(), left.second.tolist(), strict=True)
+    s = smoothing_of(2**61, N_RANDOM)
+    found = [
+        odds((b + a) // 2, (b - a) // 2, s)
+        if search.votes == "real"
+        else newton_step(a, b, search.l2)
+        for a, b in pairs
+    ]
+    assert bits(found) == bits(levels_by_python(search))
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
