@@ -146,7 +146,8 @@ def _scores(kind: Kind, score: Score) -> str:
 def _title(table: GlassTable) -> str:
     """Its name, its size, and how many folds were measured."""
     folds = max((len(result.folds) for result in measured(table)), default=0)
-    return f"{table.name}, {table.samples} x {table.features}, {folds} folds"
+    plural = "" if folds == 1 else "s"
+    return f"{table.name}, {table.samples} x {table.features}, {folds} fold{plural}"
 
 
 def _not_measured(kind: Kind) -> list[str]:

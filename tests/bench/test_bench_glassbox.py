@@ -270,7 +270,7 @@ def test_a_table_has_a_row_for_each_set_with_its_folds_and_the_best_in_bold():
     assert cells(page(example()), "Log-loss, two classes") == [
         ["", "a", "interpret EBM"],
         ["first, 100 x 4, 2 folds", "**0.2500**", "0.3000"],
-        ["second, 100 x 4, 1 folds", "0.4000", "**0.3000**"],
+        ["second, 100 x 4, 1 fold", "0.4000", "**0.3000**"],
         ["mean", "0.3250", "**0.3000**"],
     ]
 
