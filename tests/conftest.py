@@ -30,7 +30,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import math
 
 import pytest
-from backends import BACKENDS, Backend
+from backends import TESTED, Backend
 from hypothesis import HealthCheck, settings
 
 sys.dont_write_bytecode = False
@@ -58,13 +58,12 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("gpustump.engines.route._waited", math.inf)
 
 
-@pytest.fixture(scope="session", params=BACKENDS, ids=str)
+@pytest.fixture(scope="session", params=TESTED, ids=str)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Each array library in turn; skipped, with the reason, where it cannot be used.
 
     Those named in GPUSTUMP_REQUIRED_BACKENDS fail instead.
     """
     if request.param.reason:
-        required = os.environ.get("GPUSTUMP_REQUIRED_BACKENDS", "").split()
-        (pytest.fail if request.param.name in required else pytest.skip)(request.param.reason)
+        (pytest.fail if request.param.is_required else pytest.skip)(request.param.reason)
     return request.param
