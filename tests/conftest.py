@@ -6,6 +6,7 @@ elsewhere each run tries new ones.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -42,6 +43,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("gpustump")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live until the end: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
