@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,6 @@ bool emulator::guard_is_whole() {{
 }}
 
 {launchers}
-{numbers}
 """
 
 LAUNCHER = """
@@ -114,20 +113,22 @@ def unusable() -> str | None:
     return f"{COMPILER} does not know C++20 well enough" if done.returncode else None
 
 
-def program(sources: dict[str, str]) -> str:
-    """All kernels, a function to launch each of them, and one for each of `NUMBERS`."""
-    names = [name for names in device.KERNELS.values() for name in names]
-    return MAIN.format(
-        includes="\n".join(sources.values()),
-        launchers="".join(LAUNCHER.format(name=name) for name in names),
-        numbers="".join(NUMBER.format(at=at, expression=e) for at, e in enumerate(NUMBERS)),
-    )
+def program(source: str, kernels: Iterable[str]) -> str:
+    """A source and a function to launch each of its kernels."""
+    launchers = "".join(LAUNCHER.format(name=name) for name in kernels)
+    return MAIN.format(includes=source, launchers=launchers)
 
 
 def build(*options: str, change: Callable[[str], str] = str) -> Path:
-    """The kernels as a shared library, built again if a file has changed."""
-    sources = {file: change(device.source(file)) for file in device.KERNELS}
-    text = program(sources)
+    """The package's kernels, and a function for each of `NUMBERS`, as a shared library."""
+    source = "\n".join(change(device.source(file)) for file in device.KERNELS)
+    names = [name for names in device.KERNELS.values() for name in names]
+    numbers = "".join(NUMBER.format(at=at, expression=e) for at, e in enumerate(NUMBERS))
+    return compiled(program(source, names) + numbers, *options)
+
+
+def compiled(text: str, *options: str) -> Path:
+    """A program as a shared library, built again if it or the header has changed."""
     command = [str(COMPILER), *FLAGS, f"-I{HEADER.parent}", *options, "-x", "c++", "-"]
     key = hashlib.sha256((text + HEADER.read_text() + str(command)).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"gpustump-kernels-{os.getuid()}"
