@@ -28,6 +28,10 @@ os.environ.setdefault(
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+# Read by OpenMP, which PyTorch and others use: without it, their threads spin while they wait for
+# each other. Where the cores are busy with other tests, that takes many times the work itself.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import math
 
 import pytest
