@@ -6,6 +6,7 @@ elsewhere each run tries new ones.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -27,10 +28,14 @@ os.environ.setdefault(
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+# Read by OpenMP, which PyTorch and others use: without it, their threads spin while they wait for
+# each other. Where the cores are busy with other tests, that takes many times the work itself.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import math
 
 import pytest
-from backends import BACKENDS, Backend
+from backends import TESTED, Backend
 from hypothesis import HealthCheck, settings
 
 sys.dont_write_bytecode = False
@@ -42,6 +47,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("gpustump")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live until the end: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +69,12 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("gpustump.engines.route._waited", math.inf)
 
 
-@pytest.fixture(scope="session", params=BACKENDS, ids=str)
+@pytest.fixture(scope="session", params=TESTED, ids=str)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Each array library in turn; skipped, with the reason, where it cannot be used.
 
     Those named in GPUSTUMP_REQUIRED_BACKENDS fail instead.
     """
     if request.param.reason:
-        required = os.environ.get("GPUSTUMP_REQUIRED_BACKENDS", "").split()
-        (pytest.fail if request.param.name in required else pytest.skip)(request.param.reason)
+        (pytest.fail if request.param.is_required else pytest.skip)(request.param.reason)
     return request.param

@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 import pytest
-from backends import BACKENDS, Backend
+from backends import Backend
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -198,7 +198,3 @@ def test_importing_the_package_imports_no_other_array_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_names_of_the_backends_are_unlike():
-    assert len({backend.name for backend in BACKENDS}) == len(BACKENDS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.metrics import brier_score_loss, log_loss
 
@@ -50,13 +52,17 @@ LOGISTIC = ("logistic", "softmax", "logistic against the rest")
 class Drawn:
     """A page and the figures in it, which are not rendered."""
 
-    def __init__(self, name: str, monkeypatch: pytest.MonkeyPatch, has_held_out: bool) -> None:
+    def __init__(self, name: str, has_held_out: bool) -> None:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            self._draw(name, monkeypatch, has_held_out)
+
+    def _draw(self, name: str, monkeypatch: pytest.MonkeyPatch, has_held_out: bool) -> None:
         n_classes, clf = KINDS[name]
         X, y = load_wine(return_X_y=True)
         X, y = X[:, :5], np.minimum(y, n_classes - 1)
         self.X, self.y = X[HELD_OUT], y[HELD_OUT]
         rows = np.flatnonzero(~HELD_OUT) if has_held_out else np.arange(len(y))
-        self.clf = clf.fit(X[rows], y[rows])
+        self.clf = clone(clf).fit(X[rows], y[rows])
         self.figures: dict[str, list] = {}
         monkeypatch.setattr(html_report, "_picture", self._keep)
         n_members = len(self.clf.model_.members)
@@ -83,9 +89,10 @@ class Drawn:
         return html_report.Picture(title, "")
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    return lambda name, has_held_out=True: Drawn(name, monkeypatch, has_held_out)
+@pytest.fixture(scope="module")
+def drawn():
+    """A page of every name, drawn once."""
+    return functools.cache(lambda name, has_held_out=True: Drawn(name, has_held_out))
 
 
 @pytest.mark.parametrize("name", KINDS)

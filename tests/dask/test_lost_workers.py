@@ -97,25 +97,23 @@ def test_three_lost_workers_leave_the_model_as_it_was(few, monkeypatch, seed):
     assert there.held_out_scores_ == here.held_out_scores_
 
 
-def test_a_process_that_is_killed_is_replaced(tmp_path):
-    client = client_of(n_workers=2, processes=True)
-    try:
-        parts = spread(X, Y)
-        pids = list(client.run(os.getpid).values())
-        done: list[int] = []
+def test_a_process_that_is_killed_is_replaced(processes):
+    parts = spread(X, Y)
+    first, _ = processes.run(os.getpid).values()
+    done: list[int] = []
 
-        def kill(record: Any) -> None:
-            done.append(record.number)
-            if record.number in (5, 12):
-                os.kill(pids.pop(), signal.SIGKILL)
+    def kill(record: Any) -> None:
+        done.append(record.number)
+        if record.number == 5:
+            os.kill(first, signal.SIGKILL)
 
-        there = DaskAdaBoostClassifier(client=client, n_estimators=25, callback=kill).fit(*parts)
-        here = AdaBoostClassifier(n_estimators=25).fit(X, Y)
-        assert there.model_.digest() == here.model_.digest()
-        assert done == list(range(1, 26))
-        assert there.cluster_.n_lost >= 1
-    finally:
-        closed(client)
+    there = DaskAdaBoostClassifier(client=processes, n_estimators=25, callback=kill).fit(*parts)
+    here = AdaBoostClassifier(n_estimators=25).fit(X, Y)
+    assert there.model_.digest() == here.model_.digest()
+    assert done == list(range(1, 26))
+    assert there.cluster_.n_lost >= 1
+    processes.wait_for_workers(2)
+    assert first not in processes.run(os.getpid).values()
 
 
 def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):

@@ -102,11 +102,11 @@ def small_cases_of_kinds() -> Iterator[tuple[EngineUnderTest, str, str]]:
 @pytest.mark.parametrize(("engine", "kind", "name"), list(small_cases_of_kinds()), ids=str)
 def test_every_way_knows_the_references_facts_of_every_kind_of_votes(engine, kind, name):
     """Where ways are many, each meets a kind of votes on a third of its tables."""
-    case = small_case(name)
+    case = small_case(name, kind, L2.get(kind, 0.0))
     engine.skip_if_unusable(case.X.dtype.name)
     n_ways = 1 if engine.compiles_for_every_shape else None
     third = sorted(SMALL).index(name) // len(NEW_KINDS)
-    engine.check(case.voting(kind, L2.get(kind, 0.0)), n_ways=n_ways, third=third)
+    engine.check(case, n_ways=n_ways, third=third)
 
 
 @with_learners(NO_LIBRARIES)
@@ -124,7 +124,7 @@ def test_every_way_knows_the_references_facts_of_a_larger_table_and_any_votes(en
     """Where ways are many, they share tables and kinds."""
     engine.skip_if_unusable()
     third = NEW_KINDS.index(kind) + (name == "some_rows_of_a_table")
-    engine.check(large_case(name).voting(kind, L2.get(kind, 0.0)), third=third)
+    engine.check(large_case(name, kind, L2.get(kind, 0.0)), third=third)
 
 
 @with_learners(ANY_SHAPE)
@@ -201,7 +201,7 @@ def test_any_values_and_weights_give_the_references_facts(engine, learner):
     if engine.backend is not None:
         dtypes = [dtype for dtype in dtypes if dtype not in engine.backend.lacks]
 
-    @settings(max_examples=8 if engine.is_library else 12)
+    @settings(max_examples=8 if engine.is_library or engine.has_many_ways else 12)
     @given(st.integers(0, 10**6), st.integers(20, 400), st.sampled_from(dtypes))
     def facts_are_the_references(seed, n_samples, dtype):
         engine.check(Case.of(*with_any_weights(seed, n_samples, dtype)), learner)
@@ -213,7 +213,7 @@ def test_any_values_and_weights_give_the_references_facts(engine, learner):
 def test_any_values_and_weights_give_the_references_facts_of_every_kind_of_votes(engine, kind):
     engine.skip_if_unusable()
 
-    @settings(max_examples=3 if engine.is_library else 6)
+    @settings(max_examples=3 if engine.is_library else 5)
     @given(st.integers(0, 10**6), st.integers(20, 400), st.sampled_from([0.5, 1.0, 3.0]))
     def facts_are_the_references(seed, n_samples, learning_rate):
         samples = with_any_weights(seed, n_samples, "float32")

@@ -1,7 +1,7 @@
 """The CUDA kernels under the thread sanitizer: the threads of a block must not race.
 
-On the stand-in device they are threads of the operating system, so a missing barrier is a race in
-shared memory that the sanitizer finds.
+Here the stand-in device runs them as threads of the operating system, so a missing barrier is a
+race in shared memory that the sanitizer finds.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ BARRIERS = (
     ("splits.cu", "scan_splits", (0, 2)),
 )
 """Files, functions in them, and which of a function's barriers are taken out, one at a time."""
+
+WATCHED = ("-DSYSTEM_THREADS", "-fsanitize=thread", "-fno-inline")
 
 NOT_OURS = "race:_dl_deallocate_tls"
 """The C library frees a thread's own memory when it ends, in an order that the sanitizer does not
@@ -80,7 +82,7 @@ def watched(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_thread_sanitizer_finds_nothing(tmp_path):
-    done = watched(cuda_on_cpu.build("-fsanitize=thread", "-fno-inline"), tmp_path)
+    done = watched(cuda_on_cpu.build(*WATCHED), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -98,7 +100,7 @@ def test_a_missing_barrier_is_found(file, function, number, tmp_path):
         return source.replace(body, without)
 
     assert any(changed(device.source(name)) != device.source(name) for name in device.KERNELS)
-    done = watched(cuda_on_cpu.build("-fsanitize=thread", "-fno-inline", change=changed), tmp_path)
+    done = watched(cuda_on_cpu.build(*WATCHED, change=changed), tmp_path)
     assert done.returncode == 66
     assert "data race" in done.stderr
     assert re.search(rf"#\d+ .*\b{function}\b", done.stderr), done.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from backends import Backend
 from classifiers import CASES, KINDS, SHARED, drawn
+from models_by_hand import skip_if_costly
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
@@ -128,6 +129,7 @@ def test_one_class_against_the_rest_is_watched_by_itself(kind):
     ("kind", "n_classes"), [("real", 2), ("newton", 2), ("newton-shared", 3), ("real-shared", 3)]
 )
 def test_every_backend_stops_at_the_same_round(backend: Backend, kind, n_classes):
+    skip_if_costly(backend, n_classes)
     X, y = drawn(n_classes, n_samples=100, missing=0.05, seed=3)
     options = WATCHING | {"n_iter_no_change": 2, "n_estimators": 12}
     plain = KINDS[kind](**options).fit(X, y)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from backends import Backend
+from models_by_hand import skip_if_costly
 from sklearn import config_context, ensemble
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -403,6 +404,7 @@ def test_warm_start_can_only_grow_and_keeps_its_classes():
 
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_early_stopping_keeps_the_round_of_the_best_held_out_score(backend: Backend, scoring):
+    skip_if_costly(backend, SCORINGS.index(scoring))
     X, y = small(seed=5)
     options = {"n_estimators": 200, "n_iter_no_change": 7, "random_state": 3, "scoring": scoring}
     options["validation_fraction"] = 0.3

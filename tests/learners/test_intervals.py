@@ -123,6 +123,7 @@ def test_one_interval_learns_what_takes_stumps_many_rounds():
 
 @pytest.mark.parametrize("done", [1, 12])
 def test_resumed_rounds_are_those_of_an_uninterrupted_run(backend: Backend, done: int):
+    skip_if_costly(backend, done)
     X, y, model = boosted()
     run = boost(backend.asarray(X), backend.asarray(y), n_rounds=12, weak_learner="interval")
     member = model.members[0]

@@ -106,7 +106,7 @@ def test_every_picture_is_drawn_and_its_texts_keep_apart(fitted, name):
     """Pictures that look the same for all votes are drawn for some: of one run, or of several."""
     for what, draw in pictures(*fitted[name]).items():
         if what not in NEW:
-            if name in ("real", "softmax", "softmax of 11", "real against the rest"):
+            if name in ("softmax of 11", "real against the rest"):
                 saved(draw().figure.get_figure(root=True))
             continue
         figure = draw().figure.get_figure(root=True)

@@ -1,14 +1,19 @@
 """The array libraries, and the compiled kernels, on which every behaviour is tested, in one list.
 
-A behaviour test takes the `backend` fixture (see conftest.py) and so runs once for each of them.
-One that cannot be used here is skipped, and the skip says why. Arrays go in from NumPy by `asarray`
-and come back by `to_numpy`; neither uses the package's own conversions, which are under test.
+A behaviour test takes the `backend` fixture (see conftest.py) and so runs once for each of
+`TESTED`. One that cannot be used here is skipped, and the skip says why. Without an NVIDIA driver
+those on a GPU are left out: one test for each in test_backends.py says so, instead of a thousand.
+Arrays go in from NumPy by `asarray` and come back by `to_numpy`; neither uses the package's own
+conversions, which are under test.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +45,11 @@ class Backend:
         return self.problem()
 
     @property
+    def is_required(self) -> bool:
+        """Whether GPUSTUMP_REQUIRED_BACKENDS names it: then it must not be skipped."""
+        return self.name in os.environ.get("GPUSTUMP_REQUIRED_BACKENDS", "").split()
+
+    @property
     def on_gpu(self) -> bool:
         return self.name.startswith(("cupy", "torch-cuda", "jax-cuda"))
 
@@ -61,6 +71,16 @@ def _missing(module: str) -> Callable[[], str | None]:
 
 def _first_of(*problems: Callable[[], str | None]) -> Callable[[], str | None]:
     return lambda: next(filter(None, (problem() for problem in problems)), None)
+
+
+@functools.cache
+def has_nvidia_driver() -> bool:
+    """Whether the library by which all programs reach an NVIDIA GPU can be loaded."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 @functools.cache
@@ -172,3 +192,5 @@ BACKENDS = (
 )
 
 NUMPY = BACKENDS[0]
+
+TESTED = tuple(b for b in BACKENDS if not b.on_gpu or b.is_required or has_nvidia_driver())

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,22 +45,32 @@ MAIN = """
 
 __align__(16) unsigned char shared[MOST_SHARED + GUARD];
 
-void emulator::fill_with_noise() {{
-  for (std::size_t i = 0; i < shared_size; i += sizeof noise) {{
-    noise = noise * 1664525u + 1013904223u;
-    std::memcpy(shared + i, &noise, sizeof noise);
-  }}
-  std::memset(shared + shared_size, 0xA5, GUARD);
+unsigned int emulator::next_noise() {{
+  static unsigned int noise = 1;
+  noise = noise * 1664525u + 1013904223u;
+  return noise >> 8;
 }}
 
-bool emulator::guard_is_whole() {{
-  for (std::size_t i = 0; i < GUARD; i++)
-    if (shared[shared_size + i] != 0xA5) return false;
+// Shared memory, and the guard behind it, hold noise from a place of its own in every block.
+static unsigned char some_noise[2 * (MOST_SHARED + GUARD)];
+static const unsigned char* noise_of_block;
+
+static bool make_noise() {{
+  for (unsigned char& byte : some_noise) byte = emulator::next_noise() >> 8;
   return true;
 }}
 
+void emulator::fill_with_noise() {{
+  [[maybe_unused]] static const bool is_made = make_noise();
+  noise_of_block = some_noise + next_noise() % (MOST_SHARED + GUARD);
+  std::memcpy(shared, noise_of_block, shared_size + GUARD);
+}}
+
+bool emulator::guard_is_whole() {{
+  return std::memcmp(shared + shared_size, noise_of_block + shared_size, GUARD) == 0;
+}}
+
 {launchers}
-{numbers}
 """
 
 LAUNCHER = """
@@ -84,6 +94,13 @@ NUMBER = """
 extern "C" double number_{at}() {{ return double({expression}); }}
 """
 
+ENDINGS = (
+    "ended well",
+    "takes more than {shared} bytes of shared memory",
+    "has a barrier at which only some threads of a block arrive",
+)
+"""By what a launch returns."""
+
 
 @functools.cache
 def unusable() -> str | None:
@@ -96,20 +113,22 @@ def unusable() -> str | None:
     return f"{COMPILER} does not know C++20 well enough" if done.returncode else None
 
 
-def program(sources: dict[str, str]) -> str:
-    """All kernels, a function to launch each of them, and one for each of `NUMBERS`."""
-    names = [name for names in device.KERNELS.values() for name in names]
-    return MAIN.format(
-        includes="\n".join(sources.values()),
-        launchers="".join(LAUNCHER.format(name=name) for name in names),
-        numbers="".join(NUMBER.format(at=at, expression=e) for at, e in enumerate(NUMBERS)),
-    )
+def program(source: str, kernels: Iterable[str]) -> str:
+    """A source and a function to launch each of its kernels."""
+    launchers = "".join(LAUNCHER.format(name=name) for name in kernels)
+    return MAIN.format(includes=source, launchers=launchers)
 
 
 def build(*options: str, change: Callable[[str], str] = str) -> Path:
-    """The kernels as a shared library, built again if a file has changed."""
-    sources = {file: change(device.source(file)) for file in device.KERNELS}
-    text = program(sources)
+    """The package's kernels, and a function for each of `NUMBERS`, as a shared library."""
+    source = "\n".join(change(device.source(file)) for file in device.KERNELS)
+    names = [name for names in device.KERNELS.values() for name in names]
+    numbers = "".join(NUMBER.format(at=at, expression=e) for at, e in enumerate(NUMBERS))
+    return compiled(program(source, names) + numbers, *options)
+
+
+def compiled(text: str, *options: str) -> Path:
+    """A program as a shared library, built again if it or the header has changed."""
     command = [str(COMPILER), *FLAGS, f"-I{HEADER.parent}", *options, "-x", "c++", "-"]
     key = hashlib.sha256((text + HEADER.read_text() + str(command)).encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"gpustump-kernels-{os.getuid()}"
@@ -217,8 +236,8 @@ class OnCpu:
         given = shared - of_threads * (block - n_threads)
         if kernel == "add_staged":  # these threads are one warp
             given -= layout.STAGED_BYTES * (block // layout.LANES - 1)
-        is_whole = function(grid, n_threads, ctypes.c_size_t(given), pointers)
-        assert is_whole, f"{kernel} takes more than {shared} bytes of shared memory"
+        wrong = function(grid, n_threads, ctypes.c_size_t(given), pointers)
+        assert not wrong, f"{kernel} {ENDINGS[wrong].format(shared=shared)}"
 
     def download(self, x: np.ndarray, target: np.ndarray) -> None:
         self.n_transfers += 1

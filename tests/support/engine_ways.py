@@ -19,7 +19,7 @@ from typing import Any
 import cuda_on_cpu
 import numpy as np
 import pytest
-from backends import BACKENDS, Backend
+from backends import BACKENDS, TESTED, Backend
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, Way, check_facts, facts_of
 from spread_tables import Spread, SpreadTable
@@ -73,7 +73,7 @@ class EngineUnderTest:
 
     @property
     def has_many_ways(self) -> bool:
-        return self.name == "cuda" and not FIRST_WAY_ONLY
+        return self.name in ("cluster", "coded", "cuda") and not FIRST_WAY_ONLY
 
     def ways(self, X: np.ndarray, rows: Rows = None) -> Iterator[Way]:
         """The ways that are to be tested. A way must be done with before the next one is taken."""
@@ -271,7 +271,7 @@ def on_library(backend: Backend) -> EngineUnderTest:
 
 
 ENGINES = (
-    *(on_library(backend) for backend in BACKENDS if backend.kernels == "reference"),
+    *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),

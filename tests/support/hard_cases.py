@@ -30,8 +30,10 @@ def large(make: Callable[[], Case]) -> Callable[[], Case]:
 
 
 @functools.cache
-def small_case(name: str) -> Case:
-    """An awkward table; samples without weight are left out by `rows`."""
+def small_case(name: str, kind: str = "discrete", l2: float = 0.0) -> Case:
+    """An awkward table, for votes of some kind; samples without weight are left out by `rows`."""
+    if kind != "discrete":
+        return small_case(name).voting(kind, l2)
     data = made(name)
     weights, rows = check_weights(data.sample_weight, data.X)
     y = np.asarray(data.y, dtype=np.float64)
@@ -40,8 +42,8 @@ def small_case(name: str) -> Case:
 
 
 @functools.cache
-def large_case(name: str) -> Case:
-    return LARGE[name]()
+def large_case(name: str, kind: str = "discrete", l2: float = 0.0) -> Case:
+    return LARGE[name]() if kind == "discrete" else large_case(name).voting(kind, l2)
 
 
 SMALL = tuple(DATA)

@@ -7,6 +7,7 @@ compares prepared tables, and the functions below it draw samples that are hard 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,9 +54,9 @@ KINDS: dict[str, tuple[VoteKind, int]] = {
 """The kinds of votes, by name: what a region votes, and for how many outputs here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """Samples and how to boost on them.
+    """Samples and how to boost on them, compared by identity, so that `facts_of` can be cached.
 
     Attributes
     ----------
@@ -146,8 +147,12 @@ class Facts:
     step: Step | None
 
 
-def facts_of(case: Case, learner: Learner) -> list[Facts]:
-    """Every round of the reference on NumPy, in blocks of the default size."""
+@functools.lru_cache(maxsize=500)
+def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
+    """Every round of the reference on NumPy, in blocks of the default size.
+
+    They are kept, as one engine after another is compared with them.
+    """
     how = {"rows": case.rows, "categorical": case.categorical}
     table, votes = case.with_sets(reference_table.prepare(case.X, **how)), case.votes_of_run()
     search = votes.search(learner)
@@ -167,7 +172,7 @@ def facts_of(case: Case, learner: Learner) -> list[Facts]:
             break
         state.advance(step)
         step = None
-    return found
+    return tuple(found)
 
 
 def hypothesis_of(
