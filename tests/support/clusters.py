@@ -14,9 +14,17 @@ dask.config.set({"distributed.nanny.pre-spawn-environ": {}})
 
 
 def client_of(*, is_current: bool = True, **how: Any) -> Any:
-    """A client of a new cluster, which `closed` closes."""
+    """A client of a new cluster, which `closed` closes.
+
+    Its workers have no limit of memory: those in this process would count all of it as their own,
+    and pause for ever where other tests have left much of it.
+    """
     cluster = distributed.LocalCluster(
-        threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL, **how
+        threads_per_worker=1,
+        memory_limit=0,
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+        **how,
     )
     return distributed.Client(cluster, set_as_default=is_current)
 

@@ -147,7 +147,7 @@ class Facts:
     step: Step | None
 
 
-@functools.lru_cache(maxsize=500)
+@functools.lru_cache(maxsize=64)
 def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
     """Every round of the reference on NumPy, in blocks of the default size.
 
