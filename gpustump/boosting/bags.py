@@ -2,7 +2,10 @@
 
 Each bag is a training of its own, with its own samples, on the very rows of its share: its model is
 the one that a fit of these rows alone gives, bit for bit. So the average depends on the shares
-only, not on how many threads there are or which bag is done first.
+only, not on how many threads there are or which bag is done first. (The columns could be coded once
+for all bags, with weight zero for what is left out. That would save the coding, 3% of 300 rounds of
+300 000 x 40, and make every round pass over all rows; and thresholds would lie between values of
+rows that the bag was not trained on.)
 
 On a small table a round is too short for two threads to share, so the bags are trained side by
 side, a thread for each. On a large one, or on a GPU, a bag after the other uses all there is, and
@@ -69,19 +72,15 @@ def train_bags(
     list of Trained
         One for each share.
     """
+
+    def trained_on(share: Share, settings: Settings) -> Trained:
+        rows, held_out, earlier = share
+        return train(
+            X, rows, n_classes, settings, device=device, held_out=held_out, earlier=earlier
+        )
+
     if len(shares) == 1:
-        share = shares[0]
-        return [
-            train(
-                X,
-                share.samples,
-                n_classes,
-                settings,
-                device=device,
-                held_out=share.held_out,
-                earlier=share.earlier,
-            )
-        ]
+        return [trained_on(shares[0], settings)]
     n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
     to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
 
@@ -93,16 +92,8 @@ def train_bags(
             made += 1
             return together.note(record)
 
-        share = shares[number]
-        trained = train(
-            X,
-            share.samples,
-            n_classes,
-            replace(settings, callback=note, show_progress=False),
-            device=device,
-            held_out=share.held_out,
-            earlier=share.earlier,
-        )
+        watched = replace(settings, callback=note, show_progress=False)
+        trained = trained_on(shares[number], watched)
         together.skip(to_come[number] - made)
         return trained
 

@@ -102,6 +102,11 @@ class Conversation:
         """The addresses of all workers, and how many threads each has."""
         return dict(self.client.sync(self._workers))
 
+    def takes_tasks(self) -> bool:
+        """Whether some worker begins tasks: Dask lets those whose memory is nearly full pause."""
+        about = self.client.sync(self.client.scheduler.identity, n_workers=-1)
+        return any(worker["status"] == "running" for worker in about["workers"].values())
+
     async def _workers(self) -> Mapping[str, int]:
         found: Mapping[str, int] = await self.client.scheduler.ncores()
         return found

@@ -20,7 +20,7 @@ import distributed
 from dask.delayed import delayed
 
 from gpustump.dask.conversation import GONE, Conversation, Message
-from gpustump.dask.holding import OWN
+from gpustump.dask.holding import OWN, WorkerMemoryError
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.worker import Destination, close_host, store
 
@@ -259,10 +259,19 @@ class DaskShards:
 
     def _await(self, futures: Mapping[int, Any]) -> None:
         """Wait until all partitions are kept."""
+        last_ready = time.monotonic()
         while any(future.status == "pending" for future in futures.values()):
             with contextlib.suppress(TimeoutError, CancelledError):
                 distributed.wait(list(futures.values()), _LOOK_AGAIN)
             self._workers()
+            if self._conversation.takes_tasks():
+                last_ready = time.monotonic()
+            elif time.monotonic() > last_ready + _WAIT_FOR_WORKERS:
+                raise WorkerMemoryError(
+                    "every worker has paused, as its memory is nearly full, for "
+                    f"{_WAIT_FOR_WORKERS:.0f} seconds. Give the workers more memory "
+                    "(memory_limit), or let go of what else they hold: client.who_has() tells."
+                )
         for part, future in futures.items():
             if future.status != "finished":
                 raise _why_not_made(self._collection.name_of(part), future)

@@ -15,7 +15,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from clusters import client_of, closed
-from distributed import worker_client
+from distributed import Status, worker_client
 from partitioned_tables import spread
 from sklearn.datasets import load_breast_cancer
 
@@ -191,6 +191,22 @@ def test_an_interruption_while_partitions_are_brought_leaves_the_cluster_clean(
 
 def _n_tasks(dask_scheduler: Any) -> int:
     return len(dask_scheduler.tasks)
+
+
+def test_workers_that_have_all_paused_are_not_waited_for_without_end(threads, monkeypatch):
+    monkeypatch.setattr(shards, "_WAIT_FOR_WORKERS", 1.0)
+    threads.run(_set_status, Status.paused)
+    try:
+        with pytest.raises(WorkerMemoryError, match="every worker has paused, as its memory is"):
+            DaskAdaBoostClassifier(client=threads, n_estimators=2).fit(*spread(X, Y))
+    finally:
+        threads.run(_set_status, Status.running)
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=2).fit(*spread(X, Y))
+    assert len(there.model_.members[0]) == 2
+
+
+def _set_status(status: Status, dask_worker: Any) -> None:
+    dask_worker.status = status
 
 
 def test_too_little_memory_is_said_before_training(threads):
