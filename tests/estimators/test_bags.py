@@ -63,7 +63,8 @@ def test_every_number_of_threads_and_every_library_gives_the_same_model(backend:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, None])
-def test_bags_side_by_side_are_those_of_one_thread(n_jobs):
+def test_bags_side_by_side_are_those_of_one_thread(monkeypatch, n_jobs):
+    monkeypatch.setattr(bagging, "_MEDIUM", 0)
     X, y = drawn(n_samples=300)
     one = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=1).fit(X, y)
     other = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=n_jobs).fit(X, y)
@@ -123,6 +124,7 @@ def test_an_error_in_one_bag_ends_all_and_leaves_no_model_and_no_thread(monkeypa
             raise problem("in a bag")
         return train(*given, **named)
 
+    monkeypatch.setattr(bagging, "_MEDIUM", 0)
     monkeypatch.setattr(bagging, "train", fails_once)
     fit = LogitBoostClassifier(n_estimators=100_000, learning_rate=1e-6, n_bags=8, n_jobs=2)
     with pytest.raises(problem, match="in a bag"):
