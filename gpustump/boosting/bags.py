@@ -8,10 +8,10 @@ for all bags, with weight zero for what is left out. That would save the coding,
 rows that the bag was not trained on.)
 
 On a table of medium size a round is too short for two threads to share, so the bags are trained
-side by side, a thread for each: 40 000 x 40 takes 6.7 times as long in 8 bags as in one, and 7.8
-times with both threads at one bag. On a small table most of a round is Python's, whose lock lets
-one thread run at a time; side by side, 569 x 30 would take twice as long. On a large one, or on a
-GPU, a bag after the other uses all there is, and there is one coded table in memory at a time.
+side by side, a thread for each: 40 000 x 40 takes 6.7 times as long in 8 bags as in one, and 8.2
+times in turn. On a small table most of a round is Python's, whose lock lets one thread run at a
+time: side by side, 569 x 30 takes 1.25 times as long as in turn. On a large one, or on a GPU, a bag
+after the other uses all there is, and there is one coded table in memory at a time.
 """
 
 from __future__ import annotations
@@ -105,8 +105,10 @@ def train_bags(
     with Bar(sum(to_come), shown=settings.show_progress, note=f"{len(shares)} bags") as bar:
         together = _Together(bar, settings.callback)
         if n_threads > 1 and _go_side_by_side(X, n_classes, settings, device):
-            return _side_by_side(one, _settings_of(shares, settings, n_jobs=1), together, n_threads)
-        found = [one(*bag) for bag in enumerate(_settings_of(shares, settings))]
+            in_one_thread = _settings_of(shares, settings, n_jobs=1)
+            found = _side_by_side(one, in_one_thread, together, n_threads)
+        else:
+            found = [one(*bag) for bag in enumerate(_settings_of(shares, settings))]
     observer.bags_end()
     return found
 
@@ -119,9 +121,8 @@ def _settings_of(shares: Sequence[Share], settings: Settings, **changes: Any) ->
 
 def _rounds_to_come(share: Share, n_classes: int, settings: Settings) -> int:
     """The most rounds that a bag may make."""
-    n_runs = 1 if n_classes == 2 or settings.n_outputs(n_classes) > 1 else n_classes
     done = 0 if share.earlier is None else sum(len(run.rounds) for run in share.earlier)
-    return settings.n_rounds_of(n_classes) * n_runs - done
+    return settings.n_rounds_of(n_classes) * settings.n_runs(n_classes) - done
 
 
 def _go_side_by_side(X: Array, n_classes: int, settings: Settings, device: str) -> bool:

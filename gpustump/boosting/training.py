@@ -116,6 +116,10 @@ class Settings:
         """How many outputs a run has."""
         return n_classes if n_classes > 2 and self.multi_class == "shared" else 1
 
+    def n_runs(self, n_classes: int) -> int:
+        """One for each class against the rest; otherwise one."""
+        return 1 if n_classes == 2 or self.n_outputs(n_classes) > 1 else n_classes
+
     def refuse_constrained_classes(self, n_classes: int) -> None:
         """Refuse monotone constraints for more than two classes.
 
@@ -285,7 +289,7 @@ class _Job:
     @property
     def n_runs(self) -> int:
         """One for each class against the rest; otherwise one."""
-        return 1 if self.n_classes == 2 or self.n_outputs > 1 else self.n_classes
+        return self.settings.n_runs(self.n_classes)
 
 
 def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained:

@@ -160,7 +160,7 @@ class _Job:
 
     @property
     def n_runs(self) -> int:
-        return 1 if self.n_classes == 2 or self.n_outputs > 1 else self.n_classes
+        return self.settings.n_runs(self.n_classes)
 
     @classmethod
     def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Job:

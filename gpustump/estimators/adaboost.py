@@ -79,7 +79,7 @@ class AdaBoostClassifier(BoostedClassifier):
         With more than 1, the model is an average. Each bag is trained on a share of the samples,
         all but `validation_fraction`, drawn for it alone, and stops early by the rest if
         `n_iter_no_change` is given. Votes are divided by `n_bags`, so the average is one additive
-        model again; `model_.bag_models` has the bags' own. Bags take away most of the chance in
+        model again; `model_.bag_models` has the bags' own. Bags take away some of the chance in
         when to stop, and show how sure the model is: see `shape_function` and
         `predict_proba_interval`.
     random_state : int, RandomState or None

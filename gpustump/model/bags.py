@@ -2,12 +2,11 @@
 
 The average is one additive model again. Its terms are those of all bags, each with its votes
 divided by the number of bags and rounded to the votes' unit, so all that is exact stays exact:
-prediction, explanations, pictures and files know nothing of bags. The terms come in turns, a
-bag's first, the next bag's first, and so on, so that the first terms are an average, too.
+prediction and explanations know nothing of bags [Breiman 1996]. The terms come in turns, a bag's
+first, the next bag's first, and so on, so that the first terms are an average, too.
 
 What is kept beside the model says which terms are whose. So each bag's own model can be had back,
-and how far the bags differ tells how sure the model is [Breiman 1996; Efron 1992, on the standard
-deviation over resampled fits as a measure of uncertainty].
+and how far the bags differ tells how much the model depends on which samples it was trained on.
 """
 
 from __future__ import annotations
