@@ -1,0 +1,167 @@
+"""The functions of an exported header. What differs from model to model stands between two @."""
+
+from __future__ import annotations
+
+TOP = """\
+#ifndef @NAME@_H
+#define @NAME@_H
+
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "-ffast-math takes it that no value is missing (NaN); compile without it"
+#endif
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define @NAME@_DIGEST "@digest@"
+#define @NAME@_N_COLUMNS @n_columns@
+#define @NAME@_N_CLASSES @n_classes@
+#define @NAME@_N_SCORES @n_scores@
+"""
+
+SCORES = """
+/* The scores of a row of @NAME@_N_COLUMNS values, whole numbers of 2**-36. NaN is missing. */
+static inline void @name@_scores(const double *row, int64_t *scores)
+{
+  static const int64_t constant[] = {
+    @constant@};
+  static const int columns[] = {
+    @columns@};
+  static const int32_t first_steps[] = {
+    @first_steps@};
+  static const double ends[] = { /* upper ends of steps */
+    @ends@};
+  static const int64_t votes[] = {
+    @votes@};
+  static const int64_t missing[] = {
+    @missing@};
+  for (int output = 0; output < @n_scores@; output++)
+    scores[output] = constant[output];
+  for (int used = 0; used < @n_used@; used++) {
+    const double value = row[columns[used]];
+    const int64_t *vote = missing + (ptrdiff_t)used * @n_scores@;
+    if (value == value) {
+      int32_t low = first_steps[used], high = first_steps[used + 1] - 1;
+      while (low < high) { /* the first step that ends at the value or above it */
+        const int32_t middle = low + (high - low) / 2;
+        if (value <= ends[middle])
+          high = middle;
+        else
+          low = middle + 1;
+      }
+      vote = votes + (ptrdiff_t)low * @n_scores@;
+    }
+    for (int output = 0; output < @n_scores@; output++)
+      scores[output] += vote[output];
+  }
+}
+"""
+
+BINARY = """
+/* The index of the class with these scores. */
+static inline int @name@_class_of(const int64_t *scores)
+{
+  return scores[0] > 0;
+}
+
+/* The probabilities that belong to scores; their last bits may differ from the model's own. */
+static inline void @name@_probabilities(const int64_t *scores, double *probabilities)
+{
+  const double twice = (double)scores[0] / 34359738368.0; /* 2**35 */
+  const double small = exp(-fabs(twice));
+  probabilities[scores[0] >= 0] = 1.0 / (1.0 + small);
+  probabilities[scores[0] < 0] = small / (1.0 + small);
+}
+"""
+
+LOGISTIC = "2.0 * fmin(score, 0.0) - log1p(exp(-2.0 * fabs(score)))"
+SOFTMAX = "2.0 * score"
+
+CLASSES = """
+/* The index of the class with these scores: the first of the largest. */
+static inline int @name@_class_of(const int64_t *scores)
+{
+  int best = 0;
+  for (int index = 1; index < @n_classes@; index++)
+    if (scores[index] > scores[best])
+      best = index;
+  return best;
+}
+
+/* The probabilities that belong to scores; their last bits may differ from the model's own. */
+static inline void @name@_probabilities(const int64_t *scores, double *probabilities)
+{
+  double largest = -HUGE_VAL, total = 0.0;
+  for (int index = 0; index < @n_classes@; index++) {
+    const double score = (double)scores[index] / 68719476736.0; /* 2**36 */
+    probabilities[index] = @log@;
+    largest = fmax(largest, probabilities[index]);
+  }
+  for (int index = 0; index < @n_classes@; index++) {
+    probabilities[index] = exp(probabilities[index] - largest);
+    total += probabilities[index];
+  }
+  for (int index = 0; index < @n_classes@; index++)
+    probabilities[index] /= total;
+}
+"""
+
+PREDICT = """
+/* The index of the predicted class. */
+static inline int @name@_predict(const double *row)
+{
+  int64_t scores[@n_scores@];
+  @name@_scores(row, scores);
+  return @name@_class_of(scores);
+}
+
+/* The probability of each class. */
+static inline void @name@_predict_proba(const double *row, double *probabilities)
+{
+  int64_t scores[@n_scores@];
+  @name@_scores(row, scores);
+  @name@_probabilities(scores, probabilities);
+}
+
+/* The label of the class with an index, as text in UTF-8. */
+static inline const char *@name@_label(int index)
+{
+@long_labels@  static const char *const labels[] = {
+    @labels@};
+  return labels[index];
+}
+"""
+
+CATEGORY = """
+/* The number that stands for text, in UTF-8, in a row. NULL is missing. */
+static inline double @name@_text(int column, const char *text)
+{
+@long_texts@  static const char *const texts[] = { /* of each column, sorted */
+    @texts@};
+  static const double codes[] = {
+    @codes@};
+  int low, high;
+  switch (column) {
+@cases@
+  default: /* no column of text */
+    return NAN;
+  }
+  if (text == NULL)
+    return NAN;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    const int order = strcmp(text, texts[middle]);
+    if (order == 0)
+      return codes[middle];
+    if (order < 0)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return -1.0;
+}
+"""
+
+END = "\n#endif\n"

@@ -1,0 +1,163 @@
+"""A model as one header of C99, which is C++11 as well: tables of constants and a binary search."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpustump.data.readable import quoted
+from gpustump.exports.c_functions import (
+    BINARY,
+    CATEGORY,
+    CLASSES,
+    END,
+    LOGISTIC,
+    PREDICT,
+    SCORES,
+    SOFTMAX,
+    TOP,
+)
+from gpustump.exports.c_text import check_name, comment, number, rows, string
+from gpustump.exports.header_lines import header_lines
+from gpustump.exports.tables import ExportTables, export_tables
+
+
+def to_c(model: Any, name: str = "gpustump") -> str:
+    """The model as one header of C99 without dependencies; C++11 takes it, too.
+
+    It holds `NAME_scores(row, scores)`, `NAME_predict(row)`, `NAME_predict_proba(row, p)`,
+    `NAME_label(index)` and, if there are columns of text, `NAME_text(column, text)`. A row is an
+    array of doubles with a value for each column; NaN is missing. Scores are int64_t, whole numbers
+    of 2**-36, and exact. Nothing is allocated, and several threads may call at once.
+
+    Parameters
+    ----------
+    model : StumpEnsemble, or a fitted classifier
+    name : str
+        What the names of all functions and macros begin with.
+
+    Returns
+    -------
+    str
+        ASCII. Text in it is in UTF-8.
+
+    Raises
+    ------
+    TypeError
+        If model is no model.
+    ValueError
+        If name is no name in C, a text in the model holds the character NUL, or its votes or labels
+        are none that a model file holds.
+    """
+    check_name(name)
+    tables = export_tables(model)
+    refuse_nul(tables)
+    lines = header_lines(tables, "C", comment)
+    top = "".join(f"// {line}".rstrip() + "\n" for line in [*lines, "", *_usage(name, tables)])
+    return top + "\n" + _code(tables, name)
+
+
+def refuse_nul(tables: ExportTables) -> None:
+    """Refuse text with the character NUL, at which text in C ends.
+
+    Raises
+    ------
+    ValueError
+    """
+    texts = [str(label) for label in tables.classes]
+    texts += [text for own in tables.columns for text in (*own.values, *own.words)]
+    for text in texts:
+        if "\0" in text:
+            raise ValueError(
+                f"text in C ends at the character NUL, which {quoted(text)} holds; export the "
+                "model to another language."
+            )
+
+
+def _usage(name: str, tables: ExportTables) -> list[str]:
+    lines = [
+        f"double row[{name.upper()}_N_COLUMNS] = {{...}};  NaN is missing",
+        f"int index = {name}_predict(row);",
+        f"const char *label = {name}_label(index);",
+    ]
+    text = [place for place, column in enumerate(tables.columns) if column.is_text]
+    if text:
+        lines.insert(1, f'row[{text[0]}] = {name}_text({text[0]}, "...");  for columns of text')
+    return lines
+
+
+def _code(tables: ExportTables, name: str) -> str:
+    code = TOP + SCORES + (BINARY if tables.is_binary else CLASSES) + PREDICT
+    parts = _sizes(tables) | _arrays(tables) | _labels(tables)
+    parts |= {"name": name, "NAME": name.upper(), "digest": tables.digest}
+    parts["log"] = LOGISTIC if tables.link == "logistic" else SOFTMAX
+    if any(column.is_text for column in tables.columns):
+        code += CATEGORY
+        parts |= _texts(tables)
+    return _filled(code + END, parts)
+
+
+def _filled(code: str, parts: dict[str, str]) -> str:
+    """The code with its parts in place of their names; what is put in is not looked at again."""
+    pieces = code.split("@")
+    pieces[1::2] = [parts[name] for name in pieces[1::2]]
+    return "".join(pieces)
+
+
+def _sizes(tables: ExportTables) -> dict[str, str]:
+    counts = {
+        "n_columns": len(tables.columns),
+        "n_classes": len(tables.classes),
+        "n_scores": tables.n_outputs,
+        "n_used": len(tables.steps),
+    }
+    return {key: str(count) for key, count in counts.items()}
+
+
+def _arrays(tables: ExportTables) -> dict[str, str]:
+    steps = tables.steps
+    first = np.cumsum([0, *(len(own.thresholds) for own in steps)])
+    votes = [str(vote) for own in steps for vote in own.units[:-1].ravel().tolist()]
+    missing = [str(vote) for own in steps for vote in own.units[-1].tolist()]
+    return {
+        "constant": rows(list(map(str, tables.constant))),
+        "columns": rows([str(own.column) for own in steps]),
+        "first_steps": rows(list(map(str, first.tolist()))),
+        "ends": rows([number(end) for own in steps for end in own.thresholds.tolist()]),
+        "votes": rows(votes),
+        "missing": rows(missing),
+    }
+
+
+def _labels(tables: ExportTables) -> dict[str, str]:
+    return _listed_texts("label", [str(label) for label in tables.classes])
+
+
+def _listed_texts(kind: str, texts: list[str]) -> dict[str, str]:
+    """The parts `kinds` and `long_kinds`: long texts stand in arrays before the list."""
+    literals = list(map(string, texts))
+    arrays = []
+    for place, literal in enumerate(literals):
+        if literal.startswith("{"):
+            arrays.append(f"  static const char {kind}_{place}[] = {literal};\n")
+            literals[place] = f"{kind}_{place}"
+    return {f"{kind}s": ",\n    ".join(literals) or "0", f"long_{kind}s": "".join(arrays)}
+
+
+def _texts(tables: ExportTables) -> dict[str, str]:
+    texts: list[str] = []
+    codes: list[str] = []
+    cases: list[str] = []
+    for place, column in enumerate(tables.columns):
+        if column.is_text:
+            own = sorted(column.codes.items(), key=lambda pair: pair[0].encode())  # as strcmp does
+            cases.append(
+                f"  case {place}:\n    low = {len(texts)};\n    high = {len(texts) + len(own)};\n"
+                "    break;"
+            )
+            texts += [text for text, _ in own]
+            codes += ["NAN" if math.isnan(code) else number(code) for _, code in own]
+    found = {"codes": rows(codes), "cases": "\n".join(cases)}
+    return found | _listed_texts("text", texts)

@@ -1,0 +1,274 @@
+"""A model as a graph of ONNX whose size does not depend on the number of rounds.
+
+All thresholds stand in one array, column after column. A binary search, unrolled, finds the step of
+every value of every used column at once; then the votes of the steps are looked up and added up as
+int64. Thresholds are rounded down to the dtype of the input, which changes no comparison: a value
+of that dtype is at most the rounded threshold exactly if it is at most the original one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gpustump.data.readable import quoted, shown
+from gpustump.exports.header_lines import VERSION, header_lines
+from gpustump.exports.onnx_nodes import IR_VERSION, ML_OPSET, OPSET, Nodes
+from gpustump.exports.tables import Column, ExportTables, Steps, export_tables
+from gpustump.learners.thresholds import rounded_down
+from gpustump.model.class_labels import label_array
+
+DTYPES = ("float32", "float64")
+"""The dtypes that a graph can take its numbers in."""
+
+
+class _Inputs(NamedTuple):
+    """The inputs of a graph: numbers, and text if there is any.
+
+    Attributes
+    ----------
+    numbers, text : tuple of int
+        The columns that each holds, by their places.
+    """
+
+    numbers: tuple[int, ...]
+    text: tuple[int, ...]
+
+
+def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any:
+    """The model as a graph of ONNX.
+
+    Its input is `X`, (n_samples, n_columns) of dtype; if the model has columns of text, `X` holds
+    the other columns, in their order, and `text`, (n_samples, n_text_columns) of strings, holds
+    those. NaN is missing, and so is empty text. Its outputs are `label` (n_samples,),
+    `probabilities` (n_samples, n_classes) of float64, and `scores` (n_samples,) or (n_samples,
+    n_classes) of int64, whole numbers of 2**-36. Labels and scores are exact.
+
+    Parameters
+    ----------
+    model : StumpEnsemble, or a fitted classifier
+    dtype : "float32" or "float64"
+        The dtype of X. Every value of another dtype that models take is a float64, too; take
+        float32 for tables of float32, as rounding a value to it may carry it over a threshold.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    ImportError
+        If the library onnx is not installed.
+    TypeError
+        If model is no model.
+    ValueError
+        If dtype is another one, or the model's votes or labels are none that a model file holds.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(
+            "dtype must be float32 or float64, which runtimes compare exactly; got "
+            f"{shown(dtype)}. Convert other numbers: float16 and integers of 16 bits to float32, "
+            "integers of 32 bits to float64."
+        )
+    require_onnx()
+    tables = export_tables(model)
+    inputs = _inputs(tables)
+    nodes = Nodes()
+    scores = _scores(nodes, tables, inputs, dtype)
+    _answers(nodes, tables, scores)
+    return _finished(nodes, tables, inputs, dtype)
+
+
+def require_onnx() -> None:
+    """Raise an ImportError that says what to install if onnx is missing."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError("an export to ONNX needs onnx; pip install 'gpustump[onnx]'") from error
+
+
+def _inputs(tables: ExportTables) -> _Inputs:
+    text = tuple(place for place, own in enumerate(tables.columns) if own.is_text)
+    return _Inputs(tuple(j for j in range(len(tables.columns)) if j not in {*text}), text)
+
+
+def _scores(nodes: Nodes, tables: ExportTables, inputs: _Inputs, dtype: str) -> str:
+    """The scores, (n_samples, n_outputs) of int64."""
+    starts = np.cumsum([0, *(len(own.units) for own in tables.steps)])
+    of_numbers = [i for i, own in enumerate(tables.steps) if own.column in inputs.numbers]
+    places = []
+    if of_numbers:
+        places.append(_steps_of_numbers(nodes, tables, of_numbers, (inputs, starts, dtype)))
+    for number, steps in enumerate(tables.steps):
+        if number not in {*of_numbers}:
+            start = int(starts[number])
+            places.append(_step_of_text(nodes, (steps, start), tables, inputs))
+    constant = nodes.constant(tables.constant, np.int64)
+    if not places:
+        rows = nodes.add("Shape", "X" if inputs.numbers else "text", end=1)
+        shape = nodes.add("Concat", rows, nodes.constant([tables.n_outputs], np.int64), axis=0)
+        return nodes.add("Expand", constant, shape)
+    place = nodes.add("Concat", *places, axis=1) if len(places) > 1 else places[0]
+    votes = nodes.constant(np.concatenate([own.units for own in tables.steps]), np.int64)
+    reached = nodes.add("Gather", votes, place, axis=0)
+    total = nodes.add("ReduceSum", reached, nodes.constant([1], np.int64), keepdims=0)
+    return nodes.add("Add", total, constant)
+
+
+def _steps_of_numbers(
+    nodes: Nodes,
+    tables: ExportTables,
+    used: list[int],
+    where: tuple[_Inputs, np.ndarray, str],
+) -> str:
+    """The rows of the array of votes, (n_samples, n_used), by a binary search."""
+    inputs, starts, dtype = where
+    columns = [inputs.numbers.index(tables.steps[i].column) for i in used]
+    values = nodes.add("Gather", "X", nodes.constant(columns, np.int64), axis=1)
+    ends = nodes.constant(_ends(tables.steps, dtype))
+    lengths = np.asarray([len(tables.steps[i].thresholds) for i in used])
+    place = nodes.constant(starts[used][np.newaxis], np.int64)
+    last = nodes.constant((starts[used] + lengths - 1)[np.newaxis], np.int64)
+    for power in reversed(range(int(lengths.max() - 1).bit_length())):
+        ahead = nodes.add("Add", place, nodes.constant(2**power - 1, np.int64))
+        probe = nodes.add("Min", ahead, last)  # at the last end, infinity, the search stays
+        is_above = nodes.add("Greater", values, nodes.add("Gather", ends, probe))
+        moved = nodes.add("Add", place, nodes.constant(2**power, np.int64))
+        place = nodes.add("Where", is_above, moved, place)
+    missing = nodes.constant((starts[used] + lengths)[np.newaxis], np.int64)
+    return nodes.add("Where", nodes.add("IsNaN", values), missing, place)
+
+
+def _ends(steps: tuple[Steps, ...], dtype: str) -> np.ndarray:
+    """The ends of all steps, and an unused one in the place of each column's missing values."""
+    ends = [np.append(own.thresholds, np.inf) for own in steps]
+    return rounded_down(np.concatenate(ends), dtype)
+
+
+def _step_of_text(
+    nodes: Nodes, own: tuple[Steps, int], tables: ExportTables, inputs: _Inputs
+) -> str:
+    """The row of the array of votes, (n_samples, 1), by a table of texts."""
+    steps, start = own
+    column = tables.columns[steps.column]
+    index = nodes.constant([inputs.text.index(steps.column)], np.int64)
+    rows = _text_rows(column, steps)
+    return nodes.add(
+        "LabelEncoder",
+        nodes.add("Gather", "text", index, axis=1),
+        keys_strings=list(rows),
+        values_int64s=[start + row for row in rows.values()],
+        default_int64=start,
+    )
+
+
+def _text_rows(column: Column, steps: Steps) -> Mapping[str, int]:
+    """For each text its step; that of missing values for the words of these and for empty text."""
+    codes = {"": math.nan} | column.codes
+    return {
+        text: len(steps.thresholds)
+        if math.isnan(code)
+        else int(np.searchsorted(steps.thresholds, code))
+        for text, code in codes.items()
+    }
+
+
+def _answers(nodes: Nodes, tables: ExportTables, scores: str) -> None:
+    """The outputs, by the names that converters of scikit-learn give them."""
+    if tables.is_binary:
+        nodes.add("Squeeze", scores, nodes.constant([1], np.int64), output="scores")
+        above = nodes.add("Greater", "scores", nodes.constant(0, np.int64))
+        index = nodes.add("Cast", above, to=_onnx_type(np.int64))
+    else:
+        nodes.add("Identity", scores, output="scores")
+        index = nodes.add("ArgMax", nodes.add("Cast", scores, to=_double()), axis=1, keepdims=0)
+    nodes.add("Gather", nodes.constant(_labels(tables)), index, output="label")
+    numbers = nodes.add("Cast", scores, to=_double())
+    twice = nodes.add("Mul", numbers, nodes.constant(2.0**-35))
+    nodes.add("Softmax", _logs(nodes, tables, twice), axis=1, output="probabilities")
+
+
+def _logs(nodes: Nodes, tables: ExportTables, twice: str) -> str:
+    """Logarithms of numbers that are proportional to the probabilities, from 2 F."""
+    if tables.link == "softmax":
+        return twice
+    zero = nodes.constant(0.0)
+    if tables.is_binary:
+        return nodes.add("Concat", nodes.add("Mul", twice, zero), twice, axis=1)
+    small = nodes.add("Exp", nodes.add("Neg", nodes.add("Abs", twice)))
+    rest = nodes.add("Log", nodes.add("Add", small, nodes.constant(1.0)))
+    return nodes.add("Sub", nodes.add("Min", twice, zero), rest)
+
+
+def _labels(tables: ExportTables) -> np.ndarray:
+    labels = label_array(tables.classes)
+    if labels.dtype.kind != "U":
+        return labels
+    for label in labels.tolist():
+        _check_utf8(label)
+    return labels.astype(object)
+
+
+def _check_utf8(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"text must be Unicode; got {quoted(text)}.") from error
+
+
+def _onnx_type(dtype: Any) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+def _double() -> int:
+    return _onnx_type(np.float64)
+
+
+def _finished(nodes: Nodes, tables: ExportTables, inputs: _Inputs, dtype: str) -> Any:
+    """The checked model."""
+    from onnx import checker, helper
+
+    given = []
+    if inputs.numbers or not inputs.text:
+        given.append(_value("X", _onnx_type(dtype), ["n", len(inputs.numbers)]))
+    if inputs.text:
+        given.append(_value("text", _onnx_type(object), ["n", len(inputs.text)]))
+    several = [] if tables.is_binary else [len(tables.classes)]
+    made = [
+        _value("label", _onnx_type(_labels(tables).dtype), ["n"]),
+        _value("probabilities", _double(), ["n", len(tables.classes)]),
+        _value("scores", _onnx_type(np.int64), ["n", *several]),
+    ]
+    graph = helper.make_graph(nodes.nodes, "gpustump", given, made, nodes.constants)
+    versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    model = helper.make_model(
+        graph, opset_imports=versions, ir_version=IR_VERSION, producer_name="gpustump",
+        producer_version=VERSION, doc_string="\n".join(header_lines(tables, "ONNX", str)),
+    )  # fmt: skip
+    helper.set_model_props(model, _metadata(tables, inputs))
+    checker.check_model(model)
+    return model
+
+
+def _value(name: str, kind: int, shape: list[str | int]) -> Any:
+    from onnx import helper
+
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def _metadata(tables: ExportTables, inputs: _Inputs) -> dict[str, str]:
+    names = [column.name for column in tables.columns]
+    return {
+        "gpustump.version": VERSION,
+        "gpustump.digest": tables.digest,
+        "gpustump.score_unit": "2**-36",
+        "gpustump.classes": json.dumps(tables.classes),
+        "gpustump.columns_of_X": json.dumps([names[place] for place in inputs.numbers]),
+        "gpustump.columns_of_text": json.dumps([names[place] for place in inputs.text]),
+    }

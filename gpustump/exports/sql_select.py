@@ -1,0 +1,306 @@
+"""A model as one SELECT: for every row of a table its label, its scores and its probabilities.
+
+Scores are sums of CASE expressions over whole numbers, in BIGINT, so they are exact. The columns
+are those of the user's own table, text and dates as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpustump.data.readable import printable, quoted
+from gpustump.exports.header_lines import header_lines
+from gpustump.exports.sql_dialects import (
+    TYPES_OF_TIME,
+    Dialect,
+    boolean,
+    check_dialect,
+    identifier,
+    moment,
+    number,
+    text,
+)
+from gpustump.exports.sql_text import added, largest, stairs
+from gpustump.exports.tables import Column, ExportTables, Steps, export_tables
+from gpustump.model.class_labels import Label
+
+_TEXT_OF_TIME = {
+    "date": "date({})",
+    "datetime": "strftime('%Y-%m-%d %H:%M:%f', {}) || '000'",
+    "time": "strftime('%H:%M:%f', {}) || '000'",
+}
+"""How SQLite, which has no types for times, writes them as text that sorts as they do."""
+
+
+_OF_QUOTIENTS = (
+    "Thresholds are quotients: SQLite may read a decimal fraction wrong in the last bit."
+)
+
+_NEW_LINE = "\n        "
+
+
+@dataclass(frozen=True)
+class _Query:
+    """What all parts of a query need: the model, how the database spells, and the user's names."""
+
+    tables: ExportTables
+    dialect: Dialect
+    name: str
+
+    def output(self, kind: str, place: int | None = None) -> str:
+        """The name of a column of the result."""
+        return identifier(f"{self.name}_{kind}" + ("" if place is None else f"_{place}"))
+
+    @property
+    def scores(self) -> list[str]:
+        """The names of the scores."""
+        if self.tables.is_binary:
+            return [self.output("score")]
+        return [self.output("score", place) for place in range(self.tables.n_outputs)]
+
+
+def to_sql(
+    model: Any,
+    dialect: str = "sqlite",
+    *,
+    table: str = "data",
+    name: str = "gpustump",
+    probabilities: bool | None = None,
+) -> str:
+    """The model as one SELECT, which gives every row of a table with its label and scores.
+
+    The result has all columns of the table, then `NAME_label`, `NAME_score` (two classes) or
+    `NAME_score_0`, `NAME_score_1`, ..., and `NAME_probability_0`, ... Scores are BIGINT, whole
+    numbers of 2**-36, and exact. NULL is missing, and NaN where the database has it.
+
+    Parameters
+    ----------
+    model : StumpEnsemble, or a fitted classifier
+    dialect : "sqlite", "duckdb" or "postgresql"
+    table : str
+        The name of the table.
+    name : str
+        What the names of the new columns begin with.
+    probabilities : bool, optional
+        Whether to compute them. By default not for SQLite, which may lack the function exp.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        If model is no model.
+    ValueError
+        If the database cannot hold a name, a label or a text of the model; or the model's votes or
+        labels are none that a model file holds.
+    """
+    spelling = check_dialect(dialect)
+    query = _Query(export_tables(model), spelling, name)
+    _check_names(query, table)
+    with_probabilities = not spelling.is_sqlite if probabilities is None else probabilities
+    lines = header_lines(query.tables, f"SQL of {spelling.name}", printable)
+    comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *_usage(query)])
+    outer = [_label(query)] + (_probabilities(query) if with_probabilities else [])
+    inner = [f"{_score(query, output)} AS {own}" for output, own in enumerate(query.scores)]
+    return (
+        f"{comment}\nSELECT scored.*,\n  {_listed(outer, '  ')}\nFROM (\n  SELECT given.*,\n    "
+        f"{_listed(inner, '    ')}\n  FROM {identifier(table)} AS given\n) AS scored\n"
+    )
+
+
+def _usage(query: _Query) -> list[str]:
+    names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else [])]
+    return [
+        f"The result has the table's columns, {printable(query.output('label'))}, "
+        f"{printable(', '.join(names))}.",
+        "NULL is missing. Add a WHERE at the end for some of the rows.",
+        *([_OF_QUOTIENTS] if query.dialect.is_sqlite else []),
+    ]
+
+
+def _listed(expressions: list[str], indent: str) -> str:
+    return f",\n{indent}".join(expressions)
+
+
+def _check_names(query: _Query, table: str) -> None:
+    """Refuse names that the database cannot tell apart, or cannot have."""
+    identifier(table)
+    known: dict[str, str] = {}
+    for column in query.tables.used:
+        identifier(column.name)
+        own = _folded(column.name, query.dialect)
+        if own in known:
+            raise ValueError(
+                f"{query.dialect.name} takes {quoted(known[own])} and {quoted(column.name)} for "
+                "one column; rename one of them and train again."
+            )
+        known[own] = column.name
+        if own.startswith(_folded(query.name, query.dialect) + "_"):
+            raise ValueError(
+                f"name must not begin the name of a column; {query.name!r} begins "
+                f"{quoted(column.name)}."
+            )
+
+
+def _folded(name: str, dialect: Dialect) -> str:
+    return name if dialect.name == "PostgreSQL" else name.lower()
+
+
+def _score(query: _Query, output: int) -> str:
+    """The sum of what all columns add to a score."""
+    start = query.tables.constant[output]
+    terms = []
+    for steps in query.tables.steps:
+        own = steps.of_output(output)
+        if own.is_constant:
+            start += int(own.units[0, 0])
+        else:
+            column = query.tables.columns[steps.column]
+            terms.append(f"CAST({_vote(column, own, query.dialect)} AS BIGINT)")
+    return added([f"CAST({start} AS BIGINT)", *terms], "\n     ")
+
+
+def _vote(column: Column, steps: Steps, dialect: Dialect) -> str:
+    """What a column adds to a score."""
+    given = f"given.{identifier(column.name)}"
+    *votes, missing = map(str, steps.units[:, 0].tolist())
+    if column.is_text:
+        return _vote_of_text(column, steps, dialect)
+    if column.kind in TYPES_OF_TIME:
+        return _vote_of_time(column, steps, dialect)
+    value = f"CAST({given} AS {dialect.number})"
+    if dialect.name == "PostgreSQL" and column.kind == "boolean":
+        value = f"CAST(CAST({given} AS INTEGER) AS {dialect.number})"
+    ends = [number(end, dialect) for end in steps.thresholds.tolist()]
+    found = stairs(lambda step: f"{value} <= {ends[step]}", votes)
+    is_nan = f" OR {dialect.not_a_number.format(value)}" if dialect.not_a_number else ""
+    no_number = dialect.of_another_type.format(given)
+    refused = [f"WHEN {no_number} THEN NULL"] if no_number else []
+    return _case(f"WHEN {given} IS NULL{is_nan} THEN {missing}", *refused, f"ELSE {found}")
+
+
+def _vote_of_text(column: Column, steps: Steps, dialect: Dialect) -> str:
+    """One branch for each value that adds something else than unknown ones do."""
+    given = f"given.{identifier(column.name)}"
+    value = f"CAST({given} AS {dialect.text}){dialect.bytewise}"
+    votes, missing = _votes_of_values(column, steps)
+    gone = [f"{value} = {text(word, dialect)}" for word in column.words]
+    is_missing = " OR ".join([f"{given} IS NULL", *gone])
+    branches = [
+        f"WHEN {value} = {text(known, dialect)} THEN {vote}"
+        for known, vote in zip(column.values, votes[1:], strict=True)
+        if vote != votes[0]
+    ]
+    return _case(f"WHEN {is_missing} THEN {missing}", *branches, f"ELSE {votes[0]}")
+
+
+def _case(*branches: str) -> str:
+    """A CASE with a line for each branch."""
+    return f"CASE\n        {_NEW_LINE.join(branches)} END"
+
+
+def _votes_of_values(column: Column, steps: Steps) -> tuple[list[int], int]:
+    """What an unknown value adds, then each known one; and what a missing one adds."""
+    codes = np.arange(-1.0, len(column.values))
+    *votes, missing = steps.units[:, 0].tolist()
+    places = np.searchsorted(steps.thresholds, codes).tolist()
+    return [votes[place] for place in places], missing
+
+
+def _vote_of_time(column: Column, steps: Steps, dialect: Dialect) -> str:
+    """Dates and times are compared as such: a threshold becomes the last one before it."""
+    given = f"given.{identifier(column.name)}"
+    *votes, missing = map(str, steps.units[:, 0].tolist())
+    ends = [_moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]
+    if dialect.is_sqlite:
+        value = _TEXT_OF_TIME[column.kind].format(given)
+        refused = [f"WHEN typeof({given}) <> 'text' OR {value} IS NULL THEN NULL"]
+    else:
+        value, refused = f"CAST({given} AS {TYPES_OF_TIME[column.kind]})", []
+    found = stairs(lambda step: f"{value} <= {ends[step]}", votes)
+    return _case(f"WHEN {given} IS NULL THEN {missing}", *refused, f"ELSE {found}")
+
+
+def _moment(end: float, column: Column, dialect: Dialect) -> str:
+    try:
+        return moment(end, column.kind, dialect)
+    except ValueError as error:
+        raise ValueError(f"column {quoted(column.name)}: {error}") from error
+
+
+def _label(query: _Query) -> str:
+    """The label of the first of the largest scores."""
+    labels = [_literal(label, query.dialect) for label in query.tables.classes]
+    scores = [f"scored.{score}" for score in query.scores]
+    if query.tables.is_binary:  # named once, as SQLite copies the score to wherever it is named
+        no, yes = (boolean(value, query.dialect) for value in (False, True))
+        found = f"CASE {scores[0]} > 0 WHEN {yes} THEN {labels[1]} WHEN {no} THEN {labels[0]} END"
+    else:
+        branches = [f" WHEN {own} THEN {label}" for own, label in zip(scores, labels, strict=True)]
+        found = f"CASE {largest(query.dialect.largest, scores)}{''.join(branches)} END"
+    return f"{found} AS {query.output('label')}"
+
+
+def _literal(label: Label, dialect: Dialect) -> str:
+    if isinstance(label, bool):
+        return boolean(label, dialect)
+    if isinstance(label, str):
+        return text(label, dialect)
+    if isinstance(label, float):
+        return number(label, dialect)
+    if not -(2**63) < label < 2**63:
+        raise ValueError(f"the label {label} is no BIGINT of SQL; export to another language.")
+    return f"CAST({label} AS BIGINT)"
+
+
+def _probabilities(query: _Query) -> list[str]:
+    found = _of_two(query) if query.tables.is_binary else _of_several(query)
+    return [f"{own} AS {query.output('probability', place)}" for place, own in enumerate(found)]
+
+
+def _of_two(query: _Query) -> list[str]:
+    """1 / (1 + exp(2 F)) and 1 / (1 + exp(-2 F)); where exp is infinite, this is 0."""
+    twice = _scaled(query, f"scored.{query.scores[0]}")
+    return [f"1e0 / (1e0 + {_exponential(query, sign + twice)})" for sign in ("", "-")]
+
+
+def _of_several(query: _Query) -> list[str]:
+    """1 / the sum of the other classes' shares of this class's own."""
+    share = _softmax_share if query.tables.link == "softmax" else _logistic_share
+    scores = [f"scored.{score}" for score in query.scores]
+    return [f"1e0 / ({added([share(query, other, own) for other in scores])})" for own in scores]
+
+
+def _softmax_share(query: _Query, other: str, own: str) -> str:
+    return "1e0" if other == own else _exponential(query, _scaled(query, f"({other} - {own})"))
+
+
+def _logistic_share(query: _Query, other: str, own: str) -> str:
+    """1 / (1 + exp(-2 F)) of another class, divided by that of this class."""
+    if other == own:
+        return "1e0"
+
+    def tail(score: str) -> str:
+        return f"(1e0 + {_exponential(query, f'-abs({_scaled(query, score)})')})"
+
+    def below(score: str) -> str:
+        return f"CASE WHEN {score} < 0 THEN {_scaled(query, score)} ELSE 0e0 END"
+
+    return f"{_exponential(query, f'{below(other)} - {below(own)}')} * {tail(own)} / {tail(other)}"
+
+
+def _scaled(query: _Query, score: str) -> str:
+    """Twice a score as a number."""
+    return f"CAST({score} AS {query.dialect.number}) / 34359738368e0"
+
+
+def _exponential(query: _Query, exponent: str) -> str:
+    """exp, kept from results that PostgreSQL refuses: too large, or too small."""
+    if query.dialect.name == "PostgreSQL":
+        exponent = f"greatest(-700e0, least(700e0, {exponent}))"
+    return f"exp({exponent})"

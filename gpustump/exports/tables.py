@@ -1,0 +1,281 @@
+"""What all exports are made of: the columns that a model reads, and what each value adds.
+
+A score is a constant plus one step function of each column. All numbers are whole multiples of
+`VOTE_UNIT`, 2**-36, so they are kept as integers here, and sums of them are exact in any language.
+
+A column of text becomes a step function, too: of the code of its value. The model's values have the
+codes 0, 1, ... in their order, any other text has the code -1, and NaN is the code of missing text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump.data.columns import numbers_of
+from gpustump.data.parameters import Link
+from gpustump.data.readable import shown
+from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
+from gpustump.model.class_labels import Label, check_classes
+from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
+from gpustump.model.ensemble import model_of
+
+LARGEST_SCORE = round(VOTES_LIMIT / VOTE_UNIT)
+"""2**53: no score of an export is larger, so float64 holds it exactly, and int64 anyway."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that an export reads.
+
+    Attributes
+    ----------
+    name : str
+        "x0", "x1", ... by their places if the model knows no names.
+    kind : str
+        "number", "boolean", "date", "datetime", "time", "duration" or "text".
+    values : tuple of str
+        Of a text column: the values that the model knows, all different, by their codes.
+    words : tuple of str
+        Of a text column: values that stand for missing ones.
+    """
+
+    name: str
+    kind: str
+    values: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text, with codes."""
+        return self.kind == "text"
+
+    @property
+    def codes(self) -> dict[str, float]:
+        """The code of every text that is not unknown: NaN for the words of missing values."""
+        known = {value: float(code) for code, value in enumerate(self.values)}
+        return known | dict.fromkeys(self.words, math.nan)
+
+
+class Steps(NamedTuple):
+    """What a column adds to the scores, as a step function.
+
+    Attributes
+    ----------
+    column : int
+        Its place among the columns of the export.
+    thresholds : ndarray (k,) of float64
+        Increasing; the last is infinite. Step i holds the values x with
+        thresholds[i - 1] < x <= thresholds[i].
+    units : ndarray (k + 1, n_outputs) of int64
+        What each step adds and, last, what a missing value adds.
+    """
+
+    column: int
+    thresholds: np.ndarray
+    units: np.ndarray
+
+    def of_output(self, output: int) -> Steps:
+        """What it adds to one score, (k + 1, 1), with neighbouring steps of one height as one."""
+        own = self.units[:-1, output]
+        ends = np.append(own[1:] != own[:-1], True)
+        units = np.append(own[ends], self.units[-1, output])
+        return Steps(self.column, self.thresholds[ends], units[:, np.newaxis])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every value, and a missing one, adds the same."""
+        return bool((self.units == self.units[0]).all())
+
+
+@dataclass(frozen=True)
+class ExportTables:
+    """A model as sums of integers.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns that the model was given, in its order.
+    steps : tuple of Steps
+        Of the columns that matter, in their order.
+    constant : tuple of int
+        What each score starts from.
+    classes : tuple of bool, int, float or str
+    link : "logistic" or "softmax"
+        How probabilities follow from scores.
+    digest : str
+        The model's.
+    """
+
+    columns: tuple[Column, ...]
+    steps: tuple[Steps, ...]
+    constant: tuple[int, ...]
+    classes: tuple[Label, ...]
+    link: Link
+    digest: str
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores: 1 for two classes, else one for each class."""
+        return len(self.constant)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes, and so one score."""
+        return len(self.classes) == 2
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        """The columns of the steps."""
+        return tuple(self.columns[own.column] for own in self.steps)
+
+
+def export_tables(model: Any) -> ExportTables:
+    """The tables of a model or of a fitted classifier.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If the model was made by hand of votes that no file holds: not whole multiples of 2**-36, or
+        too large; or of labels that no file holds.
+    """
+    found = model_of(model)
+    check_classes(list(found.classes))
+    constant, tables = found.additive.tables
+    of_feature = {
+        table.feature: Steps(
+            table.feature, table.thresholds, _units(np.reshape(table.outcomes, (-1, len(constant))))
+        )
+        for table in tables
+    }
+    encoding = found.encoding
+    steps = tuple(_used_steps(encoding, of_feature))
+    start = tuple(_units(constant).tolist())
+    _check_scores(start, steps)
+    columns = tuple(_column(own, encoding) for own in encoding.columns)
+    return ExportTables(columns, steps, start, found.classes, found.link, found.digest())
+
+
+def _units(votes: np.ndarray) -> np.ndarray:
+    """Sums of votes as whole numbers of units, int64."""
+    units = votes / VOTE_UNIT  # a power of two: exact
+    is_whole = (np.abs(units) <= LARGEST_SCORE) & (np.rint(units) == units)
+    if not is_whole.all():
+        wrong = votes[~is_whole][0].item()
+        raise ValueError(
+            "votes must be whole multiples of 2**-36 that add up to 131072 at most, as those of "
+            f"trained models are; got a sum of {shown(wrong)}. Round them: "
+            "round(vote * 2**36) / 2**36."
+        )
+    return units.astype(np.int64)
+
+
+def _check_scores(constant: Sequence[int], steps: Sequence[Steps]) -> None:
+    """Refuse votes that could add up to more than float64 holds exactly."""
+    for output, start in enumerate(constant):
+        largest = [int(np.abs(own.units[:, output]).max()) for own in steps]
+        if abs(start) + sum(largest) > LARGEST_SCORE:
+            raise ValueError(
+                f"the scores of output {output} may reach "
+                f"{(abs(start) + sum(largest)) * VOTE_UNIT:.17g}; the largest that every export "
+                f"holds exactly is {VOTES_LIMIT:.0f}. Scale the votes down."
+            )
+
+
+def _column(own: InputColumn, encoding: Encoding) -> Column:
+    name = own.name if encoding.named else f"x{own.position}"
+    if own.kind not in ("category", NUMBERED):
+        return Column(name, own.kind)
+    values = tuple(value for value in dict.fromkeys(own.values) if value not in encoding.missing)
+    return Column(name, "text", values, encoding.missing)
+
+
+def _used_steps(encoding: Encoding, of_feature: dict[int, Steps]) -> Iterator[Steps]:
+    """The steps of the columns that change some score."""
+    first = 0
+    for place, own in enumerate(encoding.columns):
+        features = range(first, first + len(own.features))
+        found = [of_feature.get(j) for j in features]
+        first += len(own.features)
+        if all(one is None for one in found):
+            continue
+        made = _column_steps(own, encoding, found)
+        yield made._replace(column=place)
+
+
+def _column_steps(
+    own: InputColumn, encoding: Encoding, of_features: Sequence[Steps | None]
+) -> Steps:
+    if own.kind == "category":
+        return _of_values(_column(own, encoding).values, own.values, of_features)
+    (steps,) = (one for one in of_features if one is not None)
+    if own.kind == NUMBERED:
+        return _of_codes(_column(own, encoding).values, own.values, steps)
+    gone = numbers_of(encoding.missing) if own.kind == "number" else ()
+    for number in gone:
+        steps = _without_number(steps, number)
+    return steps
+
+
+def _of_values(
+    values: Sequence[str], of_values: Sequence[str], of_features: Sequence[Steps | None]
+) -> Steps:
+    """The steps of a text column that became one feature, 0 or 1, for each of its values."""
+    used = [
+        (value, steps)
+        for value, steps in zip(of_values, of_features, strict=True)
+        if steps is not None
+    ]
+    others = np.sum([_at(steps, 0.0) for _, steps in used], axis=0)
+    missing = np.sum([_at(steps, math.nan) for _, steps in used], axis=0)
+    units = {value: others.copy() for value in values}
+    for value, steps in used:
+        if value in units:
+            units[value] += _at(steps, 1.0) - _at(steps, 0.0)
+    return _by_code([others, *units.values()], missing)
+
+
+def _of_codes(values: Sequence[str], of_values: Sequence[str], steps: Steps) -> Steps:
+    """The steps of a text column whose values became the numbers of categories."""
+    units = {value: _at(steps, float(number)) for number, value in enumerate(of_values)}
+    missing = _at(steps, math.nan)
+    return _by_code([missing, *(units[value] for value in values)], missing)
+
+
+def _by_code(units: Sequence[np.ndarray], missing: np.ndarray) -> Steps:
+    """Steps over codes: the first of the units is for -1, the next for 0, and so on."""
+    thresholds = np.append(np.arange(len(units) - 1) - 0.5, np.inf)
+    return Steps(0, thresholds, np.asarray([*units, missing], dtype=np.int64))
+
+
+def _at(steps: Steps, value: float) -> np.ndarray:
+    """What a value adds, (n_outputs,)."""
+    if math.isnan(value):
+        found: np.ndarray = steps.units[-1]
+    else:
+        found = steps.units[np.searchsorted(steps.thresholds, value)]
+    return found
+
+
+def _without_number(steps: Steps, number: float) -> Steps:
+    """The same steps, but one number counts as missing: it gets a step of its own."""
+    if math.isnan(number):
+        return steps
+    thresholds, units = steps.thresholds.tolist(), list(steps.units)
+    at = int(np.searchsorted(steps.thresholds, number))
+    if number == -math.inf:
+        new_ends, new_units = [number], [units[-1]]
+    else:
+        new_ends, new_units = [math.nextafter(number, -math.inf), number], [units[at], units[-1]]
+    if at and thresholds[at - 1] == new_ends[0]:  # a threshold just below the number
+        new_ends, new_units = new_ends[1:], new_units[1:]
+    is_end = thresholds[at] == number
+    thresholds[at : at + is_end] = new_ends
+    units[at : at + is_end] = new_units
+    return Steps(steps.column, np.asarray(thresholds), np.asarray(units, dtype=np.int64))

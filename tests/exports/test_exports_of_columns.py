@@ -1,0 +1,98 @@
+"""Exports read the columns that users have: text, dates, booleans, and words for missing values."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+
+import exported
+import numpy as np
+import pytest
+from exported import Answers, assert_same, expected
+from exported_columns import MODELS, NAMES, frame, number_of, rows
+
+from gpustump import StumpEnsemble
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> StumpEnsemble:
+    return MODELS[request.param]
+
+
+@pytest.fixture(scope="module")
+def wanted() -> dict[int, Answers]:
+    with pytest.warns(UserWarning, match="not in training"):
+        assert (MODELS["two classes"].decision_function(frame()) != 0).any()
+    return {id(model): expected(model, frame()) for model in MODELS.values()}
+
+
+def test_python_takes_rows_as_sequences_and_as_mappings(model, wanted):
+    assert_same(exported.rows_by_python(model, rows()), wanted[id(model)])
+    named = [dict(zip(reversed(NAMES), reversed(row), strict=True)) for row in rows()]
+    assert_same(exported.rows_by_python(model, named), wanted[id(model)])
+    numbers = [[number_of(value) for value in row] for row in rows()]
+    assert_same(exported.rows_by_python(model, numbers), wanted[id(model)])
+
+
+def test_c_finds_the_code_of_text(model, wanted, tmp_path):
+    library = exported.Compiled([model], tmp_path)
+    text = [1, 2, 7]
+    X = np.asarray(
+        [
+            [
+                library.code(0, place, value) if place in text else number_of(value)
+                for place, value in enumerate(row)
+            ]
+            for row in rows()
+        ],
+        dtype=np.float64,
+    )
+    assert_same(library.answers(0, model, X), wanted[id(model)])
+    assert math.isnan(library.code(0, 0, "blue"))  # no column of text
+
+
+def test_onnx_takes_text_as_an_input_of_its_own(model, wanted):
+    session = exported.session(model, "float64")
+    numbers = [[number_of(row[k]) for k in (0, 3, 4, 5, 6)] for row in rows()]
+    text = [["" if row[k] is None else row[k] for k in (1, 2, 7)] for row in rows()]
+    given = {"X": np.asarray(numbers, dtype=np.float64), "text": np.asarray(text, dtype=object)}
+    labels, probabilities, scores = session.run(None, given)
+    # "" is one of the shapes, so it cannot stand for a missing one there.
+    same = np.asarray([row[2] is not None for row in rows()])
+    whole = wanted[id(model)]
+    kept = [label for label, own in zip(whole.labels, same, strict=True) if own]
+    assert_same(
+        Answers(labels[same].tolist(), scores[same], probabilities[same]),
+        Answers(kept, whole.scores[same], whole.probabilities[same]),
+    )
+    assert session.get_modelmeta().custom_metadata_map["gpustump.digest"] == model.digest()
+
+
+def _columns(types: list[str]) -> str:
+    names = map(exported.quoted_name, NAMES)
+    return ", ".join(f"{name} {own}" for name, own in zip(names, types, strict=True))
+
+
+def test_sqlite_reads_the_columns_as_they_are(model, wanted):
+    connection = sqlite3.connect(":memory:")
+    connection.execute(
+        "CREATE TABLE data (place_ INTEGER, "
+        + _columns(["REAL", "TEXT COLLATE NOCASE", "TEXT", "BOOLEAN", *["TEXT"] * 4])
+        + ")"
+    )
+    for place, row in enumerate(rows()):
+        given = [value.isoformat() if hasattr(value, "isoformat") else value for value in row]
+        connection.execute(f"INSERT INTO data VALUES (?{', ?' * len(NAMES)})", [place, *given])
+    assert_same(exported.sql_answers(connection, model, "sqlite"), wanted[id(model)])
+    connection.close()
+
+
+def test_duckdb_reads_the_columns_as_they_are(model, wanted):
+    duckdb = pytest.importorskip("duckdb")
+    types = ["DOUBLE", "VARCHAR", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "VARCHAR"]
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE data (place_ INTEGER, {_columns(types)})")
+        given = frame().with_row_index("place_")
+        connection.register("frame", given.to_arrow())
+        connection.execute("INSERT INTO data SELECT * FROM frame")
+        assert_same(exported.sql_answers(connection, model, "duckdb"), wanted[id(model)])

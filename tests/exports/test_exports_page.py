@@ -1,0 +1,43 @@
+"""The page on exports shows what works: its commands and programs are run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import exported
+import pytest
+from command import Command, command_fixture  # noqa: F401
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "exports.md"
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*unclosed database:ResourceWarning")
+def test_the_commands_and_programs_of_the_page_work(command: Command) -> None:
+    for needed in ("onnx", "onnxruntime"):
+        pytest.importorskip(needed)
+    commands = [line for block in _blocks("bash") for line in block.splitlines()]
+    assert len(commands) == 5
+    for line in commands:
+        assert command(*line.removeprefix("gpustump ").split()).code == 0
+    program = "\n".join(_blocks("python"))
+    names: dict[str, object] = {}
+    exec(compile(program, PAGE, "exec"), names)
+    assert len(names["labels"]) == 569
+    (source,) = _blocks("c")
+    Path("main.c").write_text(source)
+    built = [exported.compiler("c"), "-std=c99", *exported.FLAGS, "main.c", "-o", "main", "-lm"]
+    subprocess.run(built, check=True)
+    said = subprocess.run(["./main"], check=True, capture_output=True, text=True).stdout
+    names["row"] = row = [float("nan")] * 30
+    row[20] = 17.5
+    label, share = eval("module['predict'](row), module['predict_proba'](row)[1]", names)
+    assert said == f"{label} {share:.3f}\n"
+    names["database"].close()

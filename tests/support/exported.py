@@ -1,0 +1,303 @@
+"""Exports that are run: each answers for a table of numbers, and is compared with the model."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from gpustump import StumpEnsemble
+from gpustump.exports import to_c, to_onnx, to_python, to_sql
+
+FLAGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
+
+
+class Answers(NamedTuple):
+    """What an export says of the rows of a table."""
+
+    labels: list[Any]
+    scores: np.ndarray
+    probabilities: np.ndarray | None
+
+
+def expected(model: StumpEnsemble, X: Any) -> Answers:
+    """What the model says, its scores as whole numbers of 2**-36."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        scores = np.asarray(model.decision_function(X))
+    units = (scores * 2.0**36).astype(np.int64)
+    assert (units * 2.0**-36 == scores).all()
+    labels = np.asarray(model.labels_of(scores)).tolist()
+    return Answers(labels, units, np.asarray(model.probabilities_of(scores)))
+
+
+def assert_same(found: Answers, wanted: Answers) -> None:
+    assert found.scores.dtype == np.int64
+    np.testing.assert_array_equal(found.scores, wanted.scores)
+    assert found.labels == wanted.labels
+    assert [*map(type, found.labels)] == [*map(type, wanted.labels)]
+    if found.probabilities is not None:
+        np.testing.assert_allclose(
+            found.probabilities, wanted.probabilities, rtol=1e-13, atol=1e-300
+        )
+
+
+def as_doubles(X: np.ndarray) -> np.ndarray:
+    return X.astype(np.float64)
+
+
+# --- Python
+
+
+def python_module(model: StumpEnsemble) -> dict[str, Any]:
+    module: dict[str, Any] = {}
+    exec(compile(to_python(model), "exported.py", "exec"), module)
+    return module
+
+
+def by_python(model: StumpEnsemble, X: np.ndarray) -> Answers:
+    return rows_by_python(model, as_doubles(X).tolist())
+
+
+def rows_by_python(model: StumpEnsemble, rows: Sequence[Any]) -> Answers:
+    module = python_module(model)
+    scores = np.asarray([module["scores"](row) for row in rows], dtype=np.int64)
+    return Answers(
+        [module["predict"](row) for row in rows],
+        scores[:, 0] if model.is_binary else scores,
+        np.asarray([module["predict_proba"](row) for row in rows]),
+    )
+
+
+# --- C
+
+
+def compiler(language: str) -> str:
+    found = shutil.which("cc" if language == "c" else "c++")
+    if found is None:
+        pytest.skip(f"there is no compiler of {language}")
+    return found
+
+
+class Compiled:
+    """The exports of several models, compiled into one library."""
+
+    def __init__(self, models: Sequence[StumpEnsemble], folder: Path) -> None:
+        code = []
+        for number, model in enumerate(models):
+            (folder / f"m{number}.h").write_text(to_c(model, f"m{number}"))
+            code.append(f'#include "m{number}.h"\n')
+            code.append(_WRAPPER.replace("NAME", f"m{number}").replace("@", f"M{number}"))
+            if any(column.values for column in model.encoding.columns):
+                code.append(_CODE.replace("NAME", f"m{number}"))
+        source, library = folder / "all.c", folder / "all.so"
+        source.write_text("".join(code))
+        built = subprocess.run(
+            [
+                compiler("c"),
+                "-std=c99",
+                *FLAGS,
+                "-O1",
+                "-shared",
+                "-fPIC",
+                source,
+                "-o",
+                library,
+                "-lm",
+            ],
+            capture_output=True,
+            text=True,
+        )
+        assert (built.returncode, built.stderr) == (0, "")
+        self._library = ctypes.CDLL(str(library))
+
+    def code(self, number: int, column: int, text: str | None) -> float:
+        """The number that stands for text."""
+        call = getattr(self._library, f"m{number}_code")
+        call.restype = ctypes.c_double
+        found: float = call(column, None if text is None else text.encode())
+        return found
+
+    def answers(self, number: int, model: StumpEnsemble, X: np.ndarray) -> Answers:
+        X = np.ascontiguousarray(as_doubles(X))
+        scores = np.empty((len(X), model.n_outputs), dtype=np.int64)
+        index = np.empty(len(X), dtype=np.int32)
+        probabilities = np.empty((len(X), len(model.classes)))
+        arrays = (X, scores, index, probabilities)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+        call = getattr(self._library, f"m{number}_all")
+        call.restype = None
+        assert X.shape[1] == len(model.encoding.columns)
+        call(ctypes.c_int64(len(X)), *pointers)
+        label = getattr(self._library, f"m{number}_label_text")
+        label.restype = ctypes.c_char_p
+        texts = [label(own).decode() for own in range(len(model.classes))]
+        assert texts == [*map(str, model.classes)]
+        labels = [model.classes[own] for own in index.tolist()]
+        return Answers(labels, scores[:, 0] if model.is_binary else scores, probabilities)
+
+
+_CODE = """
+double NAME_code(int column, const char *text);
+double NAME_code(int column, const char *text) { return NAME_text(column, text); }
+"""
+
+_WRAPPER = """
+void NAME_all(int64_t n, const double *rows, int64_t *scores, int32_t *index, double *proba);
+void NAME_all(int64_t n, const double *rows, int64_t *scores, int32_t *index, double *proba)
+{
+  const double *row = rows;
+  int64_t i;
+  for (i = 0; i < n; i++, row += @_N_COLUMNS) {
+    NAME_scores(row, scores + i * @_N_SCORES);
+    index[i] = NAME_predict(row);
+    NAME_predict_proba(row, proba + i * @_N_CLASSES);
+  }
+}
+const char *NAME_label_text(int index);
+const char *NAME_label_text(int index) { return NAME_label(index); }
+"""
+
+
+def by_c(model: StumpEnsemble, X: np.ndarray) -> Answers:
+    with tempfile.TemporaryDirectory() as folder:
+        return Compiled([model], Path(folder)).answers(0, model, X)
+
+
+# --- SQL
+
+
+def by_sqlite(model: StumpEnsemble, X: np.ndarray) -> Answers:
+    rows = [[None if x != x else x for x in row] for row in as_doubles(X).tolist()]
+    connection = sqlite3.connect(":memory:")
+    try:
+        return _by_sql(connection, model, rows, "sqlite")
+    finally:
+        connection.close()
+
+
+def by_duckdb(model: StumpEnsemble, X: np.ndarray) -> Answers:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        return _by_sql(connection, model, as_doubles(X).tolist(), "duckdb")
+
+
+def _by_sql(connection: Any, model: StumpEnsemble, rows: list[list[Any]], dialect: str) -> Answers:
+    n_columns = model.n_features
+    names = [
+        quoted_name(name) for name in model.feature_names or map("x{}".format, range(n_columns))
+    ]
+    columns = ", ".join(f"{name} DOUBLE" for name in names)
+    connection.execute(f"CREATE TABLE data (place_ INTEGER, {columns})")
+    if dialect == "duckdb":
+        values = np.asarray(rows, dtype=np.float64).reshape(len(rows), n_columns)
+        pyarrow = pytest.importorskip("pyarrow")  # whose NaN stays one; that of pandas becomes NULL
+        given = {"place": np.arange(len(rows))} | {f"c{j}": values[:, j] for j in range(n_columns)}
+        connection.register("frame", pyarrow.table(given))
+        connection.execute("INSERT INTO data SELECT * FROM frame")
+    else:
+        marks = ", ".join("?" * (n_columns + 1))
+        connection.executemany(
+            f"INSERT INTO data VALUES ({marks})", [[i, *row] for i, row in enumerate(rows)]
+        )
+    return sql_answers(connection, model, dialect)
+
+
+def sql_answers(
+    connection: Any,
+    model: StumpEnsemble,
+    dialect: str,
+    table: str = "data",
+    *,
+    probabilities: bool = True,
+) -> Answers:
+    """The answers for a table whose column `place_` says the order of its rows."""
+    query = to_sql(model, dialect, table=table, probabilities=probabilities)
+    cursor = connection.execute(query + "ORDER BY place_")
+    found = cursor.fetchall()
+    names = [entry[0] for entry in cursor.description]
+    n_classes = len(model.classes)
+    scores = ["score"] if model.is_binary else [f"score_{k}" for k in range(n_classes)]
+    shares = [f"probability_{k}" for k in range(n_classes if probabilities else 0)]
+    own = len(scores) + 1 + len(shares)
+    assert names[-own:] == [f"gpustump_{name}" for name in (*scores, "label", *shares)]
+    labels = [row[len(scores) - own] for row in found]
+    if dialect == "sqlite" and isinstance(model.classes[0], bool):
+        labels = [bool(label) for label in labels]
+    numbers = np.asarray([row[-own : len(scores) - own] for row in found], dtype=np.int64)
+    return Answers(
+        labels,
+        numbers[:, 0] if model.is_binary else numbers,
+        np.asarray([row[-n_classes:] for row in found], np.float64) if probabilities else None,
+    )
+
+
+def quoted_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# --- ONNX
+
+
+def session(model: StumpEnsemble, dtype: str) -> Any:
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    graph = to_onnx(model, dtype).SerializeToString()
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def by_onnx(model: StumpEnsemble, X: np.ndarray, dtype: str | None = None) -> Answers:
+    wanted = dtype or ("float32" if np.result_type(X, np.float32) == np.float32 else "float64")
+    labels, probabilities, scores = session(model, wanted).run(None, {"X": X.astype(wanted)})
+    return Answers(labels.tolist(), scores, probabilities)
+
+
+TARGETS: dict[str, Callable[[StumpEnsemble, np.ndarray], Answers]] = {
+    "python": by_python,
+    "sqlite": by_sqlite,
+    "duckdb": by_duckdb,
+    "onnx": by_onnx,
+}
+"""How each export answers; C is compiled for many models at once."""
+
+
+# --- rows at which exports go wrong first
+
+
+def edge_rows(model: StumpEnsemble, dtype: str, n_rows: int = 120) -> np.ndarray:
+    """Rows of values at all thresholds, just below and just above them, and of special ones."""
+    random = np.random.default_rng(7)
+    kind = np.dtype(dtype).type
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, np.finfo(kind).smallest_subnormal, 1.0]
+    special += [-np.finfo(kind).smallest_subnormal, np.finfo(kind).max, np.finfo(kind).min]
+    found = np.empty((n_rows, model.n_features), dtype=dtype)
+    edges = _edges(model, kind)
+    for feature in range(model.n_features):
+        own = np.concatenate([edges.get(feature, np.empty(0, kind)), np.asarray(special, kind)])
+        times = -(-n_rows // len(own))
+        found[:, feature] = random.permutation(np.tile(random.permutation(own), times))[:n_rows]
+        found[: len(own), feature] = random.permutation(own)[:n_rows]
+    return found
+
+
+def _edges(model: StumpEnsemble, kind: Any) -> dict[int, np.ndarray]:
+    found = {}
+    for table in model.additive.tables[1]:
+        with np.errstate(all="ignore"):
+            near = table.thresholds.astype(kind)
+            below = np.nextafter(near, kind(-np.inf))
+            above = np.nextafter(near, kind(np.inf))
+        found[table.feature] = np.concatenate([near, below, above])
+    return found
