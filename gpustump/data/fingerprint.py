@@ -1,0 +1,291 @@
+"""A fingerprint of a table, its labels and its weights: what tells whether data are the same.
+
+It depends on the values alone: not on the file they came from, the array library, the dtype, the
+order of the bytes or the number of partitions. Each column has one of its own, so that two tables
+that differ can be told apart column by column.
+
+Every column is cut into leaves of `LEAF_ROWS` rows, counted from the table's first row. A leaf's
+digest is the SHA-256 of its values as little-endian float64, with one bit pattern for NaN and one
+for zero; a column's is the SHA-256 of the digests of its leaves, and the table's that of all
+columns. A partition of rows digests the whole leaves in it and passes on the rows at its ends, so
+the rows of many machines have the fingerprint of one table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.data.labels import check_labels, plain_labels
+from gpustump.data.readable import listed, shown
+from gpustump.data.sample_weights import check_weights
+from gpustump.data.tables import check_table
+
+LEAF_ROWS = 4096
+"""Few enough that the ends of a partition are a short message, and enough that hashing a leaf costs
+many times what calling the hash does."""
+
+_DIGEST_BYTES = 32
+_COLUMN_DIGITS = 16
+"""Hexadecimal digits that are kept of each feature's digest: enough to tell columns apart."""
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What two tables have in common if and only if their values are the same.
+
+    Attributes
+    ----------
+    n_rows : int
+    digest : str
+        Of everything: 64 hexadecimal digits.
+    columns : tuple of str
+        The first 16 hexadecimal digits of the digest of each feature.
+    target : str
+        The same for the labels.
+    weights : str
+        The same for the sample weights. None and a weight of 1 for every row are the same.
+    """
+
+    n_rows: int
+    digest: str
+    columns: tuple[str, ...]
+    target: str
+    weights: str
+
+    def as_details(self) -> dict[str, Any]:
+        """What a file holds, for `from_details`."""
+        return {
+            "rows": self.n_rows,
+            "digest": self.digest,
+            "columns": list(self.columns),
+            "target": self.target,
+            "weights": self.weights,
+        }
+
+    @classmethod
+    def from_details(cls, found: Any) -> Fingerprint:
+        """From what a file holds.
+
+        Raises
+        ------
+        ValueError
+            If it is not what `as_details` returns.
+        """
+        wanted = {"rows", "digest", "columns", "target", "weights"}
+        if type(found) is not dict or set(found) != wanted:
+            raise ValueError(
+                f"a fingerprint must be an object of {', '.join(sorted(wanted))}; got "
+                f"{shown(found)}."
+            )
+        n_rows, columns = found["rows"], found["columns"]
+        if type(n_rows) is not int or n_rows < 1:
+            raise ValueError(f"a fingerprint's rows must be a number above 0; got {shown(n_rows)}.")
+        if type(columns) is not list:
+            raise ValueError(f"a fingerprint's columns must be a list; got {shown(columns)}.")
+        _check_digits("digest", found["digest"], 2 * _DIGEST_BYTES)
+        for name, value in [*(("columns", own) for own in columns), *found.items()]:
+            if name not in ("rows", "digest") and value is not columns:
+                _check_digits(name, value, _COLUMN_DIGITS)
+        return cls(n_rows, found["digest"], tuple(columns), found["target"], found["weights"])
+
+    def differences(self, other: Fingerprint, names: Sequence[str] | None = None) -> list[str]:
+        """In what another table differs from this one, in words; empty if in nothing.
+
+        Parameters
+        ----------
+        other : Fingerprint
+        names : sequence of str, optional
+            What the features of this table are called; by default by their numbers.
+        """
+        if self.digest == other.digest:
+            return []
+        if self.n_rows != other.n_rows:
+            return [f"the table has {other.n_rows} rows in place of {self.n_rows}"]
+        if len(self.columns) != len(other.columns):
+            counts = len(other.columns), len(self.columns)
+            return ["the table has {} features in place of {}".format(*counts)]
+        pairs = zip(self.columns, other.columns, strict=True)
+        changed = [number for number, (own, its) in enumerate(pairs) if own != its]
+        found = []
+        if changed:
+            called = [names[n] if names else n for n in changed]
+            noun = "feature" if len(changed) == 1 else "features"
+            found.append(f"the values of {noun} {listed(called)} differ")
+        if self.target != other.target:
+            found.append("the labels differ")
+        if self.weights != other.weights:
+            found.append("the sample weights differ")
+        return found or ["the values differ"]
+
+
+def fingerprint_of(X: Any, y: Any, sample_weight: Any = None) -> Fingerprint:
+    """The fingerprint of a table with its labels and weights.
+
+    Parameters
+    ----------
+    X : array or frame (n_samples, n_features)
+    y : array (n_samples,)
+    sample_weight : array (n_samples,), optional
+
+    Returns
+    -------
+    Fingerprint
+
+    Raises
+    ------
+    ValueError, TypeError
+        If data are not as `fit` wants them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.asarray([[0.0, 1.0], [2.0, 3.0]])
+    >>> found = fingerprint_of(X, ["no", "yes"])
+    >>> found == fingerprint_of(X.astype(np.float32), ["no", "yes"], [1, 1])
+    True
+    >>> found.differences(fingerprint_of(X * [1, 2], ["no", "yes"]), ["length", "width"])
+    ["the values of feature 'width' differ"]
+    """
+    X = check_table(X)
+    with arrays.computing_on(X):
+        labels = arrays.to_host(check_labels(y, X))
+        weights = all_weights(sample_weight, X)
+    classes, numbers = np.unique(labels, return_inverse=True)
+    return joined([leaves_of(X, numbers, weights)], plain_labels(classes))
+
+
+def all_weights(sample_weight: Any, X: Array) -> np.ndarray:
+    """The weight of every row, (n_rows,) of float64: 0 for the rows that take no part."""
+    found, rows = check_weights(sample_weight, X)
+    found = arrays.to_host(found)
+    if rows is None:
+        return found
+    weights = np.zeros(X.shape[0])
+    weights[arrays.to_host(rows)] = found
+    return weights
+
+
+class Leaves(NamedTuple):
+    """Consecutive rows of a table: their whole leaves as digests, and the rows at both ends.
+
+    The columns are the features, the number of each row's class, and its weight.
+
+    Attributes
+    ----------
+    head : ndarray (n_head, n_columns) of float64
+        The rows before the first row of the table that begins a leaf.
+    digests : bytes
+        Of the whole leaves, leaf by leaf and in each column by column.
+    tail : ndarray (n_tail, n_columns) of float64
+        The other rows: fewer than a leaf has.
+    """
+
+    head: np.ndarray
+    digests: bytes
+    tail: np.ndarray
+
+
+def leaves_of(X: Array, numbers: np.ndarray, weights: np.ndarray, first_row: int = 0) -> Leaves:
+    """The leaves of consecutive rows.
+
+    Parameters
+    ----------
+    X : array (n_rows, n_features)
+        Checked.
+    numbers : ndarray (n_rows,) of int64
+        Of the classes, among those of the whole table.
+    weights : ndarray (n_rows,) of float64
+    first_row : int
+        The number of the first row in the whole table.
+    """
+    n_rows = X.shape[0]
+    begin = min(-first_row % LEAF_ROWS, n_rows)
+    end = begin + (n_rows - begin) // LEAF_ROWS * LEAF_ROWS
+
+    def rows(start: int, stop: int) -> np.ndarray:
+        own = arrays.to_host(X[start:stop, :])
+        found = np.empty((X.shape[1] + 2, stop - start), dtype="<f8")
+        found[:-2], found[-2], found[-1] = own.T, numbers[start:stop], weights[start:stop]
+        return _canonical(found)
+
+    starts = range(begin, end, LEAF_ROWS)
+    digests = b"".join(_digests(rows(start, start + LEAF_ROWS)) for start in starts)
+    return Leaves(rows(0, begin).T, digests, rows(end, n_rows).T)
+
+
+def joined(parts: Iterable[Leaves], classes: Sequence[Any]) -> Fingerprint:
+    """The fingerprint of a table from the leaves of all its rows, in order.
+
+    Parameters
+    ----------
+    parts : iterable of Leaves
+    classes : sequence
+        The labels of the classes that the numbers stand for, sorted, as a model holds them.
+    """
+    hashes: list[Any] = []
+    n_rows = 0
+    for digests, n_of_leaf in _all_leaves(parts):
+        columns = range(0, len(digests), _DIGEST_BYTES)
+        if not hashes:
+            hashes = [hashlib.sha256() for _ in columns]
+        for own, at in zip(hashes, columns, strict=True):
+            own.update(digests[at : at + _DIGEST_BYTES])
+        n_rows += n_of_leaf
+    hashes[-2].update(json.dumps(list(classes), ensure_ascii=True).encode())
+    whole = hashlib.sha256(str(n_rows).encode())
+    for own in hashes:
+        whole.update(own.digest())
+    *features, target, weights = (own.hexdigest()[:_COLUMN_DIGITS] for own in hashes)
+    return Fingerprint(n_rows, whole.hexdigest(), tuple(features), target, weights)
+
+
+def _all_leaves(parts: Iterable[Leaves]) -> Iterator[tuple[bytes, int]]:
+    """The digests of each leaf's columns, and its number of rows; the last one may have fewer."""
+    pending: list[np.ndarray] = []
+    for part in parts:
+        head, digests = part.head, part.digests
+        pending.append(head)
+        if digests or sum(map(len, pending)) == LEAF_ROWS:
+            yield from _pending_leaf(pending)
+        size = _DIGEST_BYTES * head.shape[1]
+        for at in range(0, len(digests), size):
+            yield digests[at : at + size], LEAF_ROWS
+        pending.append(part.tail)
+    yield from _pending_leaf(pending)
+
+
+def _pending_leaf(pending: list[np.ndarray]) -> Iterator[tuple[bytes, int]]:
+    """The rows of several parts as one leaf, if there are any; the list is empty afterwards."""
+    rows = np.concatenate(pending) if pending else np.empty((0, 0))
+    pending.clear()
+    if len(rows):
+        yield _digests(rows.T), len(rows)
+
+
+def _canonical(values: np.ndarray) -> np.ndarray:
+    """The same numbers, each in one bit pattern only; changed in place."""
+    values += 0.0  # -0.0 becomes 0.0
+    values[np.isnan(values)] = np.nan
+    return values
+
+
+def _digests(columns: np.ndarray) -> bytes:
+    """The SHA-256 of each row of an array (n_columns, n_rows), one after the other."""
+    rows = np.ascontiguousarray(columns, dtype="<f8")
+    return b"".join(hashlib.sha256(own).digest() for own in rows)
+
+
+def _check_digits(name: str, value: Any, count: int) -> None:
+    if type(value) is not str or not re.fullmatch(f"[0-9a-f]{{{count}}}", value):
+        raise ValueError(
+            f"a fingerprint's {name} must be {count} hexadecimal digits; got {shown(value)}."
+        )
