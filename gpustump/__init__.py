@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from gpustump import exports as exports
     from gpustump import losses as losses
     from gpustump import plots as plots
     from gpustump import theory as theory
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gpustump.arrays.devices import Device as Device
     from gpustump.arrays.devices import DeviceError as DeviceError
     from gpustump.arrays.devices import devices as devices
+    from gpustump.boosting.checkpoints import Checkpoint as Checkpoint
     from gpustump.boosting.one_hypothesis import VotedSplit as VotedSplit
     from gpustump.boosting.one_hypothesis import fit_interval as fit_interval
     from gpustump.boosting.one_hypothesis import fit_stump as fit_stump
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from gpustump.estimators import DecisionStumpClassifier as DecisionStumpClassifier
     from gpustump.estimators import GlassBoxClassifier as GlassBoxClassifier
     from gpustump.estimators import LogitBoostClassifier as LogitBoostClassifier
+    from gpustump.estimators.audit import audit as audit
+    from gpustump.estimators.audit_result import Audit as Audit
     from gpustump.learners.category_split import CategorySplit as CategorySplit
     from gpustump.learners.category_split import CategoryStump as CategoryStump
     from gpustump.learners.interval import Interval as Interval
@@ -43,9 +47,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AdaBoostClassifier": "estimators",
+    "Audit": "estimators.audit_result",
     "Boosting": "boosting.rounds",
     "CategorySplit": "learners.category_split",
     "CategoryStump": "learners.category_split",
+    "Checkpoint": "boosting.checkpoints",
     "DecisionStumpClassifier": "estimators",
     "Device": "arrays.devices",
     "DeviceError": "arrays.devices",
@@ -62,6 +68,7 @@ _HOMES = {
     "Stump": "learners.stump",
     "StumpEnsemble": "model.ensemble",
     "VotedSplit": "boosting.one_hypothesis",
+    "audit": "estimators.audit",
     "boost": "boosting.rounds",
     "devices": "arrays.devices",
     "fit_interval": "boosting.one_hypothesis",
@@ -69,14 +76,16 @@ _HOMES = {
 }
 """Which file each public name stands in."""
 
-_MODULES = ("losses", "plots", "theory", "weak_learnability")
+_MODULES = ("exports", "losses", "plots", "theory", "weak_learnability")
 """Rooms for users that have names of their own: `gpustump.plots.overview`."""
 
 __all__ = [
     "AdaBoostClassifier",
+    "Audit",
     "Boosting",
     "CategorySplit",
     "CategoryStump",
+    "Checkpoint",
     "DecisionStumpClassifier",
     "Device",
     "DeviceError",
@@ -93,6 +102,7 @@ __all__ = [
     "Stump",
     "StumpEnsemble",
     "VotedSplit",
+    "audit",
     "boost",
     "devices",
     "fit_interval",

@@ -19,7 +19,13 @@
     finished          from the rounds of a run to a member of the model
     training          from coded labels to rounds: one run for each class, or one for all
     bags              trainings on shares of one table, side by side or in turn
+    claims            what a model says of its runs
+    auditing          the runs that a model claims, made again and compared
     one_hypothesis    one stump, split or interval without boosting
+    run_logs          what a run has made so far, from which it goes on without a search
+    checkpoints       when these logs are written to a file
+    checkpoint_file   the file, written and read with distrust
+    termination       ending by SIGTERM only once the file is written
     observing         who is told of runs and rounds as they begin and end
     progress          the progress bar
 

@@ -17,8 +17,8 @@ after the other uses all there is, and there is one coded table in memory at a t
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,11 +27,12 @@ from gpustump.arrays import Array
 from gpustump.boosting.observing import Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Callback
+from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.training import HeldOutRows, Run, Samples, Settings, Trained, train
 from gpustump.boosting.votes import AnyRound
 from gpustump.engines.contract import Search, Task
 from gpustump.engines.route import asked_for, why_not_on_gpu
-from gpustump.engines.threads import threads_of
+from gpustump.engines.threads import Team, threads_of
 
 _MEDIUM, _LARGE = 500_000, 2_000_000
 """From the first number of elements on bags gain from being side by side; from the second one on,
@@ -48,11 +49,14 @@ class Share(NamedTuple):
         Those that are watched, if settings.stopping is given.
     earlier : tuple of Run, or None
         Runs on the same samples to go on from.
+    logs : tuple of RunLog, or None
+        In which the rounds of each run are noted; see `train`.
     """
 
     samples: Samples
     held_out: HeldOutRows | None
     earlier: tuple[Run, ...] | None
+    logs: tuple[RunLog, ...] | None = None
 
 
 def train_bags(
@@ -77,18 +81,21 @@ def train_bags(
     """
 
     def trained_on(share: Share, settings: Settings) -> Trained:
-        rows, held_out, earlier = share
+        rows, held_out, earlier, logs = share
         return train(
-            X, rows, n_classes, settings, device=device, held_out=held_out, earlier=earlier
-        )
+            X, rows, n_classes, settings,
+            device=device, held_out=held_out, earlier=earlier, logs=logs,
+        )  # fmt: skip
 
     if len(shares) == 1:
         return [trained_on(shares[0], settings)]
     n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
     to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
 
+    done = [_rounds_done(share) for share in shares]
+
     def one(number: int, settings: Settings) -> Trained:
-        made = 0
+        made = done[number]
 
         def note(record: AnyRound) -> bool | None:
             nonlocal made
@@ -102,7 +109,8 @@ def train_bags(
 
     observer = settings.observer or Unobserved()
     observer.bags_begin(len(shares))
-    with Bar(sum(to_come), shown=settings.show_progress, note=f"{len(shares)} bags") as bar:
+    note, shown = f"{len(shares)} bags", settings.show_progress
+    with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:
         together = _Together(bar, settings.callback)
         if n_threads > 1 and _go_side_by_side(X, n_classes, settings, device):
             in_one_thread = _settings_of(shares, settings, n_jobs=1)
@@ -125,6 +133,11 @@ def _rounds_to_come(share: Share, n_classes: int, settings: Settings) -> int:
     return settings.n_rounds_of(n_classes) * settings.n_runs(n_classes) - done
 
 
+def _rounds_done(share: Share) -> int:
+    """How many of them an earlier process has made."""
+    return sum(len(log.rounds) for log in share.logs or ())
+
+
 def _go_side_by_side(X: Array, n_classes: int, settings: Settings, device: str) -> bool:
     """Whether several bags are trained at once: medium tables of NumPy, where nobody looks on."""
     is_medium = _MEDIUM <= X.shape[0] * X.shape[1] < _LARGE
@@ -136,6 +149,10 @@ def _go_side_by_side(X: Array, n_classes: int, settings: Settings, device: str) 
     n_rounds = settings.n_rounds_of(n_classes)
     task = Task(X, X.shape[0], search, n_rounds, settings.categorical)
     return device == "cpu" or (device == "auto" and why_not_on_gpu(task) is not None)
+
+
+class _AbandonedError(Exception):
+    """A bag is not needed any more."""
 
 
 class _Together:
@@ -153,11 +170,17 @@ class _Together:
         self.is_over = False
 
     def note(self, record: AnyRound) -> bool | None:
-        """Note a round; returns whether its run is to end."""
+        """Note a round; returns whether its run is to end.
+
+        Raises
+        ------
+        _AbandonedError
+            If another bag failed, or all were interrupted.
+        """
+        if self.is_over:
+            raise _AbandonedError
         with self._lock:
             self._bar.advance(record)
-        if self.is_over:
-            return True
         return self._callback(record) if self._callback else None
 
     def skip(self, n_rounds: int) -> None:
@@ -173,11 +196,25 @@ def _side_by_side(
     n_threads: int,
 ) -> list[Trained]:
     """Train all bags, each in one thread; an error or an interruption ends all of them."""
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="gpustump-bag") as pool:
-        bags = [pool.submit(one, *bag) for bag in enumerate(settings)]
+    found, under_way = dict[int, Trained](), set[int]()
+
+    def train_one(number: int) -> None:
+        under_way.add(number)
         try:
-            wait(bags, return_when=FIRST_EXCEPTION)
-        finally:
+            if not together.is_over:
+                found[number] = one(number, settings[number])
+        except _AbandonedError:  # the error that ended the others is raised
+            pass
+        except BaseException:
             together.is_over = True
-            pool.shutdown(cancel_futures=True)
-    return [bag.result() for bag in bags]
+            raise
+        finally:
+            under_way.discard(number)
+
+    try:
+        Team(n_threads).each(train_one, range(len(settings)))
+    finally:
+        together.is_over = True
+        while under_way:  # they end with their next round, and what they have made may be kept
+            time.sleep(0.001)
+    return [found[number] for number in range(len(settings))]

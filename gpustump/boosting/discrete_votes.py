@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -26,15 +26,17 @@ from gpustump.boosting.votes import Change, Round, SoFar, Taken
 from gpustump.data.parameters import Learner
 from gpustump.engines.contract import (
     PreparedTable,
+    RegionSums,
     Search,
     State,
     agreement,
     discrete_step,
     hypothesis_at,
+    sign_of,
 )
 from gpustump.engines.integer_weights import grown_factor
 from gpustump.learners.hypothesis import signs
-from gpustump.learners.kinds import AnyStump
+from gpustump.learners.kinds import AnyStump, has_one_side
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,30 @@ class DiscreteVotes:
         agreed = agreement(state.region_sums(hypothesis), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
 
+    def derived(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
+        """A hypothesis from elsewhere with the signs, the error and the vote that follow here."""
+        sums, totals = state.region_sums(hypothesis), state.totals
+        polarity, missing = self._signs_of(hypothesis, sums)
+        agreed = agreement(sums, (polarity, -polarity, missing))
+        error = totals.wrong(agreed) / totals.weight
+        own = replace(hypothesis, polarity=polarity, missing=missing, error=error)
+        return Taken(own, self.vote(agreed, state), totals, agreed)
+
+    def _signs_of(self, hypothesis: AnyStump, sums: RegionSums) -> tuple[int, int]:
+        """Polarity and the sign of missing values, as the search finds them."""
+        first, second, missing = (own[0][0] for own in sums)
+        total = first + second + missing
+        if hypothesis.is_constant:
+            return sign_of(total), sign_of(total)
+        polarity = sign_of(first - second)
+        if self.monotone is not None and not has_one_side(hypothesis):
+            polarity = -self.monotone[hypothesis.feature] or polarity
+        return polarity, sign_of(missing or total)
+
+    def score(self, taken: Taken) -> float:
+        """The edge; see `Round`."""
+        return taken.agreement / (2 * taken.totals.weight)
+
     def is_perfect(self, taken: Taken) -> bool:
         """Whether it gets every sample right, so that all weights keep their ratios."""
         return taken.totals.wrong(taken.agreement) == 0
@@ -116,7 +142,7 @@ class DiscreteVotes:
             number=so_far.number,
             stump=taken.hypothesis,
             error=totals.wrong(taken.agreement) / totals.weight,
-            edge=taken.agreement / (2 * totals.weight),
+            edge=self.score(taken),
             vote=taken.alpha,
             normaliser=change.normaliser,
             training_error=so_far.totals.training_error,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.boosting.judging import Judge
+from gpustump.boosting.judging import Judge, Judgement
 from gpustump.boosting.votes import AnyRound, Vote
 from gpustump.data.parameters import Scoring
 from gpustump.learners.hypothesis import signs
@@ -71,13 +71,19 @@ class EarlyStopping:
 
     def __call__(self, record: AnyRound) -> bool:
         self._count(record.stump, record.vote)
-        score, error = self._judge.judged()
-        self.scores.append(score)
-        self.errors.append(error)
-        if score > self._best_score + self._stopping.tol:
-            self._best_score, self.best_round = score, self._n_rounds
+        self._note(self._judge.judged())
         patience = self._stopping.patience
         return patience is not None and self._n_rounds - self.best_round >= patience
+
+    @property
+    def last(self) -> Judgement:
+        """What the held-out samples say of the model after the last round."""
+        return Judgement(self.scores[-1], self.errors[-1])
+
+    def replay(self, hypothesis: Any, vote: Vote, judged: Judgement) -> None:
+        """Take over a round that was judged before."""
+        self._count(hypothesis, vote)
+        self._note(judged)
 
     @property
     def n_kept(self) -> int:
@@ -106,6 +112,12 @@ class EarlyStopping:
                 self.errors.append(judged.error)
         if judged is not None:
             self.best_round, self._best_score = self._n_rounds, judged.score
+
+    def _note(self, judged: Judgement) -> None:
+        self.scores.append(judged.score)
+        self.errors.append(judged.error)
+        if judged.score > self._best_score + self._stopping.tol:
+            self._best_score, self.best_round = judged.score, self._n_rounds
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
         self._judge.add(hypothesis, _of_regions(hypothesis, vote))

@@ -25,14 +25,16 @@ class Bar:
     Parameters
     ----------
     total : int
-        Rounds to come, at most.
+        Rounds to make, at most.
     shown : bool
         Whether to show it where that is possible.
     note : str, optional
         The text before the bar.
+    done : int
+        Rounds of these that an earlier process has made.
     """
 
-    def __init__(self, total: int, *, shown: bool, note: str | None = None) -> None:
+    def __init__(self, total: int, *, shown: bool, note: str | None = None, done: int = 0) -> None:
         self._bar: Any = None
         if not shown or not is_read():
             return
@@ -42,8 +44,9 @@ class Bar:
             warnings.warn("the progress bar needs tqdm: pip install 'gpustump[cli]'", stacklevel=2)
         else:
             self._bar = tqdm(
-                total=total, desc=note, unit="round", leave=in_notebook(), dynamic_ncols=True
-            )
+                total=total, initial=done, desc=note, unit="round", leave=in_notebook(),
+                dynamic_ncols=True,
+            )  # fmt: skip
 
     def __enter__(self) -> Bar:
         return self

@@ -323,7 +323,8 @@ class Boosting(Iterator[Any]):
         self._sums_of_votes = [
             so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)
         ]
-        self._state.advance(change.step)
+        step = change.step if taken.cut is not None else replace(change.step, is_known=True)
+        self._state.advance(step)
         if self._votes.is_perfect(taken):
             self.stop_reason = "perfect"
         self._is_whole = True

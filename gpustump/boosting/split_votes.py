@@ -119,22 +119,46 @@ class SplitVotes:
         cut, totals = state.best_cut(), state.totals
         split = split_at(table, cut)
         sums = state.region_sums(split)
-        votes = self.rule.votes_of(_of_cut(cut, sums), totals)
-        if self._are_out_of_order(cut, sums, votes):
-            votes = self.rule.votes_of(_pooled(sums), totals)
         if cut.position is None:
-            votes = (votes[FIRST], votes[FIRST], votes[FIRST])
+            votes = self._of_constant(sums, totals)
+        else:
+            votes = self._of_split(cut.feature, sums, totals)
         return Taken(split, votes, totals, sums=sums, cut=cut)
 
-    def _are_out_of_order(self, cut: Cut, sums: RegionSums, votes: RegionVotes) -> bool:
+    def _of_constant(self, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of a constant: what all samples together vote."""
+        own = self.rule.votes_of(together(sums), totals)[FIRST]
+        return own, own, own
+
+    def _of_split(self, feature: int, sums: RegionSums, totals: Totals) -> RegionVotes:
+        """The votes of a split's regions, in the order that the feature's constraint asks for."""
+        votes = self.rule.votes_of(sums, totals)
+        if self._are_out_of_order(feature, sums, votes):
+            return self.rule.votes_of(_pooled(sums), totals)
+        return votes
+
+    def _are_out_of_order(self, feature: int, sums: RegionSums, votes: RegionVotes) -> bool:
         """Whether the votes of left and right break a constraint; an empty side breaks none."""
         if self.monotone is None or not (sums[FIRST][0][1] and sums[SECOND][0][1]):
             return False
-        return self.monotone[cut.feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
+        return self.monotone[feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
 
     def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
         """A split and its votes from elsewhere."""
         return Taken(hypothesis, vote, state.totals, sums=state.region_sums(hypothesis))
+
+    def derived(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
+        """A split from elsewhere with the votes that follow here.
+
+        A constant votes the same everywhere. The split that parts missing values from all others
+        has an empty region on the right, whose vote is 0 or the opposite of the left one's.
+        """
+        sums, totals = state.region_sums(hypothesis), state.totals
+        if hypothesis.thresholds[0] == math.inf and vote[FIRST] == vote[SECOND]:
+            votes = self._of_constant(sums, totals)
+        else:
+            votes = self._of_split(hypothesis.feature, sums, totals)
+        return Taken(hypothesis, votes, totals, sums=sums)
 
     def is_perfect(self, taken: Taken) -> bool:
         """Whether another round could only find the same again."""

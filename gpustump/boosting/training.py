@@ -6,7 +6,7 @@ line see it; what a round does is in `rounds`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 from warnings import warn
@@ -23,6 +23,7 @@ from gpustump.boosting.judging import LocalJudge
 from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
+from gpustump.boosting.run_logs import LoggedRound, RunLog
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound, Votes
 from gpustump.data.callers import caller_level
@@ -215,6 +216,8 @@ def train(
     device: str = "auto",
     held_out: HeldOutRows | None = None,
     earlier: Sequence[Run] | None = None,
+    logs: Sequence[RunLog] | None = None,
+    around: Callable[[Ground], Ground] | None = None,
 ) -> Trained:
     """Boost on a table: one run, or one for each of more than two classes.
 
@@ -233,6 +236,11 @@ def train(
     earlier : sequence of Run, optional
         Runs on the same data to go on from. Those without held-out scores are judged again, round
         by round, if samples are watched.
+    logs : sequence of RunLog, optional
+        One for each run, in which its rounds are noted. The rounds that a log holds are taken over
+        without a search: callbacks and observers are not told of them.
+    around : callable, optional
+        Puts another `Ground` around that of the samples; called once for each device that is tried.
 
     Returns
     -------
@@ -247,7 +255,7 @@ def train(
     """
     settings.refuse_constrained_classes(n_classes)
     settings = replace(settings, n_rounds=settings.n_rounds_of(n_classes))
-    job = _Job(X, samples, n_classes, settings, held_out, earlier)
+    job = _Job(X, samples, n_classes, settings, held_out, earlier, logs, around)
     if device != "auto" or arrays.device_name(X) != "cpu":
         return _train_on(device, job)
     has_begun = False
@@ -280,6 +288,8 @@ class _Job:
     settings: Settings
     held_out: HeldOutRows | None
     earlier: Sequence[Run] | None
+    logs: Sequence[RunLog] | None
+    around: Callable[[Ground], Ground] | None
 
     @property
     def n_outputs(self) -> int:
@@ -305,7 +315,8 @@ def _train_on(device: str, job: _Job, gpu_problem: str | None = None) -> Trained
     samples = job.samples.beside(table.X)
     with explained_errors(route.place):
         held_out = None if job.held_out is None else job.held_out.beside(table.X)
-        runs = run_all(LocalGround(route, table, samples, held_out), votes, job)
+        ground: Ground = LocalGround(route, table, samples, held_out)
+        runs = run_all(ground if job.around is None else job.around(ground), votes, job)
     return Trained(runs, search, route, table.n_missing)
 
 
@@ -343,6 +354,9 @@ class Job(Protocol):
     @property
     def earlier(self) -> Sequence[Run] | None: ...
 
+    @property
+    def logs(self) -> Sequence[RunLog] | None: ...
+
 
 def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
     """Make the rounds of all runs, one run after the other."""
@@ -351,18 +365,20 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
     if settings.announces_route:
         announce(f"trains on {ground.route}")
     before = job.earlier or [Run()] * job.n_runs
+    logs = job.logs or [RunLog() for _ in before]
+    n_done = [len(log.rounds) for log in logs]
     n_rounds = [limit - len(run.rounds) for run in before]
     series = _Series(ground, votes.search(settings.learner), list(before), job.n_outputs)
     observer = settings.observer or Unobserved()
-    observer.training_begins(n_rounds)
-    note = _note(ground.route, ground.table)
-    with Bar(sum(n_rounds), shown=settings.show_progress, note=note) as bar:
+    observer.training_begins([own - done for own, done in zip(n_rounds, n_done, strict=True)])
+    note, shown = _note(ground.route, ground.table), settings.show_progress
+    with Bar(sum(n_rounds), shown=shown, note=note, done=sum(n_done)) as bar:
         for number, own in enumerate(before):
             target = Target(1 if job.n_runs == 1 else number, job.n_outputs, votes)
             boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)
-            told = _Told(bar, watch, observer, series, number)
+            told = _Told(bar, watch, observer, series, number, logs[number])
             series.runs[number] = _run(boosting, own, told)
             observer.run_ends(series.so_far)
             bar.skip(limit - boosting.n_done)
@@ -407,6 +423,7 @@ class _Told:
     series : _Series
     number : int
         The run's.
+    log : RunLog
     """
 
     bar: Bar
@@ -414,6 +431,7 @@ class _Told:
     observer: Observer
     series: _Series
     number: int
+    log: RunLog
 
     def so_far(self, boosting: Boosting, rounds: Sequence[AnyRound]) -> SoFar:
         """What training would return if it stopped now, in the middle of this run."""
@@ -514,7 +532,9 @@ def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
     boosting.resume(*known)
     if watch is not None:
         watch.resume(*known, judges_each=not is_judged)
-    reason = _made(boosting, rounds, told)
+    _replay(boosting, rounds, told)
+    reason = told.log.stop_reason or _made(boosting, rounds, told)
+    told.log.end(reason)
     if watch is None:
         return Run(tuple(rounds), reason, boosting.constant)
     n_known = len(before.rounds) if is_judged else 0
@@ -525,6 +545,17 @@ def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
         before.held_out_scores[:n_known] + tuple(watch.scores),
         before.held_out_errors[:n_known] + tuple(watch.errors),
     )
+
+
+def _replay(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> None:
+    """Take over the rounds in a run's log, without a search, and add their records to the list."""
+    told.log.begin(boosting.constant)
+    done = told.log.rounds
+    rounds += boosting.resume([one.hypothesis for one in done], [one.vote for one in done])
+    if told.watch is not None:
+        for one in done:
+            assert one.judged is not None, "the checkpoint of a fit that watches samples"
+            told.watch.replay(one.hypothesis, one.vote, one.judged)
 
 
 def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
@@ -539,5 +570,10 @@ def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
         told.bar.advance(record)
         is_early = told.watch is not None and told.watch(record)
         is_ended = told.observer.round_ends(so_far)
+        reason = boosting.stop_reason or ""
         if is_early or is_ended:
-            return boosting.stop_reason or ("early" if is_early else "callback")
+            reason = reason or ("early" if is_early else "callback")
+        judged = None if told.watch is None else told.watch.last
+        told.log.note(LoggedRound(record.stump, record.vote, judged, reason))
+        if is_early or is_ended:
+            return reason

@@ -184,6 +184,15 @@ class Votes(Protocol):
     def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
         """A hypothesis and its votes from elsewhere."""
 
+    def derived(self, hypothesis: Any, vote: Any, state: State) -> Taken:
+        """A hypothesis from elsewhere with what the samples say of it: signs, error and votes.
+
+        `vote` only tells a constant from the split that parts missing values from all others.
+        """
+
+    def score(self, taken: Taken) -> float:
+        """What a hypothesis is worth, in the units of a round's record: its edge, or its score."""
+
     def is_perfect(self, taken: Taken) -> bool:
         """Whether another round could only find the same again."""
 

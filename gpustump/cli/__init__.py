@@ -1,15 +1,18 @@
-"""The command line: `gpustump train | predict | explain | inspect | devices`.
+"""The command line: `gpustump train | predict | explain | inspect | audit | export | devices`.
 
-This file turns the outcome of a command into an exit code: 0 for success; 2, with one line on
-stderr, for an error that the user can mend; 130 after Ctrl-C; 141 if the reader of the output is
-gone. Any other error is a bug in this package, and its traceback is shown.
+This file turns the outcome of a command into an exit code: 0 for success; 1 for an audit that found
+a difference; 2, with one line on stderr, for an error that the user can mend; 130 after Ctrl-C; 141
+if the reader of the output is gone. Any other error is a bug in this package, and its traceback is
+shown.
 
     arguments   the commands and their options
     commands/   one file for each command
     input/      from data files to what a model takes
     output/     what the commands print and write
+    checkpoint  `train --checkpoint`: training that may be interrupted
     on_dask/    `train --dask`: the same on the workers of a cluster
     errors, wording   messages in one line; names, values and counts in words
+    interruptions   Ctrl-C
 
 Only the parser is imported here. Each command imports what it needs, so that `gpustump --help` is
 quick, and a broken or missing optional library only concerns the commands that use it.
@@ -18,6 +21,7 @@ quick, and a broken or missing optional library only concerns the commands that 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -28,6 +32,7 @@ from typing import Any
 
 from gpustump.cli.arguments import parse
 from gpustump.cli.errors import message_of
+from gpustump.cli.interruptions import Interruptions
 from gpustump.cli.wording import one_line
 
 INTERRUPTED = 130
@@ -55,7 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.suppress(AttributeError):  # a stream of a test may lack it
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with _whole_writes(), _warnings_in_one_line():
-        return _reported(sys.argv[1:] if argv is None else argv)
+        if argv is not None:
+            return _reported(argv)
+        interruptions = Interruptions()
+        code = _reported(sys.argv[1:])
+        interruptions.end()
+        gc.freeze()  # at its end, Python would look through all objects for garbage: up to a second
+        return code
 
 
 @contextlib.contextmanager
@@ -126,8 +137,8 @@ def _reported(argv: Sequence[str]) -> int:
     """Run a command, and tell of its failure in one line and an exit code."""
     try:
         return _run(argv)
-    except KeyboardInterrupt:
-        _tell("gpustump: interrupted")
+    except KeyboardInterrupt as error:
+        _tell(f"gpustump: {one_line(str(error)) or 'interrupted'}")
         return INTERRUPTED
     except BrokenPipeError:
         _abandon_output()
@@ -159,10 +170,9 @@ def _run(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
         command = importlib.import_module(f"gpustump.cli.commands.{arguments.command}")
-        command.run(arguments)
+        return int(command.run(arguments) or 0)
     except SystemExit as ending:  # argparse, after --help and --version
         return int(ending.code or 0)
     finally:
         if sys.exc_info()[0] is not KeyboardInterrupt:
             sys.stdout.flush()  # now, as an error can still be reported
-    return 0

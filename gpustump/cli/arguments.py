@@ -19,11 +19,12 @@ from gpustump.cli.errors import InputError
 from gpustump.data.parameters import (
     L2_OF_ONE_OUTPUT,
     L2_OF_SHARED_OUTPUTS,
+    MOST_BAGS,
     MOST_CATEGORIES,
     MULTI_CLASS,
     ROUNDS_OF_AN_OUTPUT,
 )
-from gpustump.data.readable import quoted, suggestion
+from gpustump.data.readable import is_text, quoted, suggestion
 
 DATA_HELP = "a table: .csv, .tsv, .jsonl, .parquet, .feather, .npy or .npz; - for standard input"
 MODEL_HELP = "a model file; - for standard input"
@@ -64,8 +65,8 @@ tables:
                       the memory as .npy.
   -                   standard input, or a pipe, is copied to a temporary file first; its first
                       bytes tell the format.
-  Do not write to a .npy file while it is used: a change is refused where it can be seen, but if
-  the file gets shorter, the operating system ends the process.
+  Do not write to a .npy file while it is used: a change is refused where it can be seen, and if
+  the file gets shorter, the command ends at once.
 """
 
 DASK_TEXT = """\
@@ -86,6 +87,17 @@ on Dask workers (pip install 'gpustump[dask]'):
   --device cuda       that of each worker, which needs CuPy
   --max-memory        of a fit on each worker, all of it; what is larger goes to files there
   not there           --weak-learner interval, --categories sets, --report
+"""
+
+CHECKPOINT_TEXT = """\
+training that may be interrupted:
+  gpustump train table.csv --target label --checkpoint run.json
+  gpustump train table.csv --target label --checkpoint run.json --resume
+
+  --checkpoint        keeps the rounds in a small file: every minute, at Ctrl-C and at SIGTERM.
+  --resume            makes these rounds again without a search, and goes on to the model of an
+                      uninterrupted run, byte for byte. The options and the table have to be what
+                      they were; --device, --jobs and --max-memory may change.
 """
 
 TEXT_TEXT = """\
@@ -145,8 +157,44 @@ Show a model's stumps as rules, in the order of the rounds, and each feature's s
 With --plot, draw the model on one page: what each feature adds to the score, and the rounds.
 """
 
+AUDIT_TEXT = """\
+Derive a model again from the table that it was trained on, and compare it round by round: the best
+stump, its votes, and where the rounds end. Prints that both are the same, with the digest; or the
+first round that differs: what the file says, what the data say, and what both are worth. The exit
+code is 0 if they are the same, 1 if they differ, 2 for an error.
+
+  gpustump train table.csv --target label
+  gpustump audit model.json table.csv
+
+The file of the table may have another format than in training. The model's file says how it was
+trained: the settings, the columns, the rows that were held out. It also holds a fingerprint of the
+table, so that the audit can say in which columns a table differs. Models that estimators save say
+it, too, but hold no fingerprint; name their target. Without DATA, scikit-learn's breast-cancer data
+is used, as in train.
+
+An audit takes about as long as training. With --rounds K, only K rounds of each run are searched
+for the best stump. In all others the file's own stump is taken, and what follows from it is
+compared. That finds a changed round, unless all later ones were made anew to fit it.
+"""
+
+EXPORT_TEXT = """\
+Write a model in another language. Its answers are those of `gpustump predict`: scores are added up
+as whole numbers of 2**-36, so scores and labels are exact; probabilities may differ in the last
+bits. The columns are those of the table that the model was trained on, text and dates as they are.
+
+  --to onnx    a graph for any ONNX runtime (.onnx); text is an input of its own
+  --to c       one header of C99 without dependencies (.h)
+  --to sql     one SELECT (.sql), for --dialect sqlite, duckdb or postgresql
+  --to python  one file of plain Python (.py)
+
+Without --to, the ending of OUT tells the language.
+"""
+
 TOP = 20
 """So many features of a row are shown one by one, if --top says nothing else."""
+
+LANGUAGES = ("onnx", "c", "sql", "python")
+"""What a model can be exported to."""
 
 CATEGORY_LIMIT = 64
 """A text column with more distinct values is refused."""
@@ -176,6 +224,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if not argv:
         parser.print_help()
         parser.exit()
+    for text in argv:
+        if "\0" in text:  # only callers in Python can; no system takes it in a name
+            parser.error(f"an argument holds a zero byte: {quoted(text)}")
     if argv[0] not in commands and not argv[0].startswith("-"):
         known = ", ".join(commands)
         hint = suggestion(argv[0], [*commands])
@@ -187,9 +238,20 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         name = unknown[0].partition("=")[0]
         hint = suggestion(name, options) if name.startswith("-") else ""
         command.error(f"unexpected argument {quoted(unknown[0])}{hint and '.' + hint}")
+    _refuse_two_dashes(arguments, command)
     if arguments.command == "train":
         _name_files(arguments, command)
     return arguments
+
+
+def _refuse_two_dashes(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
+    """Refuse `--` as a value: before Python 3.13, argparse makes an empty list of it."""
+    for action in command._actions:
+        value = getattr(arguments, action.dest, None)
+        is_lost = value == [] != action.default or (isinstance(value, list) and [] in value)
+        if action.nargs is None and is_lost:
+            name = action.option_strings[-1] if action.option_strings else action.metavar
+            command.error(f"argument {name}: -- is no value")
 
 
 def _name_files(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
@@ -216,7 +278,9 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
         "train": (
             "train a model on a table",
             TRAIN_TEXT,
-            "\n".join([BOOSTING_TEXT, TABLES_TEXT, DASK_TEXT, TEXT_TEXT, COLUMNS_TEXT]),
+            "\n".join(
+                [BOOSTING_TEXT, TABLES_TEXT, CHECKPOINT_TEXT, DASK_TEXT, TEXT_TEXT, COLUMNS_TEXT]
+            ),
         ),
         "predict": ("predict the rows of a table", PREDICT_TEXT, TABLES_TEXT),
         "explain": (
@@ -225,6 +289,8 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
             TABLES_TEXT,
         ),
         "inspect": ("show a model as rules, and as a picture", INSPECT_TEXT, None),
+        "audit": ("derive a model again from its training table", AUDIT_TEXT, TABLES_TEXT),
+        "export": ("write a model as ONNX, C, SQL or plain Python", EXPORT_TEXT, None),
         "devices": ("list devices, libraries and engines, and why some cannot be used", None, None),
     }
     parsers = {
@@ -248,6 +314,8 @@ def _parsers() -> tuple[Parser, dict[str, Parser]]:
     _add_predict(parsers["predict"])
     _add_explain(parsers["explain"])
     _add_inspect(parsers["inspect"])
+    _add_audit(parsers["audit"])
+    _add_export(parsers["export"])
     return parser, parsers
 
 
@@ -280,12 +348,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="for the choice of held-out rows (default: 0)",
     )
-    add(
-        "--device",
-        type=_device,
-        default="auto",
-        help="auto, cpu, cuda or cuda:N; `gpustump devices` says what auto does (default: auto)",
-    )
+    _add_device(parser)
     add(
         "--dask",
         metavar="ADDRESS",
@@ -295,13 +358,16 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="train on Dask workers: those of the scheduler at this address, such as "
         "tcp://host:8786, or without one on processes that are started here",
     )
-    _add_resources(parser)
+    _add_resources(
+        parser, "threads on the CPU, or with --dask worker processes (default: one for each core)"
+    )
     how_much = parser.add_mutually_exclusive_group()
     how_much.add_argument("--quiet", action="store_true", help="print errors only")
     how_much.add_argument(
         "--verbose", action="store_true", help="also print which engine trained the model, and why"
     )
     _add_force(parser, "OUT and FILE.html")
+    _add_checkpoint(parser)
     add(
         "-o",
         "--output",
@@ -314,6 +380,29 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         "--report",
         metavar="FILE.html",
         help="also write a page with the summary, and pictures of the model",
+    )
+
+
+def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    """Options for training that may be interrupted."""
+    add = parser.add_argument
+    add(
+        "--checkpoint",
+        metavar="FILE",
+        help="keep the rounds in this file while they are made, also on Ctrl-C and SIGTERM; it is "
+        "removed once the model is written",
+    )
+    add(
+        "--resume",
+        action="store_true",
+        help="go on from the checkpoint, to the same model; without one, start",
+    )
+    add(
+        "--checkpoint-every",
+        metavar="WHEN",
+        type=_how_often,
+        help="write it after so much time or so many rounds, such as 30s, 5min, 1h or '100 rounds' "
+        "(default: 60s)",
     )
 
 
@@ -375,7 +464,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     add(
         "--bags",
         metavar="N",
-        type=_whole(1),
+        type=_whole(1, MOST_BAGS),
         help="train so many models, each on its own share of the rows, and take their average; "
         "inspect --plot then shows how far they differ (default: 1)",
     )
@@ -457,6 +546,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         metavar="WORD",
+        type=_word,
         action="append",
         default=[],
         help="a word or number that stands for a missing value; may be given several times",
@@ -537,13 +627,17 @@ def _add_force(parser: argparse.ArgumentParser, names: str) -> None:
     )
 
 
-def _add_resources(parser: argparse.ArgumentParser) -> None:
+def _add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs",
-        metavar="N",
-        type=_whole(1),
-        help="threads on the CPU, or with --dask worker processes (default: one for each core)",
+        "--device",
+        type=_device,
+        default="auto",
+        help="auto, cpu, cuda or cuda:N; `gpustump devices` says what auto does (default: auto)",
     )
+
+
+def _add_resources(parser: argparse.ArgumentParser, jobs: str) -> None:
+    parser.add_argument("--jobs", metavar="N", type=_whole(1), help=jobs)
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
@@ -568,6 +662,68 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     _add_force(parser, "FILE")
 
 
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help=MODEL_HELP)
+    add("data", metavar="DATA", nargs="?", help=DATA_HELP)
+    add(
+        "--target",
+        metavar="COLUMN",
+        help="the column that holds the labels (default: the one that the model names)",
+    )
+    add(
+        "--weight",
+        metavar="COLUMN",
+        help="the column of sample weights (default: the one that the model names, if any)",
+    )
+    add(
+        "--rounds",
+        metavar="K",
+        type=_whole(1),
+        help="search so many rounds of each run, evenly spread, the first and the last among them "
+        "(default: all)",
+    )
+    _add_device(parser)
+    _add_resources(parser, "threads on the CPU (default: one for each core)")
+    add("--quiet", action="store_true", help="print errors only; the exit code tells the outcome")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help=MODEL_HELP)
+    add(
+        "--to",
+        metavar="LANGUAGE",
+        type=_one_of(LANGUAGES),
+        help="default: as the ending of OUT says",
+    )
+    add("-o", "--output", metavar="OUT", default="-", help="- for standard output (default: -)")
+    add(
+        "--name",
+        metavar="NAME",
+        help="with --to c and sql, what the names of functions or of new columns begin with "
+        "(default: gpustump)",
+    )
+    add(
+        "--dtype",
+        type=_one_of(("float32", "float64")),
+        help="with --to onnx, the dtype of the numbers given (default: float64)",
+    )
+    add(
+        "--dialect",
+        type=_one_of(("sqlite", "duckdb", "postgresql")),
+        help="with --to sql, the database (default: sqlite)",
+    )
+    add("--table", metavar="NAME", help="with --to sql, the table's name (default: data)")
+    add(
+        "--proba",
+        action=argparse.BooleanOptionalAction,
+        help="with --to sql, with or without the probabilities (default: without for sqlite, which "
+        "may lack the function exp)",
+    )
+    _add_force(parser, "OUT")
+
+
 def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
     def parsed(text: str) -> int:
         try:
@@ -582,6 +738,12 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
         return value
 
     return parsed
+
+
+def _word(text: str) -> str:
+    if not is_text(text):  # bytes of the command line that are no UTF-8
+        raise argparse.ArgumentTypeError(f"must be text; got {quoted(text)}")
+    return text
 
 
 def _size(text: str) -> int:
@@ -614,6 +776,23 @@ def _not_negative(text: str) -> float:
     if not 0.0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number of at least 0; got {quoted(text)}")
     return value
+
+
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def _how_often(text: str) -> tuple[int | None, float | None]:
+    """Rounds or seconds between two checkpoints."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|rounds?)\s*", text)
+    if found is not None and 0.0 < (number := float(found[1])) < 1e9:
+        if found[2] in _SECONDS:
+            return None, number * _SECONDS[found[2]]
+        if number.is_integer():
+            return int(number), None
+    raise argparse.ArgumentTypeError(
+        f"must be a time or a number of rounds, such as 30s, 5min, 1h or '100 rounds'; got "
+        f"{quoted(text)}"
+    )
 
 
 def _share(text: str) -> float:

@@ -7,9 +7,9 @@ are not defined are refused before anything is read.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.wording import percent
@@ -18,7 +18,10 @@ from gpustump.data.parameters import (
     Learner,
     MultiClass,
     VoteKind,
+    check_count,
+    check_real,
 )
+from gpustump.data.readable import listed, shown
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosted import BoostedClassifier
@@ -146,6 +149,68 @@ def settings(method: Method, n_rounds: int) -> dict[str, object]:
         if (value := getattr(method, name)) != usual_value:
             found[name] = value
     return found
+
+
+class Recipe(NamedTuple):
+    """How `gpustump train` made a model, as the details of its file hold it.
+
+    Attributes
+    ----------
+    method : Method
+    test_size : float
+        The share of the rows that was held out.
+    seed : int
+    monotone : mapping of str to int
+        The constraints of columns.
+    """
+
+    method: Method
+    test_size: float
+    seed: int
+    monotone: Mapping[str, int]
+
+
+def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
+    """How a model was trained; None if `gpustump train` did not make it.
+
+    What the estimator checks, when it is made, is not checked here.
+
+    Raises
+    ------
+    ValueError
+        If the details hold something else than `train` writes.
+    """
+    if "training" not in details:
+        return None
+    found = details["training"]
+    where = "the settings of the training in the model's details"
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{where} must be an object; got {shown(found)}.")
+    given: dict[str, Any] = {**_IN_FILES_WITHOUT, **found}
+    lacking = [
+        name for name in ("rounds", "learning_rate", "test_size", "seed") if name not in given
+    ]
+    if lacking:
+        raise ValueError(f"{where} lack {listed(lacking)}.")
+    if given["loss"] not in get_args(Loss):
+        raise ValueError(f"{where} must name a loss; got {shown(given['loss'])}.")
+    try:
+        share = check_real(given["test_size"], "test_size", least=0.0)
+        seed = check_count(given["seed"], "seed", least=0)
+    except TypeError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if share >= 1.0 or seed >= 2**32:
+        raise ValueError(f"{where} hold test_size={share!r} and seed={seed!r}, which cannot be.")
+    names = {own.name for own in fields(Method)}
+    method = Method(**{name: own for name, own in given.items() if name in names})
+    return Recipe(method, share, seed, _constraints(given.get("monotone", {}), where))
+
+
+def _constraints(found: Any, where: str) -> Mapping[str, int]:
+    is_one = isinstance(found, Mapping)
+    if not is_one or not all(type(own) is int and own in (-1, 1) for own in found.values()):
+        raise ValueError(f"{where} must give 1 or -1 for columns; got {shown(found)}.")
+    return dict(found)
 
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:

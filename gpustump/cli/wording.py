@@ -11,9 +11,15 @@ LONGEST_LABEL = 24
 """Longer labels and categories are cut in the middle (characters)."""
 
 
+LONGEST_MESSAGE = 2000
+"""Longer messages are cut in the middle (characters): a name in a file may be of any length."""
+
+
 def one_line(text: str) -> str:
-    """The text without line breaks and with its control characters escaped."""
-    return printable(" ".join(text.split()))
+    """The text without line breaks and with its control characters escaped; its ends if long."""
+    line = printable(" ".join(text.split()))
+    half = (LONGEST_MESSAGE - len(" ... ")) // 2
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[:half]} ... {line[-half:]}"
 
 
 def percent(share: float) -> str:

@@ -42,7 +42,7 @@ def labels_of(
         raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
     if class_weight is None:
         return [own.labels for own in with_rows.values()]
-    labels = _union([own.counted[0] for own in with_rows.values()])
+    labels = union_of([own.counted[0] for own in with_rows.values()])
     counts: Counter[object] = Counter()
     for own in with_rows.values():
         counts.update(dict(zip(*(part.tolist() for part in own.counted), strict=True)))
@@ -72,7 +72,7 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
     """
     if not any(map(len, labels)):
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-    union = _union(labels)
+    union = union_of(labels)
     classes, _ = encode(union, union)
     if earlier is not None and not np.array_equal(classes, earlier.classes):
         raise ValueError(
@@ -115,7 +115,7 @@ def check_watched_labels(
     refuse_absent_classes(scoring, classes, numbers)
 
 
-def _union(labels: Sequence[np.ndarray]) -> np.ndarray:
+def union_of(labels: Sequence[np.ndarray]) -> np.ndarray:
     """The distinct labels of all partitions, sorted."""
     kinds = {"text" if own.dtype.kind in "UO" else "numbers" for own in labels if len(own)}
     if len(kinds) > 1:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.boosting.rounds import Callback
-from gpustump.dask.fitting import Request, Use, fit
+from gpustump.dask.fitting import Kept, Request, Use, fit
 from gpustump.dask.partitions import Collection, example_of
 from gpustump.dask.prediction import accuracy, applied, is_lazy
 from gpustump.data.class_weights import check_class_weight
@@ -17,6 +17,7 @@ from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
 from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.callbacks import with_callbacks
+from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint, settings_of
 from gpustump.estimators.fitted import Data, Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
 from gpustump.estimators.validation_data import Validation, naming
@@ -77,6 +78,9 @@ class DaskClassifier(BoostedClassifier):
         """
         validation = Validation.of(X_val, y_val, sample_weight_val)
         settings, asked, earlier = self._asked_for(validation)
+        checkpoint = self._checkpoint()
+        if checkpoint is not None:
+            asked = checkpoint.asked(asked, self.random_state)
         if settings.learner != "stump":
             raise ValueError(
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
@@ -104,11 +108,19 @@ class DaskClassifier(BoostedClassifier):
             collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
             _KINDS[self.device], check_class_weight(self.class_weight), asked.validation,
             lambda own, classes: self._observed(learner, given, own, classes),
+            None if checkpoint is None else self._kept(checkpoint, learner),
         )  # fmt: skip
         found = fit(self.client_, request)
-        self._take_over(learner, Learnt([found.trained], found.classes, (found.split,)), settings)
+        learnt = Learnt([found.trained], found.classes, (found.split,), found.fingerprint)
+        self._take_over(learner, learnt, settings)
         self.cluster_ = found.use
         return self
+
+    def _kept(self, checkpoint: FitCheckpoint, learner: DaskClassifier) -> Kept:
+        """A checkpoint, and what it has to have in common with this fit."""
+        names = vars(learner).get("feature_names_in_")
+        categories = learner._categories
+        return Kept(checkpoint, lambda dtype: settings_of(self, categories, dtype), names)
 
     @property
     def client_(self) -> Any:
@@ -236,6 +248,9 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     device : "auto", "cpu" or "cuda"
         What shards compute with: the CPU's kernels with a worker's threads ("auto" and "cpu"), or
         the array API on CuPy, on a worker's GPU.
+    checkpoint : None, str, path-like or Checkpoint
+        As for `AdaBoostClassifier`: a file of the process that calls `fit`. A fit may go on from
+        the file of another cluster, or of one machine.
 
     Attributes
     ----------
@@ -282,6 +297,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         monotonic_cst: Any = None,
         max_memory: int | str | None = None,
         device: str = "auto",
+        checkpoint: CheckpointName = None,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -302,6 +318,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             monotonic_cst=monotonic_cst,
             max_memory=max_memory,
             device=device,
+            checkpoint=checkpoint,
         )
         self.client = client
 
@@ -317,7 +334,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         As for `LogitBoostClassifier`.
     n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `LogitBoostClassifier`.
-    scoring, max_memory, device
+    scoring, max_memory, device, checkpoint
         As for `DaskAdaBoostClassifier`.
 
     Attributes
@@ -351,6 +368,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         monotonic_cst: Any = None,
         max_memory: int | str | None = None,
         device: str = "auto",
+        checkpoint: CheckpointName = None,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -370,5 +388,6 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             monotonic_cst=monotonic_cst,
             max_memory=max_memory,
             device=device,
+            checkpoint=checkpoint,
         )
         self.client = client

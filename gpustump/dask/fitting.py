@@ -11,28 +11,48 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.training import Run, Settings, Trained, run_all
-from gpustump.dask.classes import check_watched_labels, classes_of, labels_of
+from gpustump.dask.classes import check_watched_labels, classes_of, labels_of, union_of
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
 from gpustump.dask.partitions import Collection, Summary
 from gpustump.dask.shards import ByPart, ClusterLostError, DaskShards
 from gpustump.data.class_weights import ClassWeight
+from gpustump.data.fingerprint import Fingerprint, Leaves, joined
 from gpustump.data.labels import plain_labels
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
+from gpustump.estimators.checkpointing import TRAINED, WATCHED, FitCheckpoint, outline_of
 from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching, draw
 from gpustump.estimators.validation_data import Validation, noted, unjudged
 from gpustump.model.ensemble import StumpEnsemble
+
+
+class Kept(NamedTuple):
+    """A checkpoint, and what it has to have in common with a fit.
+
+    Attributes
+    ----------
+    checkpoint : FitCheckpoint
+    settings : callable
+        From the dtype of the table's values to the settings that decide the model.
+    names : sequence of str, or None
+        Of the features.
+    """
+
+    checkpoint: FitCheckpoint
+    settings: Callable[[str], dict[str, Any]]
+    names: Sequence[str] | None
 
 
 class Request(NamedTuple):
@@ -53,6 +73,8 @@ class Request(NamedTuple):
         Rows to watch that are passed to the fit. The collection holds them, too.
     observed : callable, optional
         From the settings and the classes to settings with an observer.
+    kept : Kept or None
+        The checkpoint.
     """
 
     collection: Collection
@@ -63,6 +85,7 @@ class Request(NamedTuple):
     class_weight: ClassWeight = None
     validation: Validation | None = None
     observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
+    kept: Kept | None = None
 
 
 class Use(NamedTuple):
@@ -105,12 +128,15 @@ class Fitted(NamedTuple):
     split : Split, Provided or None
         Which samples were watched.
     use : Use
+    fingerprint : mapping or None
+        Of the rows that were trained on, if there is a checkpoint.
     """
 
     trained: Trained
     classes: np.ndarray
     split: Split | Provided | None
     use: Use
+    fingerprint: Mapping[str, Any] | None = None
 
 
 def fit(client: Any, request: Request) -> Fitted:
@@ -153,6 +179,8 @@ class _Job:
     split: Split | Provided | None
     votes: Any
     conversation: Conversation
+    checkpoint: FitCheckpoint | None
+    logs: Sequence[RunLog] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -166,6 +194,7 @@ class _Job:
     def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Job:
         """Bring, check, split, join and code all rows."""
         found = Summaries.of(shards.bring(), request.collection.n_trained)
+        checkpoint = _checked(shards, found, request.kept)
         labels = labels_of(shards, found.trained, request.class_weight)
         classes = classes_of(labels, request.earlier)
         request.settings.refuse_constrained_classes(len(classes))
@@ -193,14 +222,17 @@ class _Job:
         earlier = None if request.earlier is None else request.earlier.runs
         if request.validation is not None:
             earlier = unjudged(earlier)
-        return cls(settings, n_classes, earlier, ground, classes, split, votes, conversation)
+        return cls(
+            settings, n_classes, earlier, ground, classes, split, votes, conversation, checkpoint
+        )
 
     def train(self) -> Fitted:
         """Make the rounds."""
         traffic, shards = self.conversation.traffic, self.ground.shards
         before = traffic.sent + traffic.received
         try:
-            runs = run_all(self.ground, self.votes, self)
+            with self._keeping():
+                runs = run_all(self.ground, self.votes, self)
         except ClusterLostError as error:
             error.model = self._model_so_far()
             raise
@@ -214,7 +246,20 @@ class _Job:
             announce(f"trained on {use}")
         search = self.votes.search(self.settings.learner)
         trained = Trained(runs, search, self.ground.route, self.ground.table.n_missing)
-        return Fitted(trained, self.classes, self.split, use)
+        fingerprint = None if self.checkpoint is None else self.checkpoint.fingerprint
+        return Fitted(trained, self.classes, self.split, use, fingerprint)
+
+    @contextlib.contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Keep the rounds in the checkpoint, if there is one."""
+        if self.checkpoint is None:
+            yield
+            return
+        n_features = self.ground.table.n_features
+        outline = outline_of(self.settings, self.n_classes, n_features, n_bags=1)
+        with self.checkpoint.keeping([self.split], outline) as (bag,):
+            self.logs = bag.runs
+            yield
 
     def _model_so_far(self) -> StumpEnsemble | None:
         """The model of the rounds that were done; None if a class has none yet."""
@@ -241,6 +286,30 @@ class Summaries(NamedTuple):
             {part: own for part, own in summaries.items() if part < n_trained},
             {part: own for part, own in summaries.items() if part >= n_trained},
         )
+
+
+def _checked(shards: DaskShards, found: Summaries, kept: Kept | None) -> FitCheckpoint | None:
+    """The checkpoint of a fit on these rows, if there is one."""
+    if kept is None or not any(own.n_rows for own in found.trained.values()):
+        return None  # a fit without rows is refused in any case
+    _n_features_of(found.trained)
+    data = {TRAINED: _fingerprint(shards, found.trained)}
+    if found.watched:
+        data[WATCHED] = _fingerprint(shards, found.watched)
+    settings = kept.settings(_types_of(found.trained).compared)
+    return kept.checkpoint.checked(settings, data, kept.names)
+
+
+def _fingerprint(shards: DaskShards, summaries: dict[int, Summary]) -> Fingerprint:
+    """The fingerprint of the rows of some partitions."""
+    parts = sorted(number for number, own in summaries.items() if own.n_rows)
+    classes = union_of([summaries[number].counted[0] for number in parts])
+    ends = np.cumsum([0, *(summaries[number].n_rows for number in parts)]).tolist()
+    known = {number: (classes, row) for number, row in zip(parts, ends[:-1], strict=True)}
+    leaves: dict[int, Leaves] = {}
+    for answer in shards.ask("leaves", ByPart(known)):
+        leaves |= answer
+    return joined([leaves[number] for number in parts], plain_labels(classes))
 
 
 def _types_of(summaries: dict[int, Summary]) -> ValueTypes:

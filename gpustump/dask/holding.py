@@ -21,6 +21,7 @@ from gpustump.boosting.held_out_scores import additive_scorer
 from gpustump.boosting.judging import LocalJudge
 from gpustump.dask.partitions import Part, Rows, Summary
 from gpustump.data.class_weights import PRODUCT
+from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
 from gpustump.data.sample_weights import check_weights
@@ -99,6 +100,7 @@ class _Block:
     labels: np.ndarray
     weights: np.ndarray
     rows: np.ndarray | None
+    all_labels: np.ndarray
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     watched: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
@@ -143,7 +145,7 @@ class Holding:
         given = codable(rows.values)
         values = self._store.empty(given.shape[::-1], given.dtype)
         values[:] = given.T
-        self._blocks[number] = _Block(values, rows.labels, rows.weights, rows.rows)
+        self._blocks[number] = _Block(values, rows.labels, rows.weights, rows.rows, rows.all_labels)
         return rows.summary()
 
     def call(self, method: str, arguments: Sequence[Any]) -> Any:
@@ -185,7 +187,23 @@ class Holding:
         """Turn labels into numbers of classes, sorted as given."""
         for block in self._blocks.values():
             block.classes = np.searchsorted(classes, block.labels).astype(np.int64)
-            block.labels = block.labels[:0]
+            block.labels = block.all_labels = block.labels[:0]
+
+    def leaves(self, known: Mapping[int, tuple[np.ndarray, int]]) -> dict[int, Leaves]:
+        """What the fingerprint of the whole table needs of each partition.
+
+        It asks for the weights as they were given, and so comes before `weigh_labels`.
+
+        Parameters
+        ----------
+        known : mapping from numbers of partitions to tuple
+            The distinct labels of all partitions, sorted, and the number of the first row.
+        """
+        return {
+            number: _leaves(self._blocks[number], classes, first_row)
+            for number, (classes, first_row) in known.items()
+            if number in self._blocks
+        }
 
     def samples_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, int]]:
         """For each partition the classes of its samples, the rows that they are, and all rows."""
@@ -350,7 +368,7 @@ class Watch:
 
 OWN = (
     "replay", "keep", "weigh_labels", "number_classes", "samples_by_part", "hold_out", "join",
-    "size", "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
+    "leaves", "size", "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""
 
@@ -374,6 +392,15 @@ def _weigh(block: _Block, factors: np.ndarray) -> None:
     if rows is not None:
         block.labels = block.labels[rows]
         block.rows = rows if block.rows is None else block.rows[rows]
+
+
+def _leaves(block: _Block, classes: np.ndarray, first_row: int) -> Leaves:
+    weights = block.weights
+    if block.rows is not None:
+        weights = np.zeros(len(block.all_labels))
+        weights[block.rows] = block.weights
+    numbers = np.searchsorted(classes, block.all_labels)
+    return leaves_of(block.values.T, numbers, weights, first_row)
 
 
 def _kept(block: _Block) -> np.ndarray:

@@ -70,6 +70,8 @@ class Rows:
     weights : ndarray (n_samples,) of float64
     rows : ndarray (n_samples,) of int64, or None
         The rows of positive weight; None for all.
+    all_labels : ndarray (n_rows,)
+        Those of all rows.
     counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
         The distinct labels of all rows, and how many rows have each.
     """
@@ -78,6 +80,7 @@ class Rows:
     labels: np.ndarray
     weights: np.ndarray
     rows: np.ndarray | None
+    all_labels: np.ndarray
     counted: tuple[np.ndarray, np.ndarray]
 
     @classmethod
@@ -103,9 +106,10 @@ class Rows:
         counted = np.unique(labels, return_counts=True)
         if part.sample_weight is not None and not np.any(np.asarray(part.sample_weight)):
             nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
-            return cls(X, labels[:0], np.empty(0), nothing, counted)
+            return cls(X, labels[:0], np.empty(0), nothing, labels, counted)
         weights, rows = check_weights(_column(part.sample_weight), X)
-        return cls(X, labels if rows is None else labels[rows], weights, rows, counted)
+        own = labels if rows is None else labels[rows]
+        return cls(X, own, weights, rows, labels, counted)
 
     def summary(self) -> Summary:
         """What this partition is like."""

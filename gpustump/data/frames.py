@@ -29,10 +29,22 @@ from gpustump.data.columns import (
     values_of_kind,
 )
 from gpustump.data.input_arrays import is_missing, refuse_plan
-from gpustump.data.readable import MOST_LISTED, quoted, shortened
+from gpustump.data.readable import (
+    MOST_LISTED,
+    counted,
+    quoted,
+    readable_bytes,
+    shortened,
+    thousands,
+)
 
 _NARROW = {"Boolean", "Int8", "UInt8", "Int16", "UInt16", "Float16", "Float32"}
 """Types whose values float32 holds."""
+
+LONG_TEXT, MOST_CHARACTERS = 1000, 2**28
+"""A text of more characters than the first is no label or category in a table where an array of
+its length would take more than the second, 1 GiB: one such value in a small file could fill any
+memory."""
 
 
 def is_frame(X: Any) -> bool:
@@ -293,7 +305,7 @@ class FrameColumn:
         import narwhals.stable.v2 as nw
 
         if self.kind == "text":
-            return np.asarray(self._text().to_list())
+            return self._text_array()
         if self.series.dtype.is_decimal():
             return np.asarray(self.series.cast(nw.Float64).to_numpy())
         if self._type in ("Int128", "UInt128"):
@@ -308,6 +320,24 @@ class FrameColumn:
 
     def with_rows(self, mask: np.ndarray) -> FrameColumn:
         return FrameColumn(self.name, self.series.filter(mask.tolist()))
+
+    def _text_array(self) -> np.ndarray:
+        """The text (n_rows,) in an array, which takes the room of the longest for each row.
+
+        Raises
+        ------
+        ValueError
+            If one long text would take a gigabyte, or more, in all rows.
+        """
+        texts = self._text().to_list()
+        longest = max((len(text) for text in texts if text is not None), default=0)
+        if longest > LONG_TEXT and longest * len(texts) > MOST_CHARACTERS:
+            raise ValueError(
+                f"the column {quoted(self.name)} holds a text of {thousands(longest)} characters, "
+                f"for which an array of {counted(len(texts), 'row')} would take "
+                f"{readable_bytes(4 * longest * len(texts))}; shorten it."
+            )
+        return np.asarray(texts)
 
     def _text(self) -> Any:
         import narwhals.stable.v2 as nw

@@ -60,6 +60,9 @@ LINKS: tuple[Link, ...] = get_args(Link)
 MOST_CATEGORIES = 254
 """Categories of a feature, numbered from 0; as scikit-learn's histogram boosting has it."""
 
+MOST_BAGS = 1_000_000
+"""More bags than this are a mistake: each is a training of its own."""
+
 ROUNDS_OF_AN_OUTPUT = 200
 """Rounds for each output of a run, where nobody says how many: as many stumps as other libraries
 make for each class in 200 rounds."""
@@ -152,10 +155,12 @@ def check_bytes(value: Any, name: str) -> int:
     )
 
 
-def check_count(value: Any, name: str, *, least: int = 1) -> int:
-    """A whole number that is not below `least`."""
+def check_count(value: Any, name: str, *, least: int = 1, most: float = math.inf) -> int:
+    """A whole number that is not below `least`, nor above `most`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     if value < least:
         raise ValueError(f"{name} must be at least {least}; got {value!r}.")
+    if int(value) > most:
+        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
     return int(value)

@@ -12,6 +12,9 @@ MOST_LISTED = 6
 LONGEST = 60
 """Longer texts in a report are cut in the middle (characters)."""
 
+LONGEST_LISTED = 200
+"""Longer names in a list are cut in the middle (characters)."""
+
 
 def printable(text: str) -> str:
     """The text with escapes in place of control characters."""
@@ -35,10 +38,10 @@ def quoted(name: object) -> str:
 
 
 def listed(names: Iterable[object], limit: int = MOST_LISTED) -> str:
-    """Quoted names with commas, and how many more there are."""
+    """Quoted names with commas, long ones cut in the middle, and how many more there are."""
     names = list(names)
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(quoted(name) for name in names[:limit]) + more
+    return ", ".join(_cut(quoted(name)) for name in names[:limit]) + more
 
 
 def suggestion(name: str, candidates: Sequence[str]) -> str:
@@ -60,7 +63,10 @@ def thousands(count: int) -> str:
 
 def shortened(text: str, limit: int = LONGEST) -> str:
     """The text, or only its two ends if it is long; in quotes if it is blank."""
-    text = printable(text) if text.strip() else quoted(text)
+    return _cut(printable(text) if text.strip() else quoted(text), limit)
+
+
+def _cut(text: str, limit: int = LONGEST_LISTED) -> str:
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"
 

@@ -137,7 +137,7 @@ class CategoryState:
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
-        sums = self._category_sums()
+        sums = self._sums  # of all categories, if a search has asked for them
         if not isinstance(hypothesis, OfCategories) or hypothesis.feature not in sums:
             return self._inner.region_sums(hypothesis)
         known = {*hypothesis.left, *hypothesis.right}

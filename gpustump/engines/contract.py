@@ -25,16 +25,18 @@ from gpustump.data.parameters import Learner, VoteKind
 from gpustump.learners.category_split import CategorySplit, CategoryStump
 from gpustump.learners.hypothesis import (
     FIRST,
-    N_REGIONS,
     Hypothesis,
     Partition,
-    by_region,
     signs,
 )
 from gpustump.learners.interval import Interval
 from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
 from gpustump.learners.stump import Stump
+
+CONTRACT = 1
+"""The version of the exactness contract. A release that makes another model of the same data with
+the same parameters has a higher number, and does not go on from rounds of an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,9 @@ class Step:
         All factors hold a common 2**-halvings, which keeps the integers' sum in range.
     cut : Cut or None
         Where `best_cut` has just found the hypothesis; None if it comes from elsewhere.
+    is_known : bool
+        Whether the hypothesis was known before. More such steps may follow without a search, so
+        what only a search needs may wait until there is one.
     """
 
     hypothesis: Partition
@@ -259,6 +264,7 @@ class Step:
     factors: RegionFactors
     halvings: int = 0
     cut: Cut | None = None
+    is_known: bool = False
 
     @property
     def discrete_hypothesis(self) -> AnyStump:
@@ -289,22 +295,6 @@ def discrete_step(
 
 RegionSums = Sequence[Sequence[tuple[int, int]]]
 """For each region and output the sums of the first and of the second integers of its samples."""
-
-
-def region_sums_of(hypothesis: Partition, values: np.ndarray, units: np.ndarray) -> RegionSums:
-    """The sums over a hypothesis' regions, for engines on the host that know one output.
-
-    Parameters
-    ----------
-    hypothesis : Partition
-    values : ndarray (n_samples,)
-        The feature's values, floats.
-    units : ndarray (n_samples,) of int64
-        Integer weights, each with the sign of its label.
-    """
-    region = by_region(hypothesis, values, range(N_REGIONS))
-    inside = [units[region == r] for r in range(N_REGIONS)]
-    return [[(int(own.sum()), int(np.abs(own).sum()))] for own in inside]
 
 
 class State(Protocol):

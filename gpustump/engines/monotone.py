@@ -98,7 +98,10 @@ class _Odds:
 
     def __call__(self, sums: Sums) -> Array:
         positive, negative = (sums.second + sums.first) >> 1, (sums.second - sums.first) >> 1
-        return (_float(positive) + self.smoothing) / (_float(negative) + self.smoothing)
+        below = _float(negative) + self.smoothing
+        # Sums below 0 stand behind a feature's last value, where there is no cut.
+        below = arrays.namespace_of(below).maximum(below, arrays.scalar(self.smoothing, below))
+        return (_float(positive) + self.smoothing) / below
 
 
 @dataclass(frozen=True)

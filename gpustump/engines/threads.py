@@ -79,11 +79,12 @@ class Team:
         shares: list[_Share[Item]] = []
         try:
             for _ in range(min(self.size, len(shared)) - 1):
+                share = _Share(shared, work)  # first: memory may be short
                 worker = _POOL.idle_worker()
                 if worker is None:
                     break
-                shares.append(_Share(shared, work))
-                worker.give(shares[-1], watches=watches)
+                shares.append(share)
+                worker.give(share, watches=watches)
             for item in shared:
                 work(item)
         finally:
@@ -150,8 +151,10 @@ class _Share(Generic[Item]):
 
     def end(self) -> None:
         """Tell the thread that waits."""
-        self._has_ended[0] = 1
-        self._end.release()
+        try:
+            self._has_ended[0] = 1
+        finally:
+            self._end.release()
 
     def cancelled(self) -> bool:
         """Cancel it, if it has not begun."""
@@ -188,10 +191,12 @@ class _Worker(threading.Thread):
             share = self._work.get()
             n_taken += 1
             was_done = share.run()
-            self._pool.put_back(self)  # before the caller goes on, and looks for an idle thread
-            if was_done:
-                share.end()
-            del share  # what it worked on may be large
+            try:
+                self._pool.put_back(self)  # before the caller goes on, and looks for an idle thread
+            finally:  # whatever happens, the caller must not wait for ever
+                if was_done:
+                    share.end()
+                del share  # what it worked on may be large
 
 
 class _Pool:

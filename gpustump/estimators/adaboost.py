@@ -23,6 +23,7 @@ from gpustump.data.parameters import (
     check_vote_kind,
 )
 from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.one_stump import DecisionStumpClassifier
 from gpustump.model.members import Member
@@ -138,6 +139,13 @@ class AdaBoostClassifier(BoostedClassifier):
     block_bytes : int or None
         How many bytes of temporaries the reference scan may take at once; by default what suits
         the device.
+    checkpoint : None, str, path-like or Checkpoint
+        A file that keeps the rounds while they are made: `fit` goes on from it if it is there, and
+        otherwise starts, so that the same script, run again after an interruption, ends with the
+        model of an uninterrupted run, byte for byte. It is written every 60 seconds, or as
+        `gpustump.Checkpoint` says; at the end; and on Ctrl-C, SIGTERM or any error. A file of other
+        data or parameters is refused. It is left there: the next `fit` returns the same model from
+        it without a search, with the callbacks told of no round. See docs/checkpoints.md.
 
     Attributes
     ----------
@@ -247,6 +255,7 @@ class AdaBoostClassifier(BoostedClassifier):
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
+        checkpoint: CheckpointName = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -270,6 +279,7 @@ class AdaBoostClassifier(BoostedClassifier):
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.block_bytes = block_bytes
+        self.checkpoint = checkpoint
 
     def __bool__(self) -> bool:
         """True, fitted or not: an estimator without stumps is still an estimator."""

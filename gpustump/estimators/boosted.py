@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.arrays import Array
+from gpustump.boosting.checkpoints import check_checkpoint
 from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.rounds import Callback, checked_resources
 from gpustump.boosting.training import Run, Settings
@@ -19,6 +20,7 @@ from gpustump.data.class_weights import check_class_weight
 from gpustump.data.labels import plain_labels
 from gpustump.data.monotone import ARGUMENT, Constraints, check_monotone
 from gpustump.data.parameters import (
+    MOST_BAGS,
     Learner,
     MultiClass,
     Scoring,
@@ -29,6 +31,7 @@ from gpustump.data.parameters import (
 )
 from gpustump.engines.contract import Search
 from gpustump.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint
 from gpustump.estimators.curves import Curve, curves_of
 from gpustump.estimators.fitted import Data, StumpClassifier
 from gpustump.estimators.held_out_split import Earlier, Watching, refuse_bad_random_state
@@ -55,6 +58,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     monotonic_cst: Any
     max_memory: int | str | None
     block_bytes: int | None
+    checkpoint: CheckpointName = None  # for pickles of earlier versions, which lack it
 
     _search: Search
     _runs: tuple[Run, ...]
@@ -117,7 +121,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         if validation is not None:
             validation = validation._replace(scoring=check_scoring(self.scoring))
             settings = watching_settings(settings, validation.scoring)
-        n_bags = check_count(self.n_bags, "n_bags")
+        n_bags = check_count(self.n_bags, "n_bags", most=MOST_BAGS)
         asked = Asked(self._watching(settings, n_bags, validation), validation)
         earlier = self._earlier(n_bags)
         if earlier is not None:
@@ -207,8 +211,12 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         scoring = None if split is None else split.scoring
         return curves_of(self._runs, plain_labels(self.classes_), scoring, len(self._splits))
 
+    def _checkpoint(self) -> FitCheckpoint | None:
+        return FitCheckpoint.of(check_checkpoint(self.checkpoint))
+
     def _settings(self) -> Settings:
         """The parameters, checked."""
+        check_checkpoint(self.checkpoint)
         refuse_bad_random_state(self.random_state)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")

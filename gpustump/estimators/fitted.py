@@ -23,7 +23,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
-from gpustump.boosting.bags import train_bags
+from gpustump.boosting.bags import Share, train_bags
 from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.training import Samples, Settings, Trained
 from gpustump.data.callers import caller_level
@@ -36,6 +36,7 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.engines.route import Route
+from gpustump.estimators import recorded
 from gpustump.estimators.callbacks import TaskData, tasks_of
 from gpustump.estimators.categorical import (
     Categories,
@@ -45,7 +46,15 @@ from gpustump.estimators.categorical import (
     refuse_constrained_categories,
     refuse_other_categories,
 )
+from gpustump.estimators.checkpointing import (
+    FitCheckpoint,
+    fingerprints_of,
+    kept_shares,
+    outline_of,
+    settings_of,
+)
 from gpustump.estimators.held_out_split import Earlier
+from gpustump.estimators.recorded import record_of
 from gpustump.estimators.validation_data import NOTHING, Asked, Note, TrainingTable, shares_of
 from gpustump.learners.step_table import StepTable
 from gpustump.model.bags import averaged
@@ -83,6 +92,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     model_: StumpEnsemble
     is_categorical_: np.ndarray
     _categories: Categories = Categories()
+    _dtype: str | None = None
     classes_: np.ndarray
     device_: str
     route_: Route
@@ -342,19 +352,48 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
 
         An error or an interruption leaves the estimator as it was, with its earlier model whole.
         """
+        ready = self._prepared(data, settings, self._checkpoint())
+        learner, X, classes = ready.learner, ready.X, ready.classes
+        settings = self._observed(learner, data, ready.settings, classes)
+        outline = outline_of(settings, len(classes), X.shape[1], len(ready.shares))
+        device = check_device(data.device)
+        with kept_shares(ready.kept, ready.shares, ready.splits, outline) as shares:
+            trained = train_bags(X, shares, len(classes), settings, device=device)
+        fingerprint = None if ready.kept is None else ready.kept.fingerprint
+        self._take_over(learner, Learnt(trained, classes, ready.splits, fingerprint), settings)
+
+    def _prepared(
+        self, data: Data, settings: Settings, kept: FitCheckpoint | None = None
+    ) -> Prepared:
+        """What is to be trained on, checked; the estimator itself is left as it is."""
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         if data.earlier is not None:
             refuse_other_categories(self._asked_categories(), self._categories)
         X = learner._table(data.X, reset=data.earlier is None)
+        learner._dtype = arrays.working_dtype(arrays.dtype_name(X))
         settings = learner._constrained(settings, data.earlier)
         settings = replace(settings, categorical=learner._categories.features)
         refuse_constrained_categories(settings)
         samples, classes = _samples_of(X, data)
+        asked = data.asked
+        if kept is not None:
+            kept, asked = self._checked(kept, learner, X, data)
         table = TrainingTable(X, classes, learner._table)
-        shares, splits = shares_of(table, samples, data.asked, data.earlier)
-        settings = self._observed(learner, data, settings, classes)
-        trained = train_bags(X, shares, len(classes), settings, device=check_device(data.device))
-        self._take_over(learner, Learnt(trained, classes, splits), settings)
+        shares, splits = shares_of(table, samples, asked, data.earlier)
+        return Prepared(learner, X, classes, settings, shares, splits, kept)
+
+    def _checkpoint(self) -> FitCheckpoint | None:
+        """Where the rounds of a fit are kept, and what is there already; None if they are not."""
+        return None
+
+    def _checked(
+        self, kept: FitCheckpoint, learner: StumpClassifier, X: Array, data: Data
+    ) -> tuple[FitCheckpoint, Asked]:
+        """The checkpoint of a fit on a table, and what it is to watch, drawn as it was before."""
+        settings = settings_of(self, learner._categories, arrays.dtype_name(X))
+        names = vars(learner).get("feature_names_in_")
+        kept = kept.checked(settings, fingerprints_of(X, data, learner._table), names)
+        return kept, kept.asked(data.asked, vars(self).get("random_state"))
 
     def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
         """The settings with what depends on the features, which are known by now."""
@@ -379,24 +418,59 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         return settings if tasks is None else replace(settings, observer=tasks)
 
 
+class Prepared(NamedTuple):
+    """What a fit is to train on.
+
+    Attributes
+    ----------
+    learner : StumpClassifier
+        A copy of the estimator that knows what was learnt from the table's columns.
+    X : array (n_samples, n_features)
+    classes : ndarray (n_classes,)
+    settings : Settings
+    shares : list of Share
+        What each bag is trained on, and what it watches.
+    splits : tuple of Split, Provided or None
+        How that came about.
+    kept : FitCheckpoint or None
+        Where the rounds are kept.
+    """
+
+    learner: StumpClassifier
+    X: Array
+    classes: np.ndarray
+    settings: Settings
+    shares: list[Share]
+    splits: tuple[Note, ...]
+    kept: FitCheckpoint | None = None
+
+
 class Learnt(NamedTuple):
-    """The outcome of training each bag, the classes, and which samples each held out."""
+    """The outcome of training each bag, the classes, which samples each held out, and the
+    fingerprint of the table as a file holds it, if it is known."""
 
     trained: Sequence[Trained]
     classes: np.ndarray
     splits: tuple[Note, ...]
+    fingerprint: Mapping[str, Any] | None = None
 
 
 def _attributes(learner: StumpClassifier, learnt: Learnt, settings: Settings) -> dict[str, Any]:
     """What a fitted estimator has; `learner` knows what was learnt from the table's columns."""
-    trained, classes, splits = learnt
+    trained, classes, splits, fingerprint = learnt
     table = {n: v for n, v in vars(learner).items() if n in _LEARNT_FROM_TABLE}
+    reasons = [run.stop_reason for bag in trained for run in bag.runs]
+    record = record_of(learner, splits, reasons)
+    model = model_of(trained, classes, table)
+    if record is not None:
+        known = {} if fingerprint is None else {recorded.FINGERPRINT: fingerprint}
+        model = replace(model, details={**model.details, recorded.KEY: record, **known})
     return table | {
         "classes_": classes,
         "n_classes_": len(classes),
         "device_": trained[0].route.place,
         "route_": trained[0].route,
-        "model_": _model_of(trained, classes, table),
+        "model_": model,
         "_runs": tuple(run for bag in trained for run in bag.runs),
         "_search": trained[0].search,
         "_splits": splits,
@@ -410,7 +484,7 @@ def _checked_output(name: str) -> str:
     return name
 
 
-def _model_of(
+def model_of(
     trained: Sequence[Trained], classes: np.ndarray, table: Mapping[str, Any]
 ) -> StumpEnsemble:
     """The model of a training, or the average of several, for what was learnt from the table."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpustump.boosting.rounds import Callback
 from gpustump.data.parameters import GLASS_BOX, MultiClass, Scoring
+from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.fitted import DeviceName
 from gpustump.estimators.logitboost import LogitBoostClassifier
 
@@ -47,6 +48,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     n_jobs : int or None
     max_memory : int, str or None
     block_bytes : int or None
+    checkpoint : None, str, path-like or Checkpoint
 
     Examples
     --------
@@ -82,6 +84,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
+        checkpoint: CheckpointName = None,
     ) -> None:
         super().__init__(
             n_estimators=n_estimators,
@@ -104,4 +107,5 @@ class GlassBoxClassifier(LogitBoostClassifier):
             n_jobs=n_jobs,
             max_memory=max_memory,
             block_bytes=block_bytes,
+            checkpoint=checkpoint,
         )

@@ -25,11 +25,15 @@ OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 
 
 class Watching(NamedTuple):
-    """What early stopping asks for: the share to hold out, how to draw it, and what to watch."""
+    """What early stopping asks for: the share to hold out, how to draw it, and what to watch.
+
+    A seed that was drawn in an earlier fit stands in place of one that `random_state` draws.
+    """
 
     fraction: float
     random_state: Any
     scoring: Scoring
+    seed: int | None = None
 
 
 class Split(NamedTuple):
@@ -117,10 +121,12 @@ def draw(
     digest = hashlib.sha256(np.ascontiguousarray(classes).tobytes())
     if rows is not None:
         digest.update(np.ascontiguousarray(rows).tobytes())
-    if earlier is None:
-        seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
-    else:
+    if earlier is not None:
         seed = earlier.split.seed if isinstance(earlier.split, Split) else -1
+    elif watching.seed is not None:
+        seed = watching.seed
+    else:
+        seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
     split = Split(float(fraction), seed, digest.hexdigest(), watching.scoring)
     if earlier is not None and split != earlier.split:
         _refuse_to_watch(split, earlier.split)

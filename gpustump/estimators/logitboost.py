@@ -8,6 +8,7 @@ from gpustump.boosting.rounds import Callback
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.data.parameters import MultiClass, Scoring, check_real
 from gpustump.estimators.boosted import BoostedClassifier
+from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.fitted import DeviceName
 
 
@@ -81,6 +82,8 @@ class LogitBoostClassifier(BoostedClassifier):
     max_memory : int, str or None
         As for `AdaBoostClassifier`.
     block_bytes : int or None
+        As for `AdaBoostClassifier`.
+    checkpoint : None, str, path-like or Checkpoint
         As for `AdaBoostClassifier`.
 
     Attributes
@@ -180,6 +183,7 @@ class LogitBoostClassifier(BoostedClassifier):
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         block_bytes: int | None = None,
+        checkpoint: CheckpointName = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -201,6 +205,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.block_bytes = block_bytes
+        self.checkpoint = checkpoint
 
     def _n_rounds_asked_for(self) -> int | None:
         return None if self.n_estimators is None else super()._n_rounds_asked_for()

@@ -56,12 +56,13 @@ class DecisionStumpClassifier(StumpClassifier):
         self, X: Array, y: Array, sample_weight: Array | None = None
     ) -> DecisionStumpClassifier:
         """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
-        settings = Settings(
-            n_rounds=1,
-            resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
-        )
-        self._fit(Data(X, y, sample_weight, self.device), settings)
+        self._fit(Data(X, y, sample_weight, self.device), self._settings())
         return self
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        resources = checked_resources(self.n_jobs, self.max_memory, self.block_bytes)
+        return Settings(n_rounds=1, resources=resources)
 
     @property
     def stump_(self) -> Stump:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from gpustump.data.readable import shown
 from gpustump.learners.step_table import VOTE_UNIT
 from gpustump.model.members import Member, RegionMember
 
@@ -46,8 +47,8 @@ class Bags:
         if len(counts) != 1 or min(counts) < 2 or len(self.sizes) != len(self.constants):
             raise ValueError(
                 "bags must give sizes and constants for every member, each for the same two bags "
-                f"or more; got sizes for {[len(own) for own in self.sizes]} bags and constants for "
-                f"{[len(own) for own in self.constants]}."
+                f"or more; got sizes for {shown([len(own) for own in self.sizes])} bags and "
+                f"constants for {shown([len(own) for own in self.constants])}."
             )
 
     @property
@@ -68,7 +69,7 @@ class Bags:
             if min(sizes) < 0 or sum(sizes) != len(member):
                 raise ValueError(
                     f"the sizes of the bags must add up to {len(member)}, the terms of their "
-                    f"member; got {list(sizes)}."
+                    f"member; got {shown(list(sizes))}."
                 )
             if {len(own) for own in constants} != {member.n_outputs}:
                 raise ValueError(
@@ -142,16 +143,16 @@ def _averaged(group: tuple[Member | RegionMember, ...]) -> Member | RegionMember
     hypotheses = tuple(group[bag].hypotheses[term] for bag, term in terms)
     if isinstance(group[0], Member):
         votes = np.asarray([cast(Member, group[bag]).votes[term] for bag, term in terms])
-        return Member(hypotheses, tuple(_share(votes, len(group)).tolist()))
+        return Member(hypotheses, tuple(share(votes, len(group)).tolist()))
     of_regions = np.asarray([group[bag].region_votes[term] for bag, term in terms])
     total = np.sum([own.constant for own in group], axis=0)
     shape = (len(terms), *group[0].region_votes.shape[1:])
     return RegionMember(
-        hypotheses, _share(of_regions.reshape(shape), len(group)), _share(total, len(group))
+        hypotheses, share(of_regions.reshape(shape), len(group)), share(total, len(group))
     )
 
 
-def _share(votes: np.ndarray, n_bags: int) -> np.ndarray:
+def share(votes: np.ndarray, n_bags: int) -> np.ndarray:
     """Votes divided by the number of bags, as the nearest whole multiples of the votes' unit."""
     found: np.ndarray = np.rint(votes / n_bags / VOTE_UNIT) * VOTE_UNIT
     return found

@@ -145,6 +145,11 @@ class Encoding:
     def __post_init__(self) -> None:
         if type(self.n_columns) is not int or type(self.named) is not bool:
             raise TypeError("an encoding says how many columns there are, and whether with names.")
+        positions = [column.position for column in self.columns]
+        if not all(0 <= position < self.n_columns for position in positions):
+            raise ValueError(f"a column is not one of {self.n_columns}: {shown(positions)}")
+        if len({*positions}) < len(positions):
+            raise ValueError(f"a column is needed twice: {shown(positions)}")
         if not all(isinstance(word, str) for word in (*self.missing, self.text_encoding or "")):
             raise TypeError("words for missing values, and the name of an encoding, are text.")
         if self.decimals not in (None, ".", ","):
@@ -247,8 +252,9 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
         options["missing"] = tuple(options.get("missing", ()))
         encoding = Encoding(columns, stored["n_columns"], stored["named"], **options)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"the model's details hold no encoding of this gpustump: {shown(error)}"
+            f"the model's details hold no encoding of this gpustump: {shortened(reason, 200)}"
         ) from error
     if len(encoding.shown_names) != n_features:
         raise ValueError(

@@ -53,7 +53,7 @@ class ModelText(NamedTuple):
         """The canonical bytes."""
         members = ",".join(member.replace(", ", ",") for member in self.members)
         pieces = {key: canonical(value) for key, value in self.head.items()}
-        return _canonical_object({**pieces, "members": f"[{members}]".encode()})
+        return canonical_object({**pieces, "members": f"[{members}]".encode()})
 
     def readable(self) -> str:
         """Indented JSON with one stump on a line."""
@@ -73,7 +73,7 @@ def canonical(document: Any) -> bytes:
 
 def digest_of(model: ModelText) -> str:
     """SHA-256 of the canonical bytes of a document's part "model", hexadecimal."""
-    return _sha256(model.canonical())
+    return sha256(model.canonical())
 
 
 def as_read(value: Any) -> Any:
@@ -84,7 +84,7 @@ def as_read(value: Any) -> Any:
     ValueError, TypeError
         If it cannot be written, or two keys of a mapping are the same as text.
     """
-    return _parsed(json.dumps(value, allow_nan=False))
+    return parsed(json.dumps(value, allow_nan=False))
 
 
 def write(
@@ -95,9 +95,9 @@ def write(
     The parts are `as_read`.
     """
     model_bytes = model.canonical()
-    head = {"format": FORMAT, "version": version, "digest": _sha256(model_bytes), **parts}
+    head = {"format": FORMAT, "version": version, "digest": sha256(model_bytes), **parts}
     pieces = {key: canonical(value) for key, value in head.items()}
-    checksum = _sha256(_canonical_object({**pieces, "model": model_bytes}))
+    checksum = sha256(canonical_object({**pieces, "model": model_bytes}))
     texts = {
         key: json.dumps(value, indent=None if key in _ON_ONE_LINE else 2)
         for key, value in head.items()
@@ -129,7 +129,14 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     return document
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or an object has a key twice.
+    """
     return json.loads(text, object_pairs_hook=_unique)
 
 
@@ -146,7 +153,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _document(name: str, content: bytes) -> dict[str, Any]:
     """The file's JSON, after checking format and version."""
     try:
-        document = _parsed(content.decode(json.detect_encoding(content)))
+        document = parsed(content.decode(json.detect_encoding(content)))
     except UnicodeDecodeError as error:
         raise ModelFileError(f"{name} is not a gpustump model: it is not JSON text.") from error
     except json.JSONDecodeError as error:
@@ -173,7 +180,7 @@ def _check_intact(name: str, document: dict[str, Any]) -> None:
     """Refuse a document that is not what its checksum and its digest say."""
     try:
         pieces = {key: canonical(value) for key, value in document.items() if key != "checksum"}
-        intact = document.get("checksum") == _sha256(_canonical_object(pieces))
+        intact = document.get("checksum") == sha256(canonical_object(pieces))
     except ValueError:  # NaN and infinity, which Python's reader accepts
         intact = False
     if not intact:
@@ -181,15 +188,16 @@ def _check_intact(name: str, document: dict[str, Any]) -> None:
             f"{name} was changed after it was written: its checksum does not match its content. "
             "Restore the original, or train again."
         )
-    if document.get("digest") != _sha256(pieces.get("model", b"")):
+    if document.get("digest") != sha256(pieces.get("model", b"")):
         raise ModelFileError(f"{name}: the model's digest does not match its stumps.")
 
 
-def _sha256(content: bytes) -> str:
+def sha256(content: bytes) -> str:
+    """SHA-256, hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
-def _canonical_object(pieces: Mapping[str, bytes]) -> bytes:
+def canonical_object(pieces: Mapping[str, bytes]) -> bytes:
     """The canonical bytes of an object, from those of its values."""
     return b"{" + b",".join(canonical(key) + b":" + pieces[key] for key in sorted(pieces)) + b"}"
 

@@ -17,7 +17,7 @@ from partitioned_tables import spread
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-from gpustump import AdaBoostClassifier, DeviceError, LogitBoostClassifier
+from gpustump import AdaBoostClassifier, DeviceError, LogitBoostClassifier, audit
 from gpustump.dask import DaskAdaBoostClassifier, DaskLogitBoostClassifier
 
 LOCAL = {
@@ -110,6 +110,17 @@ def test_early_stopping_watches_the_same_samples_and_stops_in_the_same_round(
     check_equal(there, here)
     assert there.held_out_scores_ == here.held_out_scores_
     assert there.held_out_errors_ == here.held_out_errors_
+
+
+def test_a_model_of_a_cluster_is_audited_on_one_machine(threads):
+    X, y = load_breast_cancer(return_X_y=True)
+    how = {"n_estimators": 12, "n_iter_no_change": 3}  # the seed is drawn, and recorded
+    there = DaskLogitBoostClassifier(client=threads, **how).fit(*spread(X, y)[:2])
+    found = audit(there.model_, X, y, device="cpu")
+    assert found.same
+    assert found.end_derived
+    assert type(found.estimator) is LogitBoostClassifier
+    assert not audit(there.model_, X[::-1], y, device="cpu").same
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc"])

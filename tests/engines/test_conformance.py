@@ -8,11 +8,12 @@ engines, and `hard_cases` for the data.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from engine_ways import ENGINES, FIRST_WAY_ONLY, EngineUnderTest
+from engine_ways import ENGINES, FIRST_WAY_ONLY, EngineUnderTest, as_routed
 from hard_cases import ABOUT_LIBRARIES, LARGE, SMALL, large_case, small_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from gpustump.engines.contract import (
     agreement,
     hypothesis_at,
 )
+from gpustump.engines.reference.engine import REFERENCE
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.interval import Interval
 from gpustump.learners.split import Split
@@ -414,6 +416,35 @@ def test_resumed_rounds_and_the_rounds_after_them_are_those_of_an_uninterrupted_
         assert list(resumed) == records[known:], name
     assert expected is not None
     assert len(expected) == 6
+
+
+@pytest.mark.parametrize("kind", ["stump", "interval", *NEW_KINDS])
+@pytest.mark.parametrize("engine", NO_LIBRARIES, ids=str)
+def test_known_rounds_among_searched_ones_are_those_of_the_reference(engine, kind):
+    """What only a search needs may wait while rounds are known, and must be there for the next."""
+    engine.skip_if_unusable()
+    if kind not in (*engine.votes, *engine.learners):
+        pytest.skip(f"{engine} does not make them")
+    case = example(seed=4, shape=(300, 5))
+    learner = "interval" if kind == "interval" else "stump"
+    if kind in NEW_KINDS:
+        case = case.voting(kind, L2.get(kind, 0.0))
+
+    def records(table: PreparedTable, asarray: Callable[[np.ndarray], Any]) -> list[Any]:
+        run = Boosting(
+            table, asarray(case.y), asarray(case.weights), votes=case.votes_of_run(),
+            learner=learner,
+        )  # fmt: skip
+        found = [next(run) for _ in range(3)]
+        for n_known in (1, 3, 2):
+            known = found[:n_known]
+            found += run.resume([r.stump for r in known], [r.vote for r in known])
+            found += [next(run), next(run)]
+        return found
+
+    expected = records(as_routed(REFERENCE, case.X, None), np.asarray)
+    for name, table in engine.ways(case.X):
+        assert records(table, engine.asarray) == expected, name
 
 
 @with_learners(ENGINES)

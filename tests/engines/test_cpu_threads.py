@@ -1,11 +1,8 @@
-"""One small pool does all work: from many threads at once, within other work, and after a fork."""
+"""One small pool does all work: from many threads at once, and within other work."""
 
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -110,39 +107,3 @@ def test_work_within_work_ends_even_if_it_asks_for_more_threads_than_there_are()
     worker.join(timeout=60)
     assert not worker.is_alive()
     assert len(counts) == 3 * MOST_THREADS * 4 * 5
-
-
-def test_where_no_thread_can_be_started_the_caller_does_all_the_work(monkeypatch):
-    def refused(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threads, "_POOL", threads._Pool())
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    done: list[int] = []
-    Team(4).each(done.append, range(10))
-    assert done == list(range(10))
-
-
-FORKED = """
-import os, sys, warnings
-from gpustump.engines.threads import Team
-warnings.simplefilter("ignore")  # of a fork in a process that has threads
-Team(4).each(lambda item: None, range(100))
-child = os.fork()
-done = []
-Team(4).each(done.append, range(100))
-assert sorted(done) == list(range(100))
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-    print("both are done")
-sys.stdout.flush()
-os._exit(0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_process_has_threads_of_its_own():
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout == "both are done\n", done.stderr

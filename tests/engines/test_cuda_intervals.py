@@ -16,6 +16,7 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 from cuda_on_cpu import Interrupted, OnCpu
+from fault_counts import ALL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rounds import signs
@@ -330,6 +331,7 @@ def test_no_pair_with_an_end_inside_a_bin_is_better_than_the_bins_bound():
     assert n_met > 50
 
 
+@pytest.mark.skipif(not ALL, reason="it builds other kernels, to test the test; see --all-faults")
 def test_a_bound_that_is_too_low_by_one_would_be_noticed(monkeypatch):
     right = "return larger(2 * rise - present, 2 * fall + present);"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import cuda_on_cpu
 import pytest
+from fault_counts import count
 
 from gpustump.engines.cuda import device
 
@@ -32,6 +33,8 @@ BARRIERS = (
     ("splits.cu", "scan_splits", (0, 2)),
 )
 """Files, functions in them, and which of a function's barriers are taken out, one at a time."""
+
+TAKEN_OUT = [(file, function, k) for file, function, numbers in BARRIERS for k in numbers]
 
 WATCHED = ("-DSYSTEM_THREADS", "-fsanitize=thread", "-fno-inline")
 
@@ -86,10 +89,7 @@ def test_the_thread_sanitizer_finds_nothing(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("file", "function", "number"),
-    [(file, function, k) for file, function, numbers in BARRIERS for k in numbers],
-)
+@pytest.mark.parametrize(("file", "function", "number"), TAKEN_OUT[: count(1, len(TAKEN_OUT))])
 def test_a_missing_barrier_is_found(file, function, number, tmp_path):
     text = (device.FOLDER / file).read_text()
     begin = re.search(rf"^[^/\n]*\b{function}\(", text, re.M).end()

@@ -192,3 +192,16 @@ def test_a_side_that_is_empty_breaks_no_constraint():
 def test_no_search_with_constraints_is_for_intervals_or_for_several_outputs(how):
     with pytest.raises(ValueError, match="monotone constraints are for stumps with one output"):
         Search(**how, monotone=(1, 0))
+
+
+@pytest.mark.parametrize("kind", ["real", "newton"])
+def test_places_behind_the_last_value_where_sums_are_negative_divide_by_no_zero(kind):
+    """What lies right of a missing value is minus the missing ones; here it is minus s."""
+    total = 2**20
+    limit = limit_of(Search(votes=kind, monotone=(1,)), total, 2)
+    left, right = (
+        Sums(np.asarray([[first]]), np.asarray([[second]]))
+        for first, second in ((0, total), (total // 4, -(total // 4)))
+    )
+    with np.errstate(all="raise"):
+        limit.allows(left, right)

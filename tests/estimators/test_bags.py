@@ -49,7 +49,7 @@ def test_without_early_stopping_each_bag_makes_all_rounds_on_its_share():
         assert own[: len(watched)] == watched
 
 
-@pytest.mark.parametrize("kind", ["discrete", "real", "newton-shared"])
+@pytest.mark.parametrize("kind", ["newton-shared"])
 def test_every_number_of_threads_and_every_library_gives_the_same_model(backend: Backend, kind):
     X, y = drawn(3, n_samples=60)
     how = HOW | {"n_estimators": 3, "n_bags": 2, "random_state": 0}

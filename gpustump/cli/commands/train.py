@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gpustump import __version__
+from gpustump.arrays.order_keys import working_dtype
+from gpustump.cli import checkpoint
+from gpustump.cli.checkpoint import rounds_in, telling_of_the_rounds
 from gpustump.cli.errors import as_input_error, system_errors_at
 from gpustump.cli.input.constraints import by_feature, constraints_of
+from gpustump.cli.input.device_option import check_device_option
 from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
 from gpustump.cli.input.training_data import (
     FittedTraining,
@@ -29,6 +31,7 @@ from gpustump.cli.input.training_data import (
     TrainingData,
     read_training_data,
     split,
+    weights_of,
 )
 from gpustump.cli.method import Method, estimator, method_of, settings
 from gpustump.cli.output import html_report
@@ -48,7 +51,8 @@ from gpustump.cli.output.output_paths import (
 )
 from gpustump.cli.output.text_layout import name_value_lines
 from gpustump.cli.output.training_summary import FinishedTraining, summary
-from gpustump.data.readable import readable_bytes
+from gpustump.data.fingerprint import fingerprint_of
+from gpustump.data.readable import counted, readable_bytes
 from gpustump.engines.announcements import nobody_listens
 from gpustump.model.whole_file import whole_file
 
@@ -60,7 +64,8 @@ REPORT = kind_with_mark("report of gpustump", html_report.MARK.encode())
 
 def run(arguments: argparse.Namespace) -> None:
     """Train as the options say."""
-    with nobody_listens() if arguments.quiet else contextlib.nullcontext():
+    silence = nobody_listens() if arguments.quiet else contextlib.nullcontext()
+    with silence, telling_of_the_rounds(arguments):
         _run(arguments)
 
 
@@ -68,26 +73,36 @@ def _run(arguments: argparse.Namespace) -> None:
     method = method_of(arguments)
     if arguments.dask is None:
         _check_outputs(arguments, arguments.files)
-        _check_device(arguments.device)
-        _finish(_trained(method, arguments), method, arguments)
+        check_device_option(arguments.device)
+        before = rounds_in(arguments.checkpoint)
+        _finish(_trained(method, arguments), method, arguments, before)
         return
     from gpustump.cli.on_dask.training import checked_files, fitted
 
     files = checked_files(method, arguments)
     _check_outputs(arguments, files)
+    before = rounds_in(arguments.checkpoint)
     with fitted(method, arguments, files) as found:
-        _finish(found, method, arguments)
+        _finish(found, method, arguments, before)
 
 
-def _finish(found: FittedTraining, method: Method, arguments: argparse.Namespace) -> None:
-    """Write the model, then the summary and the report."""
+def _finish(
+    found: FittedTraining, method: Method, arguments: argparse.Namespace, before: int | None
+) -> None:
+    """Write the model, then the summary and the report; the checkpoint is not needed any more.
+
+    `before` says how many rounds the checkpoint held at first.
+    """
     training = _finished(found, method, arguments)
     replaced = replaced_model(arguments.output)
     with as_input_error():  # names or labels that no file can hold
         written = f"{write_model(training.model, arguments.output)}{replaced}"
+    checkpoint.remove(arguments)
     if arguments.quiet and arguments.report is None:
         return
     rows = summary(training, with_route=arguments.verbose)
+    if before and arguments.resume:
+        rows = [*rows, ("went on", f"from {counted(before, 'round')} of {arguments.checkpoint}")]
     shown = [*rows, ("written", written)]
     _show(name_value_lines(shown), arguments)
     if arguments.report is not None:
@@ -112,24 +127,16 @@ def _check_outputs(arguments: argparse.Namespace, inputs: Sequence[str]) -> None
     model = OutputFile("--output", arguments.output)
     check_output(model, inputs=tuple(inputs))
     check_model_output(model, force=arguments.force)
+    report = OutputFile("--report", arguments.report or "")
+    outputs = [model] if arguments.report is None else [model, report]
+    checkpoint.check_checkpoint_option(arguments, inputs, outputs)
     if arguments.report is None:
         return
-    report = OutputFile("--report", arguments.report)
     check_ending(report, (".html", ".htm"))
     check_output(report, inputs=tuple(inputs))
     check_different_files(report, model)
     check_replaced_file(report, REPORT, force=arguments.force)
     html_report.check_libraries()
-
-
-def _check_device(name: str) -> None:
-    """Refuse a GPU that cannot be used before the table is read."""
-    from gpustump.arrays.devices import DeviceError, check_usable
-
-    try:
-        check_usable(name)
-    except DeviceError as error:
-        raise DeviceError(f"--device {name}: {error}") from error
 
 
 def _trained(method: Method, arguments: argparse.Namespace) -> FittedTraining:
@@ -140,8 +147,9 @@ def _trained(method: Method, arguments: argparse.Namespace) -> FittedTraining:
     started = time.perf_counter()
     classifier = _fitted(data, trained, method, arguments)
     seconds = time.perf_counter() - started
+    fingerprint = fingerprint_of(data.X, data.y, data.weights)
     check_unchanged_if_mapped(before)
-    return FittedTraining(classifier, data, trained, held_out, seconds)
+    return FittedTraining(classifier, data, trained, held_out, seconds, fingerprint)
 
 
 def _finished(
@@ -152,7 +160,7 @@ def _finished(
     model = replace(
         classifier.model_,
         feature_names=data.encoding.feature_names,
-        details=_details(data, method, classifier.n_estimators_, arguments),
+        details=_details(found, method, arguments),
     )
     return FinishedTraining(
         classifier, model, data, found.trained, found.held_out, found.seconds, method
@@ -163,10 +171,6 @@ def _fitted(
     data: TrainingData, part: Part, method: Method, arguments: argparse.Namespace
 ) -> BoostedClassifier:
     """Train on a part of the rows: the others get weight zero, so that the table is not copied."""
-    weights = part.weights
-    if len(part.rows) < len(data.y):
-        weights = np.zeros(len(data.y))
-        weights[part.rows] = 1.0 if part.weights is None else part.weights
     has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
     classifier = estimator(
         method,
@@ -177,24 +181,34 @@ def _fitted(
         max_memory=arguments.max_memory,
         verbose=int(has_bar),
         monotonic_cst=by_feature(data.encoding, constraints_of(data, arguments.monotone)),
+        checkpoint=checkpoint.checkpoint_of(arguments),
     )
     with as_input_error():
-        return classifier.fit(data.X, data.y, weights)
+        return classifier.fit(data.X, data.y, weights_of(data, part))
 
 
 def _details(
-    data: TrainingData, method: Method, n_rounds: int, arguments: argparse.Namespace
+    found: FittedTraining, method: Method, arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """What `predict` needs, and how the model was trained; the same on every machine."""
+    """What `predict` and `audit` need, and how the model was trained; the same on every machine."""
+    data = found.data
     constraints = constraints_of(data, arguments.monotone)
     return {
         "gpustump": __version__,
         "target": data.target,
+        **({} if arguments.weight is None else {"weight": arguments.weight}),
         "encoding": data.encoding.as_details(),
         "training": {
-            **settings(method, n_rounds),
+            **settings(method, found.classifier.n_estimators_),
             "test_size": arguments.test_size,
             "seed": arguments.seed,
             **({"monotone": constraints} if constraints else {}),
         },
+        **_of_table(found),
     }
+
+
+def _of_table(found: FittedTraining) -> dict[str, object]:
+    """What tells the training table from others, whatever kind of file it is in."""
+    dtype = working_dtype(str(found.data.X.dtype))
+    return {"dtype": dtype, "fingerprint": found.fingerprint.as_details()}

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.training_data import TrainingData
-from gpustump.data.readable import quoted, suggestion
+from gpustump.data.readable import quoted, shortened, suggestion
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 
 _NUMBERS = {"1": 1, "+1": 1, "-1": -1, "0": 0}
@@ -87,4 +87,4 @@ def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingD
 
 def as_text(constraints: Mapping[str, int]) -> str:
     """Constraints as options name them, for the summary and the report."""
-    return ", ".join(f"{name}={number}" for name, number in constraints.items())
+    return ", ".join(f"{shortened(name)}={number}" for name, number in constraints.items())

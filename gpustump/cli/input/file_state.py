@@ -2,8 +2,7 @@
 
 A .npy file is mapped: its values are read from disk whenever they are needed. If another program
 writes to it meanwhile, a model would be trained on values of two tables. What can be seen of that
-is refused. (If the file gets shorter, the operating system ends the process where it reads what is
-gone; nothing can be done about that.)
+is refused. If the file gets shorter, the process may have to end at once; see `lost_pages`.
 """
 
 from __future__ import annotations

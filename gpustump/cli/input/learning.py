@@ -40,11 +40,12 @@ class Forced(NamedTuple):
 
 
 class _Refused(NamedTuple):
-    """A column that cannot be a feature, why, and what to do about columns of these names."""
+    """A column that cannot be a feature, why, and what to do about columns of these names, which
+    are "it" or "them"."""
 
     column: Column
     reason: str
-    advice: Callable[[str], str]
+    advice: Callable[[str, str], str]
 
 
 def learn_encoding(
@@ -105,32 +106,32 @@ def _problem(
     return _Refused(column, f"{reason}, such as {listed(values[:2])}", _leave_out_or_convert)
 
 
-def _leave_out_or_convert(names: str) -> str:
-    return f"Leave {{them}} out with --drop {names}, or turn {{them}} into numbers."
+def _leave_out_or_convert(names: str, them: str) -> str:
+    return f"Leave {them} out with --drop {names}, or turn {them} into numbers."
 
 
-def _read_as_numbers(names: str) -> str:
+def _read_as_numbers(names: str, them: str) -> str:
     return (
-        f"Leave {{them}} out with --drop {names}, or, if the table is a text file, read {{them}} "
-        f"as numbers with --numeric {names}."
+        f"Leave {them} out with --drop {names}, or, if the table is a text file, read {them} as "
+        f"numbers with --numeric {names}."
     )
 
 
-def _convert(names: str) -> str:
-    return "Turn {them} into numbers first."
+def _convert(names: str, them: str) -> str:
+    return f"Turn {them} into numbers first."
 
 
-def _make_text(names: str) -> str:
-    return "Turn {them} into text first."
+def _make_text(names: str, them: str) -> str:
+    return f"Turn {them} into text first."
 
 
-def _name_missing(words: Sequence[str]) -> Callable[[str], str]:
+def _name_missing(words: Sequence[str]) -> Callable[[str, str], str]:
     options = " ".join(f"--missing {shlex.quote(word)}" for word in words)
     it_stands = "it stands for a missing value" if len(words) == 1 else "they are missing values"
 
-    def advice(names: str) -> str:
+    def advice(names: str, them: str) -> str:
         return (
-            f"Give {options} if {it_stands}, --categorical {names} for text, or leave {{them}} out "
+            f"Give {options} if {it_stands}, --categorical {names} for text, or leave {them} out "
             f"with --drop {names}."
         )
 
@@ -143,9 +144,5 @@ def _refusal(source: str, refused: Sequence[_Refused]) -> str:
     kind = advice.__qualname__
     names = [one.column.name for one in refused if one.advice.__qualname__ == kind]
     also = f" The same is true of {listed(names[1:])}." if names[1:] else ""
-    them = "them" if names[1:] else "it"
-    what_to_do = advice(shlex.quote(",".join(names)).replace("{", "{{").replace("}", "}}"))
-    return (
-        f"{source}: column {quoted(column.name)} cannot be used: {reason}.{also} "
-        f"{what_to_do.format(them=them)}"
-    )
+    what_to_do = advice(shlex.quote(",".join(names)), "them" if names[1:] else "it")
+    return f"{source}: column {quoted(column.name)} cannot be used: {reason}.{also} {what_to_do}"

@@ -12,6 +12,7 @@ from gpustump.cli.input.input_table import InputTable
 from gpustump.cli.input.reading import read_table
 from gpustump.cli.input.requests import NUMBER, TEXT, Request, TextOptions, Wanted
 from gpustump.cli.input.standard_input import model_file
+from gpustump.cli.wording import one_line
 from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -53,7 +54,7 @@ def read_features(path: str, encoding: Encoding, *, may_be_empty: bool = False) 
     with as_input_error():
         X, unseen = encode(encoding, table)
     for name, values in unseen.items():
-        print(f"gpustump: {unseen_text(name, values)}", file=sys.stderr)
+        print(one_line(f"gpustump: {unseen_text(name, values)}"), file=sys.stderr)
     return X
 
 
@@ -69,6 +70,10 @@ def _request(encoding: Encoding) -> Request:
         }
         return Wanted(frozenset(range(len(header.columns))) - kinds.keys(), kinds)
 
+    return Request(choose, text_options(encoding))
+
+
+def text_options(encoding: Encoding) -> TextOptions:
+    """How text files are read for a model: as in training."""
     decimals = ".," if encoding.decimals == "," else encoding.decimals
-    text = TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)
-    return Request(choose, text)
+    return TextOptions(fallback=encoding.text_encoding, decimals=decimals, missing=encoding.missing)

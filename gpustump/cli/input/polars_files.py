@@ -10,6 +10,7 @@ from typing import Any
 
 from gpustump.cli.errors import InputError, MissingLibraryError
 from gpustump.cli.input.input_table import InputTable, UnreadColumn, check_column_names
+from gpustump.cli.input.reader_aborts import explained_abort
 from gpustump.cli.input.requests import TEXT, Request
 from gpustump.cli.input.text_blocks import TextFile, blocks
 from gpustump.cli.input.text_columns import with_times
@@ -136,10 +137,17 @@ def explained(path: str, format_name: str) -> Iterator[None]:
     """Turn an error of polars into one line about the file."""
     import polars as pl
 
+    damaged = f"{path} cannot be read as {format_name}: it is damaged, or larger than the memory."
     try:
-        yield
+        with explained_abort(damaged):
+            yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = one_line(str(error).strip().partition("\n")[0])[:200]
+        raise InputError(f"{path} cannot be read as {format_name}: {reason}") from error
+    except OSError as error:  # so polars reports damage in packed bytes, too
+        if error.errno is not None:
+            raise
+        reason = one_line(str(error))[:200]
         raise InputError(f"{path} cannot be read as {format_name}: {reason}") from error
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from gpustump.cli.errors import InputError
 from gpustump.cli.input.file_state import FileState, check_unchanged
 from gpustump.cli.input.input_table import InputTable, table_of
+from gpustump.cli.input.lost_pages import explain_lost_pages
 from gpustump.cli.input.requests import Request
 from gpustump.cli.input.standard_input import table_file
 from gpustump.cli.input.text_blocks import without_compression
@@ -42,6 +43,7 @@ def read_table(
     """
     before = FileState.of(path)
     with table_file(path) as file:
+        explain_lost_pages(file.path)
         table = _checked(_read(file.path, request or Request()), may_be_empty)
     check_unchanged(before)
     return replace(table, source=file.name)

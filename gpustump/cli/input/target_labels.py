@@ -65,6 +65,7 @@ def _whole_numbers(values: np.ndarray, where: str) -> np.ndarray:
         return values.astype(np.int64)
     if values.dtype.kind == "i":
         return values.astype(np.int64)
+    values = values.astype(np.float64)  # float16 has no numbers as large as the bound
     with np.errstate(invalid="ignore"):
         whole = (np.abs(values) <= LARGEST_WHOLE) & (np.trunc(values) == values)
     if not whole.all():

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gpustump.cli.errors import InputError, MissingLibraryError
+from gpustump.data.readable import quoted
 
 BLOCK_BYTES = 2**24
 """About this much text is read at a time."""
@@ -228,22 +229,34 @@ def _utf8(file: TextFile, size: int) -> Iterator[bytes]:
     pieces = _bytes(file.path, size)
     head = next(pieces, b"")
     encoding = file.encoding or _encoding_by_mark(head)
-    decoder = codecs.getincrementaldecoder(encoding or "utf-8")()
+    decoder = _decoder(file.path, encoding or "utf-8")
     only_returns = False
     for number, piece in enumerate(_with_end(head, pieces)):
         if encoding is None and piece and b"\0" in piece:
             raise InputError(f"{file.path} is not text: it holds zero bytes, as binary files do.")
         try:
             text = decoder.decode(piece or b"", final=piece is None)
+            encoded = (piece or b"") if encoding is None else text.encode()
         except UnicodeError as error:
             if encoding is None:
                 raise NotUtf8Error(file.path) from error
             raise InputError(f"{file.path} is not {encoding} text: {error}.") from error
-        encoded = (piece or b"") if encoding is None else text.encode()
         if number == 0:
             encoded = encoded.removeprefix(_BYTE_ORDER_MARK)
             only_returns = b"\r" in encoded and b"\n" not in encoded
         yield encoded.replace(b"\r", b"\n") if only_returns else encoded
+
+
+def _decoder(path: str, encoding: str) -> codecs.IncrementalDecoder:
+    """What turns bytes into text, piece by piece; a model file may name any encoding."""
+    try:
+        "a".encode(encoding)  # some codecs, such as zip, are of bytes alone
+        return codecs.getincrementaldecoder(encoding)()
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise InputError(
+            f"{path} is not UTF-8 text, and this Python knows no encoding {quoted(encoding)}; save "
+            "it as UTF-8."
+        ) from error
 
 
 def _with_end(head: bytes, pieces: Iterator[bytes]) -> Iterator[bytes | None]:

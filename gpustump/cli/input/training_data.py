@@ -35,6 +35,7 @@ from gpustump.model.encoding import Encoding, encode
 
 if TYPE_CHECKING:
     from gpustump import StumpEnsemble
+    from gpustump.data.fingerprint import Fingerprint
     from gpustump.estimators.boosted import BoostedClassifier
 
 _BLOCK_ROWS = 2**16
@@ -115,6 +116,8 @@ class FittedTraining:
         None if no rows are held out.
     seconds : float
         How long the fit took.
+    fingerprint : Fingerprint
+        Of the whole table, with its labels and weights.
     """
 
     classifier: BoostedClassifier
@@ -122,6 +125,7 @@ class FittedTraining:
     trained: Part
     held_out: Part | None
     seconds: float
+    fingerprint: Fingerprint
 
 
 def read_training_data(arguments: argparse.Namespace) -> TrainingData:
@@ -234,7 +238,7 @@ def _table_and_target(arguments: argparse.Namespace) -> tuple[InputTable, str]:
                     f"--{option} needs DATA, the name of a file. (Without DATA the breast-cancer "
                     "data is used, whose target is known.)"
                 )
-        return _breast_cancer()
+        return breast_cancer()
 
     return read_data_file(arguments.data, arguments), arguments.target
 
@@ -342,14 +346,20 @@ def _question_about_target(table: InputTable) -> str:
     return f"--target COLUMN is needed: which column holds the labels? {hint}"
 
 
-def _breast_cancer() -> tuple[InputTable, str]:
+BREAST_CANCER_TARGET = "diagnosis"
+
+
+def breast_cancer() -> tuple[InputTable, str]:
+    """The table that is used without DATA, and its target."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
-    labels = ArrayColumn("diagnosis", np.asarray(data.target_names)[data.target].astype(str))
+    labels = ArrayColumn(
+        BREAST_CANCER_TARGET, np.asarray(data.target_names)[data.target].astype(str)
+    )
     names = [str(name) for name in data.feature_names]
     source = "breast cancer, from scikit-learn"
-    return table_of(source, data.data, names, {"diagnosis": labels}), "diagnosis"
+    return table_of(source, data.data, names, {labels.name: labels}), labels.name
 
 
 def checked_weights(column: Column, source: str) -> np.ndarray:
@@ -423,6 +433,18 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
             np.arange(len(data.y)), test_size=share, random_state=seed, stratify=data.y
         )
     return np.sort(rows), np.sort(held_out)
+
+
+def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
+    """The weights of all rows that make a fit one of a part: 0 for the others.
+
+    So the table is not copied.
+    """
+    if len(part.rows) == len(data.y):
+        return part.weights
+    weights = np.zeros(len(data.y))
+    weights[part.rows] = 1.0 if part.weights is None else part.weights
+    return weights
 
 
 def _part(data: TrainingData, rows: np.ndarray) -> Part:

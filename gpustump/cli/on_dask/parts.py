@@ -25,6 +25,7 @@ from gpustump.cli.input.training_data import (
     target_of,
 )
 from gpustump.cli.on_dask.files import FilePart
+from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.model.encoding import Encoding, encode
 
 if TYPE_CHECKING:
@@ -176,6 +177,33 @@ def scores_of(
         known = _read_again(plan, arguments).known
         scores: np.ndarray = model.decision_function(_features(encoding, known))
         return scores
+
+
+class Place(NamedTuple):
+    """Where the rows of a part stand in the whole table, those that have a target.
+
+    Attributes
+    ----------
+    plan : Plan
+    first_row : int
+    numbers : ndarray (n_known,) of int64
+        Of their classes.
+    weights : ndarray (n_known,) of float64
+    """
+
+    plan: Plan
+    first_row: int
+    numbers: np.ndarray
+    weights: np.ndarray
+
+
+def leaves_of_part(
+    place: Place, arguments: argparse.Namespace, encoding: Encoding
+) -> tuple[Leaves, np.dtype]:
+    """A task: what the fingerprint of the whole table needs of a part, and its features' dtype."""
+    with told_from_afar(place.plan.part):
+        X = _features(encoding, _read_again(place.plan, arguments).known)
+        return leaves_of(X, place.numbers, place.weights, place.first_row), X.dtype
 
 
 def _features(encoding: Encoding, table: InputTable) -> np.ndarray:

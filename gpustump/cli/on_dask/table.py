@@ -7,7 +7,7 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -29,7 +29,16 @@ from gpustump.cli.input.training_data import (
 )
 from gpustump.cli.on_dask.files import FilePart
 from gpustump.cli.on_dask.outlines import Outline, joined, joined_column, outline_of
-from gpustump.cli.on_dask.parts import Plan, packed_samples_of, scores_of
+from gpustump.cli.on_dask.parts import (
+    Place,
+    Plan,
+    leaves_of_part,
+    packed_samples_of,
+    scores_of,
+)
+from gpustump.data.fingerprint import Fingerprint, all_weights
+from gpustump.data.fingerprint import joined as fingerprint_from
+from gpustump.data.labels import plain_labels
 from gpustump.data.readable import counted
 from gpustump.model.encoding import Encoding
 
@@ -90,6 +99,25 @@ class SpreadTable:
             )  # fmt: skip
             self._scores[digest] = np.concatenate(found)
         return self._scores[digest]
+
+    def fingerprint(self, data: TrainingData) -> tuple[Fingerprint, np.dtype]:
+        """That of the whole table, as one machine would find it, and the dtype of its features.
+
+        The parts are read once more for it.
+        """
+        classes, numbers = np.unique(data.y, return_inverse=True)
+        weights = all_weights(data.weights, np.empty((len(data.y), 1)))
+        ends = np.cumsum([0, *(plan.n_known for plan in self.plans)]).tolist()
+        places = [
+            Place(plan, start, numbers[start:end], weights[start:end])
+            for plan, (start, end) in zip(self.plans, pairwise(ends), strict=True)
+            if plan.n_known
+        ]
+        found = asked(
+            self.client, leaves_of_part, places, arguments=self.arguments, encoding=self.encoding
+        )
+        leaves, dtypes = zip(*found, strict=True)
+        return fingerprint_from(leaves, plain_labels(classes)), np.result_type(*dtypes)
 
 
 @dataclass(frozen=True)

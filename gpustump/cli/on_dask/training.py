@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpustump.cli.checkpoint import checkpoint_of
 from gpustump.cli.errors import InputError, as_input_error
 from gpustump.cli.input.constraints import by_feature, constraints_of
 from gpustump.cli.input.training_data import FittedTraining
@@ -85,7 +87,9 @@ def fitted(
         started = time.perf_counter()
         classifier = _classifier(found, method, arguments)
         seconds = time.perf_counter() - started
-        yield FittedTraining(classifier, found.data, found.trained, found.held_out, seconds)
+        fingerprint, dtype = found.table.fingerprint(found.data)
+        data = replace(found.data, X=found.data.X.astype(dtype))  # it has no rows
+        yield FittedTraining(classifier, data, found.trained, found.held_out, seconds, fingerprint)
 
 
 def _classifier(
@@ -102,6 +106,7 @@ def _classifier(
         max_memory=arguments.max_memory,
         verbose=int(has_bar),
         monotonic_cst=by_feature(found.data.encoding, constraints),
+        checkpoint=checkpoint_of(arguments),
     )
     X, y, weights = found.table.collections(found.data.y, found.data.weights is not None)
     with as_input_error():

@@ -95,5 +95,5 @@ def _field_alone(value: object) -> bytes:
 
 def _written(row: Sequence[object]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerow(row)
-    return text.getvalue().encode()
+    csv.writer(text, lineterminator="\r\n").writerow(row)  # so that it quotes a "\r" in a field
+    return text.getvalue().removesuffix("\r\n").encode() + b"\n"

@@ -58,6 +58,7 @@ A round of the coded engine:
     intervals     pairs of cuts
     found_split   a split as kernels find it, and the order of ties
     regions       which region of a cut each sample lies in
+    known_regions   the same for a hypothesis from elsewhere
 
 Others:
 

@@ -19,6 +19,10 @@ with several versions.
 
 Numba takes some microseconds to find the type of a group that comes from Python. So kernels for
 tables so small that a round takes less than a hundred microseconds are given plain arrays.
+
+A kernel that Python calls returns numbers, or a plain tuple of them. To return a group or an array,
+Numba looks up its Python class in between, and does not ask whether that succeeded: where Ctrl-C
+interrupts it, the process ends with a segmentation fault. Kernels may return groups to each other.
 """
 
 from __future__ import annotations

@@ -25,13 +25,14 @@ from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.direct_signs import SignedScan
 from gpustump.engines.cpu.direct_splits import SplitScan
 from gpustump.engines.cpu.found_split import STUMP
+from gpustump.engines.cpu.known_regions import mark_regions
 from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team, ranges
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
@@ -222,7 +223,7 @@ class DirectState:
         self._parted = None
         if cut is None:
             values = self._table.values(hypothesis.feature)
-            self._regions[:] = regions(hypothesis, values)
+            mark_regions(hypothesis, values, self._table.team, self._regions)
         else:
             own, n_present = self._table.order[cut.feature], int(self._table.n_present[cut.feature])
             position = n_present - 1 if cut.position is None else cut.position

@@ -9,11 +9,22 @@ import numpy as np
 from gpustump.engines.contract import Cut, Search, constant_cut
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.cut_sums import left_of_cuts, missing_sums, position_of
-from gpustump.engines.cpu.found_split import NOTHING, STUMP, Found, as_cut, better, sign_for_missing
+from gpustump.engines.cpu.found_split import (
+    NOTHING,
+    STUMP,
+    Found,
+    as_cut,
+    better,
+    fields_of,
+    sign_for_missing,
+)
 from gpustump.engines.cpu.terms import Terms
 
 if TYPE_CHECKING:
     from gpustump.engines.cpu.direct import DirectTable
+
+_KNOWN = "int32[:, ::1], int64[::1], int64[::1], int64, int64[::1]"
+"""Types of what both searches are told: order, n_present, units, total, directions."""
 
 
 class SignedScan:
@@ -38,13 +49,13 @@ class SignedScan:
         found = [constant_cut(signed)]
 
         def search(part: tuple[int, int]) -> None:
-            found.append(as_cut(self._best(*known, *part)))
+            found.append(as_cut(Found(*self._best(*known, *part))))
 
         table.team.each(search, self._parts)
         return max(found)
 
 
-@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, int64)")
+@kernel(f"UniTuple(int64, 6)({_KNOWN}, int64, int64)")
 def _best_split(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
     """The best split of features `low` to `high`; `total` is the sum of all units.
 
@@ -86,10 +97,10 @@ def _best_split(order, n_present, units, total, directions, low, high):  # type:
             else:
                 number += 1
         best = Found(agreement, j, STUMP, position_of(own, number), polarity, vote)
-    return best
+    return fields_of(best)
 
 
-@kernel("Found(int32[:, ::1], int64[::1], int64[::1], int64, int64[::1], int64, int64)")
+@kernel(f"UniTuple(int64, 6)({_KNOWN}, int64, int64)")
 def _best_pair(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
     """The best interval or split of features `low` to `high`; nothing is constrained."""
     top = 1 << 62
@@ -117,7 +128,7 @@ def _best_pair(order, n_present, units, total, directions, low, high):  # type: 
         if highest > -top:
             by_stump = max(by_stump, max(2 * highest - present, present - 2 * lowest) + extra)
         if by_stump > best.agreement:
-            best = _best_split(order, n_present, units, total, directions, j, j + 1)
+            best = Found(*_best_split(order, n_present, units, total, directions, j, j + 1))
         agreement = max(2 * rise - present, 2 * fall + present) + extra
         if rise == -top or agreement <= best.agreement:
             continue
@@ -138,4 +149,4 @@ def _best_pair(order, n_present, units, total, directions, low, high):  # type: 
                     break
                 if reached < lowest:
                     lowest, lowest_at = reached, k
-    return best
+    return fields_of(best)

@@ -81,7 +81,8 @@ class SplitScan:
         found: list[_Best] = []
 
         def search(part: tuple[int, int]) -> None:
-            found.append(_best_split(table.order, table.n_present, *terms, *how, *part))
+            own = _best_split(table.order, table.n_present, *terms, *how, *part)
+            found.append(_Best(*own))
 
         table.team.each(search, self._parts)
         best = max(found, key=lambda one: (one.key, -one.feature))
@@ -222,8 +223,8 @@ def _forbid(left, present, direction, kind, l2, smoothing, scores):  # type: ign
 
 
 @kernel(
-    "_Best(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64, float64,"
-    " int64[::1], int64, int64)"
+    "UniTuple(int64, 4)(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1],"
+    " int64, float64, int64[::1], int64, int64)"
 )
 def _best_split(  # type: ignore[no-untyped-def]
     order, n_present, first, second, totals, kind, l2, directions, low, high
@@ -259,4 +260,4 @@ def _best_split(  # type: ignore[no-untyped-def]
         elif key > best.key:
             position = position_of(own, _first_with(scores, key))
             best = _Best(key, j, position, constant)
-    return best
+    return best.key, best.feature, best.position, best.constant

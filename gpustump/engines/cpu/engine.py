@@ -6,8 +6,11 @@ happens when a table is prepared.
 
 from __future__ import annotations
 
+import _imp
+import contextlib
 import importlib
 import importlib.util
+import os
 import threading
 import warnings
 
@@ -16,12 +19,17 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.data.readable import readable_bytes
 from gpustump.engines.contract import PreparedTable, Resources, Task
 from gpustump.engines.cpu import host_memory
+from gpustump.engines.cpu.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.threads import Team, threads_of
 
 START_SECONDS = 0.5
 """About what loading Numba and the compiled kernels takes."""
+
+_MOST_FORK_SECONDS = 60.0
+"""A fork waits no longer than that for kernels that are being loaded, or compiled."""
 
 
 class Kernels:
@@ -29,13 +37,19 @@ class Kernels:
 
     An import that is interrupted leaves modules behind that fail when they are imported again, and
     a working Numba would then be taken for a broken one. So the import goes on in its own thread
-    when the thread that waits for it is interrupted; the next caller waits for the same import.
+    when the thread that waits for it is interrupted; the next caller waits for the same import. A
+    fork waits for it, too: the child would have half of Numba, and locks that nobody releases.
+
+    A process that has too little memory for them at present can go on without.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loading: dict[tuple[str, ...], _Loading] = {}
         self._problem: str | None = None
+        self._bytes_needed = LOADING_BYTES
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._finish, after_in_child=self._start_anew)
 
     def refusal(self, X: Array) -> str | None:
         """Why the kernels cannot be used for an array; None if they can, as far as is known."""
@@ -45,6 +59,8 @@ class Kernels:
             return "the CPU kernels take arrays in the host's memory only"
         if importlib.util.find_spec("numba") is None:
             return "Numba is not installed: pip install 'gpustump[cpu]'"
+        if self._problem is None and not self.are_loaded() and not has_room(self._bytes_needed):
+            return f"loading them takes {readable_bytes(self._bytes_needed)} of memory"
         return self._problem
 
     def are_loaded(self, *stages: str) -> bool:
@@ -53,9 +69,14 @@ class Kernels:
         return any(loading is not None and loading.is_done for loading in known)
 
     def load(self, *stages: str) -> bool:
-        """Load some stages, by default all; False if that fails, of which a warning tells once."""
+        """Load some stages, by default all; False if that fails.
+
+        A warning tells once of kernels that do not work. Where only memory was short, a later
+        caller that has more tries again.
+        """
         if self._problem is not None:
             return False
+        _release_import_lock()
         with self._lock:
             loading = self._loading.get(stages)
             if loading is None:
@@ -63,37 +84,82 @@ class Kernels:
         problem = loading.wait()
         if problem is None:
             return True
-        self._problem = f"Numba is installed but does not work: {problem}"
+        if isinstance(problem, MemoryError):
+            self._loading.pop(stages, None)
+            self._bytes_needed *= 2
+            return False
+        reason = f"{type(problem).__name__}: {problem}"
+        self._problem = f"Numba is installed but does not work: {reason}"
         warnings.warn(
             f"{self._problem}. The reference is used instead, which is slower.", stacklevel=2
         )
         return False
 
+    def _finish(self) -> None:
+        """Wait for what is being loaded."""
+        for loading in list(self._loading.values()):
+            loading.wait(_MOST_FORK_SECONDS)
+
+    def _start_anew(self) -> None:
+        """Without locks and threads of the parent."""
+        self._lock = threading.Lock()
+        self._loading = {name: own for name, own in self._loading.items() if own.has_ended}
+
 
 class _Loading:
-    """An import of kernels under way in a thread."""
+    """An import of kernels in a thread; in the caller's if no other can be started.
+
+    Ctrl-C may interrupt the start of the thread, too. So each one who waits starts a thread if none
+    has begun; the first one to begin does the work.
+    """
 
     def __init__(self, stages: tuple[str, ...]) -> None:
         self._stages = stages
-        self._problem: str | None = None
-        self._thread = threading.Thread(target=self._load, name="gpustump loads", daemon=True)
-        self._thread.start()
+        self._problem: Exception | None = None
+        self._begun, self._ended = threading.Lock(), threading.Event()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._ended.is_set()
 
     @property
     def is_done(self) -> bool:
-        return not self._thread.is_alive() and self._problem is None
+        return self.has_ended and self._problem is None
 
-    def wait(self) -> str | None:
-        """Wait for the end; what went wrong, or None."""
-        self._thread.join()
+    def wait(self, seconds: float | None = None) -> Exception | None:
+        """Wait for the end, or so long; what went wrong, or None."""
+        if not self._begun.locked():
+            try:
+                threading.Thread(target=self._load, name="gpustump loads", daemon=True).start()
+            except RuntimeError:
+                self._load()
+        if not self.has_ended:
+            self._ended.wait(seconds)
         return self._problem
 
     def _load(self) -> None:
+        if not self._begun.acquire(blocking=False):
+            return
         try:
             compiling = importlib.import_module("gpustump.engines.cpu.compiling")
             compiling.load(*self._stages)
         except Exception as error:  # of any kind: what it needs may be missing, broken, or too new
-            self._problem = f"{type(error).__name__}: {error}"
+            self._problem = error
+        except BaseException:  # Ctrl-C, in the caller's thread: the next caller tries again
+            self._begun.release()
+            raise
+        self._ended.set()
+
+
+def _release_import_lock() -> None:
+    """Give back Python's lock of all imports if this thread still has it, which is in none.
+
+    Where Ctrl-C interrupts an import, and a second one what Python then cleans up, the lock may
+    stay with the thread: every import in another thread would wait for it for ever.
+    """
+    with contextlib.suppress(RuntimeError):  # this thread does not have it
+        while True:
+            _imp.release_lock()
 
 
 KERNELS = Kernels()

@@ -73,6 +73,13 @@ def better(one, other):  # type: ignore[no-untyped-def]
     return one if comes_before(one, other) else other
 
 
+@kernel("UniTuple(int64, 6)(Found)")
+def fields_of(found):  # type: ignore[no-untyped-def]
+    """What a kernel that Python calls returns, as it must not return a group: see `compiling`."""
+    agreement, feature, after, position, polarity, missing = found
+    return agreement, feature, after, position, polarity, missing
+
+
 @kernel("int64(int64, int64)")
 def sign_for_missing(missing, present):  # type: ignore[no-untyped-def]
     """What the missing values are voted: their own heavier label, else that of all samples."""

@@ -4,11 +4,21 @@ Beside the table they keep arrays of one number for each sample (labels, weights
 one byte or two for each value, and sorted positions of four bytes. Labels, weights and the first
 byte are needed. The second byte saves time, and so does keeping sorted positions that may be needed
 again; these two get the memory that is left.
+
+The kernels themselves take memory, too. LLVM ends the process where it is refused any, so whoever
+loads or compiles kernels asks first whether there is enough (`has_room`).
 """
 
 from __future__ import annotations
 
+import mmap
 from typing import NamedTuple
+
+LOADING_BYTES = 400_000_000
+"""Addresses that Numba and the compiled kernels take, 300 MB, and some more."""
+
+COMPILING_BYTES = 500_000_000
+"""What compiling all kernels takes beside, 400 MB, and some more."""
 
 _SAMPLE_BYTES = 80
 """For each sample: labels and weights, here and in the estimators, at their peak."""
@@ -65,6 +75,15 @@ class CodedBudget(NamedTuple):
     finely: bool
     parted: bool
     sorted_bytes: int
+
+
+def has_room(n_bytes: int) -> bool:
+    """Whether the system would give this process so much memory; it is given back at once."""
+    try:
+        mmap.mmap(-1, n_bytes).close()
+    except (OSError, MemoryError):
+        return False
+    return True
 
 
 def coded_budget(size: Size, limit: int, threads: int) -> CodedBudget:

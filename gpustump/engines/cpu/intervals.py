@@ -22,7 +22,14 @@ from gpustump.engines.cpu.bin_profile import Profile, note, note_units, reach
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import WIDE_BINS
 from gpustump.engines.cpu.compiling import Integers, group, kernel, record
-from gpustump.engines.cpu.found_split import NOTHING, Found, as_cut, better, sign_for_missing
+from gpustump.engines.cpu.found_split import (
+    NOTHING,
+    Found,
+    as_cut,
+    better,
+    fields_of,
+    sign_for_missing,
+)
 from gpustump.engines.cpu.members import POSITIONS
 from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.search import Edges
@@ -89,7 +96,7 @@ def best_pair(now: Weighted, edges: Edges, best: Cut) -> Cut:
 
     def weigh(part: tuple[int, int]) -> None:
         pair = _best_pair_of_edges(table.layout, now.profile, around, bounds, *part)
-        found.append(as_cut(pair))
+        found.append(as_cut(Found(*pair)))
 
     table.team.each(weigh, ranges(table.n_features, _FEATURES_AT_ONCE))
     return _look_inside(now, around, bounds, max(found))
@@ -120,7 +127,7 @@ def _look_inside(now: Weighted, around: Around, bounds: np.ndarray, best: Cut) -
                 continue
             in_order = table.bins.sorted_bins(feature, bins)
             _scan_bins(in_order, layout, profile, feature, now.signed, scanned)
-            found = _best_of_scanned(layout, profile, around, feature, scanned)
+            found = Found(*_best_of_scanned(layout, profile, around, feature, scanned))
             if found.agreement >= best.agreement:
                 with lock:
                     best = max(best, as_cut(found))
@@ -221,7 +228,7 @@ def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ig
         own.fall, own.fall_after, own.fall_at = fall, fall_after, fall_at
 
 
-@kernel("Found(BinLayout, Profile, Around, int64, Scanned[::1])")
+@kernel("UniTuple(int64, 6)(BinLayout, Profile, Around, int64, Scanned[::1])")
 def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore[no-untyped-def]
     """The best pair of a feature's edges and of the cuts inside bins that were scanned."""
     top = 1 << 62
@@ -262,19 +269,19 @@ def _best_of_scanned(layout, profile, around, feature, scanned):  # type: ignore
             if left + own.highest > highest:
                 highest, highest_at = left + own.highest, own.highest_at
         left += profile.positive[first + b] - profile.negative[first + b]
-    return best
+    return fields_of(best)
 
 
-@kernel("Found(BinLayout, Profile, Around, int64[::1], int64, int64)")
+@kernel("UniTuple(int64, 6)(BinLayout, Profile, Around, int64[::1], int64, int64)")
 def _best_pair_of_edges(layout, profile, around, bounds, low, high):  # type: ignore[no-untyped-def]
     """The best pair of edges of features `low` to `high`; bounds for a feature's other pairs."""
     best = NOTHING
     scanned = np.zeros(WIDE_BINS, dtype=_SCANNED)
     bound = np.empty(WIDE_BINS, dtype=np.int64)
     for j in range(low, high):
-        best = better(_best_of_scanned(layout, profile, around, j, scanned), best)
+        best = better(Found(*_best_of_scanned(layout, profile, around, j, scanned)), best)
         _bound_bins(layout, profile, around, j, scanned, bound)
         bounds[j] = -1
         for b in range(layout.n_bins[j]):
             bounds[j] = max(bounds[j], bound[b])
-    return best
+    return fields_of(best)

@@ -27,6 +27,7 @@ from typing import Any
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from gpustump.engines.cpu.compile_turns import TURNS
+from gpustump.engines.cpu.host_memory import COMPILING_BYTES, has_room
 
 _CONSTANTS = ("engines/integer_weights.py", "learners/hypothesis.py", "learners/step_table.py")
 """Files with constants that are compiled into kernels, in the package."""
@@ -64,6 +65,8 @@ class KernelCache(FunctionCache):
             found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
             if found is not None:  # another process has compiled it meanwhile
                 TURNS.leave()
+        if found is None and not has_room(COMPILING_BYTES):
+            raise MemoryError("There is not enough memory to compile the CPU kernels.")
         return found
 
     def _save_overload(self, sig: object, data: object) -> None:

@@ -30,6 +30,8 @@ from gpustump.engines.cpu.part_bounds import NO_SCORE
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, FloatPlanes, Ground, Slices
 from gpustump.engines.cpu.unit_scores import (
     NO_AGREEMENT,
+    Agreed,
+    Scored,
     weigh_newton,
     weigh_real,
     weigh_shared,
@@ -115,6 +117,11 @@ class Weigher:
         """Less than every score."""
         return NO_AGREEMENT if self.dtype == np.int64 else NO_SCORE
 
+    @property
+    def of_edges(self) -> type[Agreed] | type[Scored]:
+        """What the kernel's answer holds."""
+        return Agreed if self.dtype == np.int64 else Scored
+
     def weigh(
         self,
         slices: Slices,
@@ -135,7 +142,8 @@ class Weigher:
         def weigh(part: tuple[int, int]) -> None:
             if ready is not None:
                 ready(*part)
-            found.append(self.kernel(slices, ground, self.rules, *part, bounds, edge))
+            own = self.kernel(slices, ground, self.rules, *part, bounds, edge)
+            found.append(self.of_edges(*own))
 
         n_stretches = len(slices.first)
         units_each = max(1, slices.sums.shape[1] // max(1, n_stretches))

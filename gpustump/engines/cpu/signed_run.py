@@ -49,6 +49,7 @@ class SignedRun:
         self._histograms = TeamHistograms(2, 1, table.columns, table.team)
         by_samples = self._histograms.by_samples
         self._changes = None if by_samples else Listed.empty(table.n_samples)
+        self._unused: Listed | None = None
         self.advance(FIRST_SUMS)
         self.first_weight = self.sums.weight
 
@@ -72,9 +73,22 @@ class SignedRun:
     def bin_sums(self) -> np.ndarray:
         """The weights of positive and of negative samples in each bin, (2, n_slots) of int64."""
         table = self._table
+        if self._unused is not None:
+            self._unused = None
+            self.advance(FIRST_SUMS)
         return slot_sums(
             self._histograms.total, [(0, 0), (1, 0)], table.bundles, table.layout, table.team
         )
+
+    def advance_only(self, update: Update) -> None:
+        """Give the samples their next weights and scores.
+
+        The histograms wait until they are asked for.
+        """
+        changes = self._unused = (
+            self._unused or self._changes or Listed.empty(self._table.n_samples)
+        )
+        self.sums = self._advanced(update, changes)
 
     def advance(self, update: Update) -> None:
         """Give the samples their next weights and scores, bring the histograms up to date.
@@ -90,7 +104,7 @@ class SignedRun:
 
     def _swept_by_samples(self, update: Update) -> Sums:
         """Every thread takes some of the samples, with histograms of its own."""
-        table, samples, sums = self._table, self.samples, list[Sums]()
+        table, samples, sums = self._table, self.samples, list[tuple[int, ...]]()
         pieces = Shared(pieces_of(table.n_samples, table.team))
 
         def take(own: Histograms) -> None:
@@ -102,16 +116,21 @@ class SignedRun:
     def _swept_by_columns(self, update: Update, changes: Listed) -> Sums:
         """Every thread takes some of the samples, and then all of them for some of the columns."""
         table, columns = self._table, self._table.columns
-        sums: list[Sums] = []
+        sums = self._advanced(update, changes)
+        table.team.each(
+            lambda part: add(columns, self._histograms.total, 0, *part, changes),
+            parts_of_columns(columns, table.team),
+        )
+        return sums
+
+    def _advanced(self, update: Update, changes: Listed) -> Sums:
+        """Every thread takes some of the samples; their changes are listed."""
+        table, sums = self._table, list[tuple[int, ...]]()
 
         def take_samples(part: tuple[int, int]) -> None:
             sums.append(advance(self.samples, update, *part, changes))
 
         table.team.each(take_samples, pieces_of(table.n_samples, table.team))
-        table.team.each(
-            lambda part: add(columns, self._histograms.total, 0, *part, changes),
-            parts_of_columns(columns, table.team),
-        )
         return _added(sums)
 
 
@@ -126,5 +145,5 @@ def _first_samples(y: np.ndarray, units: np.ndarray) -> Samples:
     )
 
 
-def _added(sums: list[Sums]) -> Sums:
+def _added(sums: list[tuple[int, ...]]) -> Sums:
     return Sums(*map(sum, zip(*sums, strict=True)))

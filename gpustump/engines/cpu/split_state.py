@@ -18,13 +18,15 @@ from gpustump.engines.cpu.bin_sums import BinSums
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.estimates import is_worth_following
+from gpustump.engines.cpu.histograms import pieces_of
+from gpustump.engines.cpu.known_regions import KnownRegions
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.split_search import Counts, SplitSearch
 from gpustump.engines.cpu.terms import PieceSums, region_sums
 from gpustump.engines.integer_weights import in_units
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition, regions
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
 
 
 class SplitState:
@@ -50,6 +52,8 @@ class SplitState:
         counts = Counts(table.n_samples, table.n_missing)
         self._finder = SplitSearch(table.layout, counts, search, table.team)
         self._found: tuple[Partition, Cut] | None = None
+        self._known = KnownRegions(table, self._regions)
+        self._is_behind = False  # whether the sums over bins wait for the next search
         self._bins = BinSums(table, self._loss.terms, search)
         self._sums = self._taken(self._loss.begin, self._bins.add_up)
 
@@ -71,6 +75,9 @@ class SplitState:
 
     def best_cut(self) -> Cut:
         """The largest cut."""
+        if self._is_behind:
+            self._bins.add_up(lambda low, high: None)
+            self._is_behind = False
         totals = [(first, second) for first, second in self._sums.totals.tolist()]
         cut = self._finder.best(self._place, self._bins, totals)
         self._found = (split_at(self._table, cut), cut)
@@ -82,8 +89,8 @@ class SplitState:
             known = self._finder.sums_of(self._found[1])
             if known is not None:
                 return known
-        inside = regions(hypothesis, self._table.values(hypothesis.feature)).astype(np.uint8)
-        return _as_tuples(region_sums(self._loss.terms, inside, 0, self._table.n_samples))
+        self._known.mark(hypothesis)
+        return _as_tuples(region_sums(self._loss.terms, self._regions, 0, self._table.n_samples))
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
@@ -92,13 +99,17 @@ class SplitState:
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         if step.cut is None:
-            values = self._table.values(step.hypothesis.feature)
-            self._regions[:] = regions(step.hypothesis, values)
+            self._known.mark(step.hypothesis)
         else:
+            self._known.forget()
             numbers = (FIRST, SECOND, MISSING)
             give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
         known = self._finder.follow(step)
         work = functools.partial(self._loss.advance, step, self._regions)
+        if step.is_known:  # the bins are not looked at before the next search
+            self._is_behind = True
+            self._sums = self._taken(work, self._each)
+            return
         follow = self._bins.add_up
         if known is not None:
             counts, move = known
@@ -107,6 +118,11 @@ class SplitState:
             if follows:
                 follow = functools.partial(self._bins.follow, regions=self._regions, move=move)
         self._sums = self._taken(work, follow)
+
+    def _each(self, make: Callable[[int, int], None]) -> None:
+        """Have the terms of all samples made."""
+        table = self._table
+        table.team.each(lambda piece: make(*piece), pieces_of(table.n_samples, table.team))
 
     def _taken(
         self,

@@ -9,18 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, region_sums_of
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.intervals import Weighted, best_pair
+from gpustump.engines.cpu.known_regions import KnownRegions
 from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.samples import Update
 from gpustump.engines.cpu.signed_run import SignedRun
 from gpustump.engines.cpu.signed_search import SignedSearch
-from gpustump.engines.cpu.terms import Terms
+from gpustump.engines.cpu.terms import Terms, region_sums
 from gpustump.engines.integer_weights import in_units
-from gpustump.learners.hypothesis import Partition, predicted_signs
+from gpustump.learners.hypothesis import Partition, signs
 
 
 class CodedState:
@@ -43,6 +44,8 @@ class CodedState:
         self._run = SignedRun(table, y, in_units(sample_weight))
         self._place = CodedPlace.of_signed(table, self._run.samples.signed)
         self._finder = SignedSearch(table.layout, search, table.team)
+        self._regions = np.zeros(table.n_samples, dtype=np.uint8)  # of a hypothesis from elsewhere
+        self._known = KnownRegions(table, self._regions)
 
     @property
     def totals(self) -> Totals:
@@ -69,7 +72,10 @@ class CodedState:
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region the sum of its signed weights, and the sum of its weights."""
-        return region_sums_of(hypothesis, self._table.values(hypothesis.feature), self._run.units)
+        self._known.mark(hypothesis)
+        terms = Terms(self._run.units[np.newaxis], np.empty((0, 0), dtype=np.int64))
+        found = region_sums(terms, self._regions, 0, self._table.n_samples).tolist()
+        return [[(first, second) for first, second in own] for own in found]
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
@@ -80,10 +86,13 @@ class CodedState:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
         hypothesis, votes = step.discrete_hypothesis, self._run.samples.votes
         if step.cut is None:
-            values = self._table.values(hypothesis.feature)
-            votes[:] = predicted_signs(hypothesis, values)
+            self._known.mark(hypothesis)
+            np.take(np.asarray(signs(hypothesis), dtype=np.int8), self._regions, out=votes)
         else:
             sign = step.cut.polarity
             give_by_cut(self._table, step.cut, (sign, -sign, step.cut.missing), votes)
         self._finder.follow(step)
-        self._run.advance(Update.of(step))
+        if step.is_known:  # the bins are not looked at before the next search
+            self._run.advance_only(Update.of(step))
+        else:
+            self._run.advance(Update.of(step))

@@ -88,7 +88,7 @@ def _advance_chunk(samples, update, start, end, changes, chunk, scratch):  # typ
     return Sums(total, weight, misclassified)
 
 
-@kernel("Sums(Samples, Update, int64, int64, Listed)")
+@kernel("UniTuple(int64, 3)(Samples, Update, int64, int64, Listed)")
 def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def]
     """Take the samples from `low` to `high`, whole chunks, a round further.
 
@@ -102,10 +102,10 @@ def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def
         total += here.signed
         weight += here.weight
         misclassified += here.misclassified
-    return Sums(total, weight, misclassified)
+    return total, weight, misclassified
 
 
-@kernel("Sums(Samples, Update, int64, int64, Columns, Histograms)")
+@kernel("UniTuple(int64, 3)(Samples, Update, int64, int64, Columns, Histograms)")
 def sweep(samples, update, low, high, columns, histograms):  # type: ignore[no-untyped-def]
     """Both steps for the samples from `low` to `high`, into the two planes of `histograms`."""
     scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
@@ -121,7 +121,7 @@ def sweep(samples, update, low, high, columns, histograms):  # type: ignore[no-u
         weight += here.weight
         misclassified += here.misclassified
         add_chunk(columns, histograms, 0, 0, n_columns, start, changes, 0)
-    return Sums(total, weight, misclassified)
+    return total, weight, misclassified
 
 
 @kernel("void(CODE[::1], int64, int8[::1], int8[::1], int64, int64)", CODE=("uint8", "uint16"))

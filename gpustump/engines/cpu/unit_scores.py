@@ -48,6 +48,9 @@ from gpustump.engines.integer_weights import TOP
 NO_AGREEMENT = -1
 """Less than every agreement."""
 
+_WEIGHED = "Slices, Ground, Rules, int64, int64"
+"""Types of what is weighed; what is returned are the fields of `Agreed` or of `Scored`."""
+
 
 @group
 class Agreed(NamedTuple):
@@ -112,7 +115,7 @@ def _weigh_one_sign(slices, ground, t, direction, bound, best):  # type: ignore[
     return best
 
 
-@kernel("Agreed(Slices, Ground, Rules, int64, int64, int64[::1], int64[::1])")
+@kernel(f"UniTuple(int64, 4)({_WEIGHED}, int64[::1], int64[::1])")
 def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes of one output, for stretches `low` to `high`."""
     best, best_stretch, best_unit, best_sign = NO_AGREEMENT, 0, -1, 1
@@ -141,7 +144,7 @@ def weigh_signs(slices, ground, rules, low, high, bound, edge):  # type: ignore[
             if agreed == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
                 continue
             best, best_stretch, best_unit, best_sign = agreed, t, u, 1 if score >= 0 else -1
-    return Agreed(best, best_stretch, best_unit, best_sign)
+    return best, best_stretch, best_unit, best_sign
 
 
 @kernel("void(Slices, int64, int64, int64, float64[::1], float64[::1])")
@@ -194,7 +197,7 @@ def _missing_off(ground, plane, t):  # type: ignore[no-untyped-def]
     return ground.missing_off[plane, t] if len(ground.missing_off) > 0 else 0.0
 
 
-@kernel("Agreed(Slices, Ground, Rules, int64, int64, int64[::1], int64[::1])")
+@kernel(f"UniTuple(int64, 4)({_WEIGHED}, int64[::1], int64[::1])")
 def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Discrete votes that several outputs share."""
     best, best_stretch, best_unit = NO_AGREEMENT, 0, -1
@@ -242,7 +245,7 @@ def weigh_shared(slices, ground, rules, low, high, bound, edge):  # type: ignore
             if score[i] == best and not _is_earlier(slices, t, u, best_stretch, best_unit):
                 continue
             best, best_stretch, best_unit = score[i], t, u
-    return Agreed(best, best_stretch, best_unit, 0)
+    return best, best_stretch, best_unit, 0
 
 
 @kernel("float64(float64)")
@@ -268,7 +271,7 @@ def _best_of_stretch(slices, is_exact, score, t, bound, best):  # type: ignore[n
     return best
 
 
-@kernel("Scored(Slices, Ground, Rules, int64, int64, float64[::1], float64[::1])")
+@kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
 def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Real votes."""
     best = Scored(NO_SCORE, 0, -1, 0)
@@ -332,7 +335,7 @@ def weigh_real(slices, ground, rules, low, high, bound, edge):  # type: ignore[n
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
         best = _best_of_stretch(slices, is_exact, score, t, bound, best)
-    return best
+    return best.score, best.stretch, best.unit, best.sign
 
 
 @kernel("int64(int64[:, ::1], int64, int64)")
@@ -347,7 +350,7 @@ def _second(sums, plane, t):  # type: ignore[no-untyped-def]
     return sums[plane + 2, t] + sums[plane + 3, t]
 
 
-@kernel("Scored(Slices, Ground, Rules, int64, int64, float64[::1], float64[::1])")
+@kernel(f"Tuple((float64, int64, int64, int64))({_WEIGHED}, float64[::1], float64[::1])")
 def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore[no-untyped-def]
     """Newton votes."""
     best = Scored(NO_SCORE, 0, -1, 0)
@@ -430,4 +433,4 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
             for i in range(count):
                 edge[start + i] = _outwards(score[i])
         best = _best_of_stretch(slices, is_exact, score, t, bound, best)
-    return best
+    return best.score, best.stretch, best.unit, best.sign

@@ -1,0 +1,137 @@
+"""`gpustump train --checkpoint FILE`: the file, and what is said of it.
+
+The estimator writes the file and goes on from it; see `boosting.checkpoints`. Here are the rules of
+the command line: a file that is there already is used or replaced only if an option says so, and it
+is removed once the model is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gpustump.cli.errors import InputError, system_errors_at
+from gpustump.cli.output.output_paths import (
+    STANDARD_OUTPUT,
+    OutputFile,
+    check_different_files,
+    check_output,
+    is_stream,
+)
+from gpustump.data.readable import counted
+
+if TYPE_CHECKING:
+    from gpustump.boosting.checkpoints import Checkpoint
+
+
+def check_checkpoint_option(
+    arguments: argparse.Namespace, inputs: Sequence[str], others: Sequence[OutputFile]
+) -> None:
+    """Refuse a file that cannot be written, and one that is there already unless an option says
+    what to do with it.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+    inputs : sequence of str
+        Files that are read.
+    others : sequence of OutputFile
+        Other files that are written.
+
+    Raises
+    ------
+    InputError
+    """
+    path = arguments.checkpoint
+    if path is None:
+        for option in ("resume", "checkpoint_every"):
+            if getattr(arguments, option):
+                name = option.replace("_", "-")
+                raise InputError(f"--{name} is for a checkpoint; name its file by --checkpoint.")
+        return
+    own = OutputFile("--checkpoint", path)
+    if path == STANDARD_OUTPUT or is_stream(path):
+        raise InputError(f"--checkpoint: {path} is no file that can be read again; name one.")
+    check_output(own, inputs=tuple(inputs))
+    for other in others:
+        check_different_files(own, other)
+    from gpustump.boosting.checkpoint_file import is_there
+
+    if is_there(path) and not arguments.resume and not arguments.force:
+        raise InputError(
+            f"--checkpoint: {path} exists; --resume goes on from it, --force replaces it and "
+            "starts anew."
+        )
+
+
+def checkpoint_of(arguments: argparse.Namespace) -> Checkpoint | None:
+    """The parameter of the estimator; removes a file that is to be replaced."""
+    if arguments.checkpoint is None:
+        return None
+    from gpustump.boosting.checkpoints import Checkpoint
+
+    if not arguments.resume:
+        remove(arguments)
+    if arguments.checkpoint_every is None:
+        return Checkpoint(arguments.checkpoint)
+    rounds, seconds = arguments.checkpoint_every
+    return Checkpoint(arguments.checkpoint, every_rounds=rounds, every_seconds=seconds)
+
+
+def remove(arguments: argparse.Namespace) -> None:
+    """Remove the file, if there is one."""
+    if arguments.checkpoint is not None:
+        with (
+            system_errors_at(f"--checkpoint {arguments.checkpoint}"),
+            contextlib.suppress(FileNotFoundError),
+        ):
+            os.unlink(arguments.checkpoint)
+
+
+def rounds_in(path: str | None) -> int | None:
+    """How many rounds a checkpoint holds; None if there is none that can be read."""
+    from gpustump.boosting.checkpoint_file import CheckpointError, is_there, read
+
+    if path is None or not is_there(path):
+        return None
+    try:
+        return read(path).n_rounds
+    except (OSError, CheckpointError):
+        return None
+
+
+@contextlib.contextmanager
+def telling_of_the_rounds(arguments: argparse.Namespace) -> Iterator[None]:
+    """Within it, Ctrl-C and SIGTERM end the command with a line that says what is kept.
+
+    SIGTERM then ends the process, as it would have without a checkpoint.
+    """
+    if arguments.checkpoint is None:
+        yield
+        return
+    from gpustump.boosting.termination import ending_in_order
+
+    def last_words() -> None:
+        with contextlib.suppress(OSError):
+            print(f"gpustump: {_kept(arguments, 'ended by SIGTERM')}", file=sys.stderr, flush=True)
+
+    with ending_in_order(last_words):
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(_kept(arguments, "interrupted")) from error
+
+
+def _kept(arguments: argparse.Namespace, what: str) -> str:
+    rounds = rounds_in(arguments.checkpoint)
+    if rounds is None:
+        return what
+    how = "the same command" if arguments.resume else "the same command with --resume"
+    if rounds == 0:
+        return f"{what} before the first round was made: {how} starts again"
+    made = counted(rounds, "round")
+    return f"{what} after {made}; {arguments.checkpoint} holds them: {how} goes on"

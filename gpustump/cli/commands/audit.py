@@ -1,0 +1,101 @@
+"""`gpustump audit`: derive a model again from its training table, and compare it round by round.
+
+The model's file says how it was trained. Nothing else is taken from it but what is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+
+import numpy as np
+
+from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.input.audit_data import columns_of, read_audit_data, rows_text
+from gpustump.cli.input.constraints import by_feature
+from gpustump.cli.input.device_option import check_device_option
+from gpustump.cli.input.file_state import FileState, check_unchanged_if_mapped
+from gpustump.cli.input.model_input import LoadedModel, load_model
+from gpustump.cli.input.standard_input import check_one_standard_input, shown_name
+from gpustump.cli.input.training_data import TrainingData, split_rows
+from gpustump.cli.method import Recipe, estimator, recipe_of
+from gpustump.cli.output.text_layout import name_value_lines
+from gpustump.data.readable import shortened, shown
+from gpustump.estimators.audit import Given, Means, audit_with
+from gpustump.estimators.audit_result import Audit
+from gpustump.estimators.recorded import Recorded, checked_dtype, of_estimator, recorded
+
+SAME, DIFFERENT = 0, 1
+"""Exit codes."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the audit found; the exit code tells whether the model is the data's."""
+    check_one_standard_input(arguments.model, arguments.data)
+    check_device_option(arguments.device)
+    loaded = load_model(arguments.model)
+    details = loaded.model.details
+    columns = columns_of(details, arguments.target, arguments.weight)
+    with as_input_error():
+        recipe = recipe_of(details)
+        known = _known(loaded, recipe)
+    before = FileState.of(arguments.data)
+    data = read_audit_data(arguments.data, loaded, columns)
+    kept = None if recipe is None else _kept(data, recipe)
+    with as_input_error():
+        found = _audited(loaded, known, Given(data.X, data.y, data.weights, kept=kept), arguments)
+    check_unchanged_if_mapped(before)
+    if not arguments.quiet:
+        n_held_out = 0 if kept is None else int(np.count_nonzero(~kept))
+        rows = [
+            ("model", shortened(shown_name(arguments.model))),
+            ("table", f"{shortened(data.source)}, {rows_text(data, n_held_out)}"),
+            *found.rows(),
+        ]
+        print("\n".join(name_value_lines(rows)))
+    return SAME if found.same else DIFFERENT
+
+
+def _known(loaded: LoadedModel, recipe: Recipe | None) -> Recorded:
+    """How the model was trained."""
+    if recipe is None:
+        known = recorded(loaded.model.details)
+        if known is None:
+            raise InputError(
+                "the model does not say how it was trained: models of `gpustump train` do, and "
+                "those that estimators of this version save. For any other one, use "
+                "gpustump.audit(model, X, y, estimator=...) in Python, with the parameters of its "
+                "fit."
+            )
+        return known
+    encoding = loaded.encoding
+    unknown = set(recipe.monotone) - {column.name for column in encoding.columns}
+    if unknown:
+        raise InputError(f"the model's details name a constraint of {shown(min(unknown))}.")
+    own = estimator(
+        recipe.method,
+        categorical_features=list(encoding.categorical_features) or None,
+        monotonic_cst=by_feature(encoding, recipe.monotone),
+    )
+    checked = of_estimator(own).set_params(random_state=recipe.seed)
+    return Recorded(checked, dtype=checked_dtype(loaded.model.details.get("dtype")))
+
+
+def _audited(
+    loaded: LoadedModel, known: Recorded, given: Given, arguments: argparse.Namespace
+) -> Audit:
+    has_bar = not arguments.quiet and importlib.util.find_spec("tqdm") is not None
+    means = Means(
+        arguments.rounds, arguments.device, arguments.jobs, arguments.max_memory, int(has_bar)
+    )
+    return audit_with(loaded.model, known, given, means)
+
+
+def _kept(data: TrainingData, recipe: Recipe) -> np.ndarray | None:
+    """The rows that training did not hold out; None for all."""
+    rows, held_out = split_rows(data, recipe.test_size, recipe.seed)
+    if held_out is None:
+        return None
+    kept = np.zeros(len(data.y), dtype=bool)
+    kept[rows] = True
+    return kept

@@ -1,0 +1,139 @@
+"""`gpustump export`: write a model as ONNX, C, SQL or plain Python."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from gpustump.cli.arguments import LANGUAGES
+from gpustump.cli.errors import InputError, MissingLibraryError, as_input_error, system_errors_at
+from gpustump.cli.input.model_input import load_model
+from gpustump.cli.output.output_paths import (
+    STANDARD_OUTPUT,
+    OutputFile,
+    check_ending,
+    check_output,
+    check_replaced_file,
+    is_stream,
+    kind_with_mark,
+)
+from gpustump.model.ensemble import StumpEnsemble
+from gpustump.model.whole_file import whole_file
+
+
+class _Language(NamedTuple):
+    """A language, how files of it are known, and the options that it takes."""
+
+    ending: str
+    mark: bytes
+    options: tuple[str, ...]
+    written: Callable[[StumpEnsemble, dict[str, Any]], bytes]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Export as the options say."""
+    output = OutputFile("--output", arguments.output)
+    check_output(output, inputs=(arguments.model,))
+    language = _language(arguments.to, output)
+    _check_ending(language, output, force=arguments.force)
+    options = _options(language, arguments)
+    model, _ = load_model(arguments.model)
+    with as_input_error(), _onnx_needed():
+        content = language.written(model, options)
+    _write(content, output)
+
+
+def _language(to: str | None, output: OutputFile) -> _Language:
+    """The language that --to names, or that the file's ending tells."""
+    if to is not None:
+        return _LANGUAGES[to]
+    for language in _LANGUAGES.values():
+        if output.path.lower().endswith(language.ending):
+            return language
+    endings = ", ".join(own.ending for own in _LANGUAGES.values())
+    raise InputError(
+        f"--to is needed: {', '.join(LANGUAGES)}; or let the name of --output end in one of "
+        f"{endings}."
+    )
+
+
+def _check_ending(language: _Language, output: OutputFile, *, force: bool) -> None:
+    """Refuse a name with another ending, and to replace what is no export to the language."""
+    if language.ending == ".onnx" and output.path == STANDARD_OUTPUT:
+        raise InputError("--output: ONNX is no text; give the name of a file that ends in .onnx.")
+    if force or is_stream(output.path):
+        return
+    check_ending(output, (language.ending,), "; --force takes any name")
+    kind = kind_with_mark("gpustump export to this language", language.mark)
+    check_replaced_file(output, kind, force=False)
+
+
+def _options(language: _Language, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options that were given; one that the language does not take is refused."""
+    found: dict[str, Any] = {}
+    for name in ("name", "dtype", "dialect", "table", "proba"):
+        value = getattr(arguments, name)
+        if value is None:
+            continue
+        if name not in language.options:
+            takers = [to for to, own in _LANGUAGES.items() if name in own.options]
+            raise InputError(f"--{name} is for --to {' and '.join(takers)}.")
+        found["probabilities" if name == "proba" else name] = value
+    return found
+
+
+@contextlib.contextmanager
+def _onnx_needed() -> Iterator[None]:
+    """Within it, a missing onnx is an error that the user can mend."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingLibraryError("an export to ONNX", "onnx", "onnx") from error
+
+
+def _write(content: bytes, output: OutputFile) -> None:
+    if output.path == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    with system_errors_at(f"--output {output.path}"), whole_file(output.path) as file:
+        file.write(content)
+
+
+def _to_onnx(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
+    from gpustump.exports import to_onnx
+
+    content: bytes = to_onnx(model, **options).SerializeToString(deterministic=True)
+    return content
+
+
+def _to_c(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
+    from gpustump.exports import to_c
+
+    return to_c(model, **options).encode()
+
+
+def _to_sql(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
+    from gpustump.exports import to_sql
+
+    return to_sql(model, **options).encode()
+
+
+def _to_python(model: StumpEnsemble, options: dict[str, Any]) -> bytes:
+    from gpustump.exports import to_python
+
+    return to_python(model, **options).encode()
+
+
+_LANGUAGES = {
+    "onnx": _Language(".onnx", b"\x12\x08gpustump", ("dtype",), _to_onnx),
+    "c": _Language(".h", b"gpustump export, C,", ("name",), _to_c),
+    "sql": _Language(
+        ".sql", b"gpustump export, SQL", ("name", "dialect", "table", "proba"), _to_sql
+    ),
+    "python": _Language(".py", b"gpustump export, Python,", (), _to_python),
+}
+"""By the names of --to."""

@@ -1,0 +1,210 @@
+"""The table that a model is audited with, read as in the model's training.
+
+The model's file says how: which columns are features, which of them are text, which words stand for
+missing values. The target and the weights are named by options, or by the file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpustump.cli.errors import InputError, as_input_error
+from gpustump.cli.input.input_table import InputTable, UnreadColumn
+from gpustump.cli.input.model_input import LoadedModel, text_options
+from gpustump.cli.input.reading import read_table
+from gpustump.cli.input.requests import NUMBER, TEXT, Request, Wanted
+from gpustump.cli.input.target_labels import target_labels
+from gpustump.cli.input.training_data import (
+    BREAST_CANCER_TARGET,
+    TrainingData,
+    breast_cancer,
+    checked_weights,
+)
+from gpustump.data.columns import NUMERIC, AsText, Column, WithoutWords, without_words
+from gpustump.data.readable import counted, quoted, shown, thousands
+from gpustump.model.encoding import NUMBERED, Encoding, encode, needed_positions, unseen_text
+
+
+class Columns(NamedTuple):
+    """The names of the target and of the weights, as options or the model's file give them."""
+
+    target: str
+    weight: str | None
+
+
+def columns_of(details: Mapping[str, Any], target: str | None, weight: str | None) -> Columns:
+    """The target and the weights: by the options, or else by the details of the model.
+
+    Raises
+    ------
+    InputError
+        If neither says which column is the target, or the details hold no text for a name.
+    """
+    names = {"target": target, "weight": weight}
+    for name, given in names.items():
+        held = details.get(name)
+        if given is None and held is not None:
+            if not isinstance(held, str):
+                raise InputError(f"the model's details hold {shown(held)} as its {name}, no text.")
+            names[name] = held
+    if names["target"] is None:
+        raise InputError(
+            "--target COLUMN is needed: which column holds the labels? The model does not say it."
+        )
+    return Columns(names["target"], names["weight"])
+
+
+def read_audit_data(path: str | None, loaded: LoadedModel, columns: Columns) -> TrainingData:
+    """The features, labels and weights in a file, or in the breast-cancer data if there is none.
+
+    Rows without a target are left out, as training either leaves them out or refuses the table.
+
+    Raises
+    ------
+    InputError, OSError
+        If it is not a table with the columns that the model was trained on.
+    """
+    reader = _Reader(loaded, columns)
+    table = reader.words_removed(_table(path, reader))
+    target, target_at = table.column_or_vector(columns.target, "--target")
+    target = reader.as_labels(target, target_at)
+    missing = target.missing()
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing == len(missing):
+        raise InputError(f"{table.source}: the target {quoted(target.name)} is empty.")
+    if n_missing:
+        table = table.with_rows(~missing)
+        target = reader.as_labels(*table.column_or_vector(columns.target, "--target"))
+    labels = target_labels(target, table.source)
+    weights = None
+    if columns.weight is not None:
+        weight, _ = table.column_or_vector(columns.weight, "--weight")
+        weights = checked_weights(weight, table.source)
+    X = reader.features(table)
+    return TrainingData(
+        table.source, target.name, X, labels, weights, loaded.encoding, n_missing, table.notes
+    )
+
+
+def _table(path: str | None, reader: _Reader) -> InputTable:
+    if path is not None:
+        return read_table(path, reader.request)
+    if reader.columns.target != BREAST_CANCER_TARGET:
+        raise InputError(
+            "DATA is needed: the table that the model was trained on. (Without DATA the "
+            "breast-cancer data is used, which this model does not come from.)"
+        )
+    return breast_cancer()[0]
+
+
+class _Reader(NamedTuple):
+    """How a table is read for a model."""
+
+    loaded: LoadedModel
+    columns: Columns
+
+    @property
+    def encoding(self) -> Encoding:
+        return self.loaded.encoding
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the model knows the columns of its training table, and not its features only."""
+        return "encoding" in self.loaded.model.details
+
+    @property
+    def has_text_labels(self) -> bool:
+        """Whether labels are text, so that numbers in their column were read as text."""
+        return all(isinstance(label, str) for label in self.loaded.model.classes)
+
+    @property
+    def request(self) -> Request:
+        """The columns to read: features, target and weights."""
+        return Request(self._choose, text_options(self.encoding))
+
+    def words_removed(self, table: InputTable) -> InputTable:
+        """The table without the user's words for missing values."""
+        found = without_words(table, self.encoding.missing)
+        assert isinstance(found, InputTable)
+        pairs = zip(table.columns, found.columns, strict=True)
+        columns = tuple(old if isinstance(old, UnreadColumn) else new for old, new in pairs)
+        return replace(found, columns=columns)
+
+    def as_labels(self, column: Column, place: int | None) -> Column:
+        """The target as training read it."""
+        if place is None and self.encoding.missing:
+            return WithoutWords(column, self.encoding.missing)
+        is_number = column.kind in NUMERIC and place is not None
+        return AsText(column) if is_number and self.has_text_labels else column
+
+    def features(self, table: InputTable) -> np.ndarray:
+        """The features (n_rows, n_features); stderr tells of unknown categories."""
+        with as_input_error():
+            X, unseen = encode(self.encoding, self._table_of_features(table))
+        for name, values in unseen.items():
+            print(f"gpustump: {unseen_text(name, values)}", file=sys.stderr)
+        return X
+
+    def _choose(self, header: InputTable) -> Wanted:
+        target, target_at = header.column_or_vector(self.columns.target, "--target")
+        others = {target_at}
+        if self.columns.weight is not None:
+            weight, weight_at = header.column_or_vector(self.columns.weight, "--weight")
+            if weight is target:
+                raise InputError(f"--weight and --target both name {quoted(target.name)}.")
+            others.add(weight_at)
+        with as_input_error():
+            positions = self._positions(header)
+        kinds = {
+            position: TEXT if needed.kind in ("category", NUMBERED) else NUMBER
+            for needed, position in zip(self.encoding.columns, positions, strict=True)
+        }
+        if target_at is not None and self.has_text_labels:
+            kinds[target_at] = TEXT
+        wanted = kinds.keys() | others
+        return Wanted(frozenset(range(len(header.columns))) - wanted, kinds)
+
+    def _positions(self, table: InputTable) -> list[int]:
+        """Where the features' columns are."""
+        places = self._places(table)
+        if places is None:
+            return needed_positions(self.encoding, table)
+        return [places[at] for at in needed_positions(self.encoding, _of(table, places))]
+
+    def _table_of_features(self, table: InputTable) -> InputTable:
+        places = self._places(table)
+        return table if places is None else _of(table, places)
+
+    def _places(self, table: InputTable) -> list[int] | None:
+        """The columns beside target and weights, where only these can be features."""
+        if self.is_stored or (self.encoding.named and table.named):
+            return None
+        names = [name for name in self.columns if name is not None]
+        others = {table.column_or_vector(name, "--target")[1] for name in names}
+        return [place for place in range(len(table.columns)) if place not in others]
+
+
+def _of(table: InputTable, places: list[int]) -> InputTable:
+    """Some of the columns of a table."""
+    columns = tuple(table.columns[place] for place in places)
+    matrix = table.matrix
+    if matrix is not None and len(places) < len(table.columns):
+        first, last = places[0], places[-1] + 1
+        is_slice = places == list(range(first, last))
+        matrix = matrix[:, first:last] if is_slice else matrix[:, places]
+    return replace(table, columns=columns, matrix=matrix)
+
+
+def rows_text(data: TrainingData, n_held_out: int) -> str:
+    """How many rows there are, how many training held out, and how many were left out."""
+    parts = []
+    if n_held_out:
+        parts.append(f"{thousands(n_held_out)} of them held out in training")
+    if data.n_without_target:
+        parts.append(f"{thousands(data.n_without_target)} without target left out")
+    return ", ".join([counted(len(data.y), "row"), *parts])

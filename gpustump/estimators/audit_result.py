@@ -1,0 +1,292 @@
+"""The outcome of an audit, as a value and in words.
+
+Numbers are written with all their digits: two sides may differ in the last one only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gpustump.boosting.auditing import RoundDifference, Side
+from gpustump.data.readable import counted, listed, printable, quoted, shortened
+from gpustump.learners.conditions import condition
+from gpustump.learners.kinds import AnySplit, AnyStump
+from gpustump.model.ensemble import StumpEnsemble
+
+_CLASSES_SHOWN = 3
+"""Of stumps that several classes share, the votes for so many classes are written out."""
+
+_REASONS = {
+    "perfect": "the round before made no error",
+    "no edge": "no stump is better than chance there",
+    "small vote": "the votes round to zero there",
+    "large votes": "the votes become too large there",
+    "early": "the score of the held-out samples stopped rising",
+    "limit": "that is the most rounds that the parameters allow",
+    "callback": "a callback ended it",
+}
+
+_HEADS = {
+    "features": "the number of features",
+    "classes": "the classes",
+    "names": "the names of the features",
+    "categories": "the categories of a column, or their numbers",
+    "kind": "the kind of votes",
+    "digest": "the digest, although all rounds are the same",
+}
+
+_WHATS = {
+    "constant": "the scores from which it starts",
+    "stump": "another stump",
+    "error": "another error of the same stump",
+    "votes": "other votes of the same stump",
+}
+
+
+@dataclass(frozen=True)
+class HeadDifference:
+    """What differs although no round has been compared, or although no round differs.
+
+    Attributes
+    ----------
+    what : str
+        "features": their number. "classes". "names": those of the features. "categories": how
+        categories are numbered. "kind": votes with signs or votes of regions, the number of runs
+        and of outputs, and the link. "digest".
+    file, data : object
+        What the model says and what the data, or the parameters, say.
+    """
+
+    what: Literal["features", "classes", "names", "categories", "kind", "digest"]
+    file: Any
+    data: Any
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The outcome of an audit; printed, it says all of it in words.
+
+    Attributes
+    ----------
+    model : StumpEnsemble
+    estimator : StumpClassifier
+        Unfitted, with the parameters that the model was derived with.
+    difference : RoundDifference, HeadDifference or None
+        The first one; None if there is none.
+    n_searched : int
+        In so many rounds the best stump of all was searched for, over all runs and bags.
+    end_derived : bool
+        Whether it was derived where the runs end.
+    data_differences : tuple of str, or None
+        In what the data differ from those that the model was trained on, by its fingerprint of
+        them. None if the model holds no fingerprint.
+    notes : tuple of str
+        What was not derived, and what may explain a difference.
+    """
+
+    model: StumpEnsemble
+    estimator: Any
+    difference: RoundDifference | HeadDifference | None
+    n_searched: int = 0
+    end_derived: bool = True
+    data_differences: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether the model is the one that the data give, as far as it was derived."""
+        return self.difference is None
+
+    @property
+    def n_rounds(self) -> int:
+        """The rounds of all runs and bags."""
+        return sum(map(len, self.model.members))
+
+    def __repr__(self) -> str:
+        return f"<Audit: {self._result}>"
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:{width}}  {printable(value)}".rstrip() for name, value in rows)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values in words; an empty name continues the value above."""
+        return [
+            ("result", self._result),
+            *_sides(self.model, self.difference),
+            *self._data_rows(),
+            ("derived by", " ".join(repr(self.estimator).split())),
+            *[("note", note) for note in self.notes],
+        ]
+
+    @property
+    def _result(self) -> str:
+        if self.difference is not None:
+            return f"differs: {_place(self.model, self.difference)}"
+        rounds = counted(self.n_rounds, "round")
+        if self.n_searched < self.n_rounds:
+            rounds += f", {self.n_searched} of them searched"
+        return f"the same, {rounds}, digest {self.model.digest()}"
+
+    def _data_rows(self) -> Iterator[tuple[str, str]]:
+        if self.data_differences is None:
+            yield "data", "cannot be told from others: the model holds no fingerprint of its table"
+        elif not self.data_differences:
+            yield "data", "those of the training, by their fingerprint"
+        for number, text in enumerate(self.data_differences or ()):
+            yield "" if number else "data", f"not those of the training: {text}"
+
+
+class _Words(NamedTuple):
+    """What the sides of a difference are described with.
+
+    Attributes
+    ----------
+    model : StumpEnsemble
+    run : int
+    classes : list of int
+        The classes, of several that share a stump, whose votes are written out.
+    """
+
+    model: StumpEnsemble
+    run: int
+    classes: list[int]
+
+
+def _place(model: StumpEnsemble, difference: RoundDifference | HeadDifference) -> str:
+    """Where two sides differ, and in what."""
+    if isinstance(difference, HeadDifference):
+        return _HEADS[difference.what]
+    of = _of_run(model, difference)
+    if difference.what == "constant":
+        return f"{_WHATS['constant']}{of}"
+    return f"round {difference.number}{of}, {_what(difference)}"
+
+
+def _what(difference: RoundDifference) -> str:
+    if difference.what != "end":
+        return _WHATS[difference.what]
+    if difference.file is None:
+        return "which the file does not have"
+    reason = _REASONS.get(difference.reason)
+    return "which the data do not give" + (f": {reason}" if reason else "")
+
+
+def _of_run(model: StumpEnsemble, difference: RoundDifference) -> str:
+    """Of which class and bag, if there are several."""
+    parts = []
+    if len(model.members) > 1:
+        parts.append(f"class {_label(model.classes[difference.run])}")
+    if model.n_bags > 1:
+        parts.append(f"bag {difference.bag + 1}")
+    return f" of {' in '.join(parts)}" if parts else ""
+
+
+def _sides(
+    model: StumpEnsemble, difference: RoundDifference | HeadDifference | None
+) -> Iterator[tuple[str, str]]:
+    """What the file says and what the data say."""
+    if difference is None:
+        return
+    if isinstance(difference, HeadDifference):
+        if difference.what != "categories":
+            yield "the file says", _value(difference.file)
+            yield "the data say", _value(difference.data)
+        return
+    words = _Words(model, difference.run, _telling_classes(difference))
+    lacking = "no further round"
+    for name, side in (("file says", difference.file), ("data say", difference.data)):
+        lines = [lacking] if side is None else _lines(words, side)
+        if name == "data say" and not difference.searched and isinstance(side, Side):
+            lines[0] += " (the file's, not searched for)"
+        yield f"the {name}", lines[0]
+        yield from (("", line) for line in lines[1:])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return listed(value)
+    return str(value)
+
+
+def _lines(words: _Words, side: Side | tuple[float, ...]) -> list[str]:
+    """A side in words: when the stump says what, its votes, its score."""
+    if not isinstance(side, Side):
+        return [", ".join(map(repr, side))]
+    hypothesis, score = side.hypothesis, side.score
+    when = _when(words.model, side)
+    name = "edge" if isinstance(hypothesis, AnyStump) else "score"
+    worth = "not a stump that these parameters make" if score is None else f"{name} {score!r}"
+    if isinstance(hypothesis, AnySplit):
+        return [when, *_votes_of_regions(words, side), worth]
+    labels = _labels(words)
+    says = f"{when} -> {labels[hypothesis.polarity]}"
+    if when != "always":
+        says += f", else {labels[-hypothesis.polarity]}, missing {labels[hypothesis.missing]}"
+    return [says, f"vote {side.vote!r}, error {hypothesis.error!r}, {worth}"]
+
+
+def _votes_of_regions(words: _Words, side: Side) -> Iterator[str]:
+    """What each region votes, for one output or for some of several."""
+    votes = np.asarray(side.vote)
+    for output in words.classes:
+        left, right, missing = map(repr, votes[:, output].tolist())
+        of = f" for {_label(words.model.classes[output])}" if votes.shape[1] > 1 else ""
+        yield f"votes{of} {left}, else {right}, missing {missing}"
+    n_more = votes.shape[1] - len(words.classes)
+    if n_more:
+        yield f"and votes for {counted(n_more, 'more class', 'more classes')}"
+
+
+def _telling_classes(difference: RoundDifference) -> list[int]:
+    """The outputs whose votes are written out: first those in which two sides differ."""
+    votes = [
+        np.asarray(side.vote)
+        for side in (difference.file, difference.data)
+        if isinstance(side, Side) and isinstance(side.vote, tuple)
+    ]
+    if not votes:
+        return []
+    n_outputs = votes[0].shape[1]
+    differ = (votes[0] != votes[-1]).any(axis=0)
+    order = sorted(range(n_outputs), key=lambda output: not differ[output])
+    return sorted(order[:_CLASSES_SHOWN])
+
+
+def _when(model: StumpEnsemble, side: Side) -> str:
+    """The condition of a stump's first region, with all digits of its thresholds."""
+    hypothesis = side.hypothesis
+    if isinstance(hypothesis, AnyStump):
+        is_constant = hypothesis.is_constant
+    else:
+        votes: Sequence[Any] = np.asarray(side.vote).tolist()
+        is_constant = hypothesis.thresholds[0] == math.inf and votes[0] == votes[1]
+    if is_constant:
+        return "always"
+    encoding = model.encoding
+    names = encoding.categories(hypothesis.feature) or ()
+
+    def category(number: int) -> str:
+        return _label(names[number]) if number < len(names) else str(number)
+
+    name = shortened(encoding.shown_names[hypothesis.feature])
+    return condition(hypothesis, name, number=repr, category=category)
+
+
+def _labels(words: _Words) -> dict[int, str]:
+    """What the signs of a run stand for."""
+    model = words.model
+    if model.is_binary:
+        return {-1: _label(model.classes[0]), 1: _label(model.classes[1])}
+    own = _label(model.classes[words.run])
+    return {-1: f"not {own}", 1: own}
+
+
+def _label(label: Any) -> str:
+    return shortened(quoted(label), 24)

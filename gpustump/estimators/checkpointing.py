@@ -1,0 +1,303 @@
+"""A fit with a checkpoint: what it has to have in common with the fit that wrote the file.
+
+A checkpoint is for the same data and the same parameters, those left out that decide nothing: where
+and how fast a fit trains, and who looks on. The data are compared by their fingerprints. Samples
+that a fit holds out are drawn again with the seeds in the file where `random_state` does not say
+which: it is None, or a generator that has been used since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from gpustump import __version__, arrays
+from gpustump.boosting.bags import Share
+from gpustump.boosting.checkpoint_file import (
+    BagLogs,
+    CheckpointError,
+    Head,
+    Outline,
+    Stored,
+    is_there,
+    read,
+)
+from gpustump.boosting.checkpoints import Checkpoint, CheckpointWriter
+from gpustump.boosting.run_logs import RunLog
+from gpustump.boosting.termination import ending_in_order
+from gpustump.boosting.training import Settings
+from gpustump.data.fingerprint import Fingerprint, fingerprint_of
+from gpustump.data.readable import counted, listed, shown
+from gpustump.engines.announcements import announce
+from gpustump.engines.contract import CONTRACT, Search
+from gpustump.estimators.categorical import Categories
+from gpustump.estimators.deciding import deciding_parameters
+from gpustump.estimators.held_out_split import Provided, Split
+from gpustump.estimators.validation_data import Asked, Note, naming
+from gpustump.model.model_file import as_read
+
+CheckpointName = str | os.PathLike[str] | Checkpoint | None
+"""The parameter `checkpoint` of an estimator."""
+
+TRAINED, WATCHED = "X", "X_val"
+"""The tables whose fingerprints a checkpoint holds."""
+
+
+@dataclass(frozen=True)
+class FitCheckpoint:
+    """The checkpoint of a fit, and what its file holds when the fit begins.
+
+    Attributes
+    ----------
+    checkpoint : Checkpoint
+    stored : Stored or None
+        None if there is no file.
+    head : Head or None
+        Of this fit; known once `checked` was called.
+    """
+
+    checkpoint: Checkpoint
+    stored: Stored | None
+    head: Head | None = None
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint | None) -> FitCheckpoint | None:
+        """Read the file, if it is there.
+
+        Raises
+        ------
+        CheckpointError
+            If it is no checkpoint.
+        OSError
+            If it cannot be read.
+        """
+        if checkpoint is None:
+            return None
+        return cls(checkpoint, read(checkpoint.path) if is_there(checkpoint.path) else None)
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """That of the table that is trained on, as a file holds it."""
+        assert self.head is not None
+        own: Mapping[str, Any] = self.head.data[TRAINED]
+        return own
+
+    def asked(self, asked: Asked, random_state: Any) -> Asked:
+        """What a fit is to watch, drawn with the seeds of the file if `random_state` is no seed."""
+        if self.stored is None or isinstance(random_state, Integral):
+            return asked
+        seeds = self.stored.seeds()
+        if len(seeds) != len(asked.drawn):  # another number of bags, which `checked` refuses
+            return asked
+        drawn = [
+            None if own is None else own._replace(seed=seed)
+            for own, seed in zip(asked.drawn, seeds, strict=True)
+        ]
+        return asked._replace(drawn=drawn)
+
+    def checked(
+        self,
+        settings: Mapping[str, Any],
+        data: Mapping[str, Fingerprint],
+        names: Sequence[str] | None = None,
+    ) -> FitCheckpoint:
+        """The same for a fit with these settings and data.
+
+        Parameters
+        ----------
+        settings : mapping
+            See `settings_of`.
+        data : mapping from TRAINED and WATCHED to Fingerprint
+        names : sequence of str, optional
+            Of the features.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is of a fit with other ones, or of a version whose models differ.
+        """
+        fingerprints = {name: own.as_details() for name, own in data.items()}
+        head = Head(__version__, CONTRACT, as_read(dict(settings)), fingerprints)
+        if self.stored is not None:
+            _refuse_other_contract(self.stored)
+            _refuse_other_settings(self.stored, head)
+            _refuse_other_data(self.stored, data, names)
+        return replace(self, head=head)
+
+    @contextlib.contextmanager
+    def keeping(self, notes: Sequence[Note], outline: Outline) -> Iterator[tuple[BagLogs, ...]]:
+        """Within it, the rounds that are noted in the logs of all bags are kept in the file.
+
+        Parameters
+        ----------
+        notes : sequence of Split, Provided or None
+            How the samples that each bag holds out were drawn.
+        outline : Outline
+
+        Raises
+        ------
+        CheckpointError
+            If the file's rounds are not those of such a fit.
+        OSError
+            If there is no file yet, and it cannot be written.
+        """
+        assert self.head is not None
+        seeds = [_seed_of(note) for note in notes]
+        if self.stored is None:
+            bags = tuple(_new_bag(seed, outline.n_runs) for seed in seeds)
+        else:
+            bags = self.stored.bags_of(outline)
+            if [bag.seed for bag in bags] != seeds:
+                raise _other(
+                    self.stored,
+                    "random_state draws other held-out samples than those of the checkpoint",
+                )
+            _announce(sum(bag.n_rounds for bag in bags), self.checkpoint.name)
+        is_new = self.stored is None
+        writer = CheckpointWriter(self.checkpoint, self.head, outline, bags, is_new=is_new)
+        with ending_in_order(), writer:
+            yield bags
+
+
+@contextlib.contextmanager
+def kept_shares(
+    kept: FitCheckpoint | None, shares: list[Share], notes: Sequence[Note], outline: Outline
+) -> Iterator[list[Share]]:
+    """The shares of all bags with logs, within a context that keeps them; without a checkpoint as
+    they are."""
+    if kept is None:
+        yield shares
+        return
+    with kept.keeping(notes, outline) as bags:
+        pairs = zip(shares, bags, strict=True)
+        yield [share._replace(logs=bag.runs) for share, bag in pairs]
+
+
+def outline_of(settings: Settings, n_classes: int, n_features: int, n_bags: int) -> Outline:
+    """What the rows of a fit's checkpoint are like."""
+    search = Search(settings.learner, settings.votes.kind, settings.n_outputs(n_classes))
+    return Outline(
+        search,
+        n_features,
+        n_bags,
+        settings.n_runs(n_classes),
+        settings.n_rounds_of(n_classes),
+        is_watched=settings.stopping is not None,
+    )
+
+
+def settings_of(estimator: Any, categories: Categories, dtype: str) -> dict[str, Any]:
+    """What decides the model of a fit beside the values of its data.
+
+    Parameters
+    ----------
+    estimator : BoostedClassifier
+        As it is before the fit.
+    categories : Categories
+        Those of the table.
+    dtype : str
+        Of the table's values: thresholds are numbers of this type.
+    """
+    goes_on = estimator.warm_start and hasattr(estimator, "model_")
+    encoding = categories.encoding
+    return deciding_parameters(estimator) | {
+        "dtype of X": arrays.working_dtype(dtype),
+        "categories": None if encoding is None else encoding.as_details(),
+        "categorical features": list(categories.features),
+        "model of the earlier fit": estimator.model_.digest() if goes_on else None,
+    }
+
+
+def fingerprints_of(X: Any, data: Any, checked: Any) -> dict[str, Fingerprint]:
+    """The fingerprints of the rows that a fit is given.
+
+    Parameters
+    ----------
+    X : array (n_samples, n_features)
+        The table, checked.
+    data : Data
+        What `fit` is given.
+    checked : callable
+        From a table as the caller passes it to an array with the features of X.
+    """
+    found = {TRAINED: fingerprint_of(X, data.y, data.sample_weight)}
+    validation = data.asked.validation
+    if validation is not None:
+        with naming("X_val and y_val"):
+            own = checked(validation.X)
+            found[WATCHED] = fingerprint_of(own, validation.y, validation.sample_weight)
+    return found
+
+
+def _announce(n_rounds: int, name: str) -> None:
+    """Say where a fit goes on, to those who look on."""
+    if n_rounds:
+        announce(f"goes on from {counted(n_rounds, 'round')} of {name}")
+
+
+def _new_bag(seed: int | None, n_runs: int) -> BagLogs:
+    return BagLogs(seed, tuple(RunLog() for _ in range(n_runs)))
+
+
+def _seed_of(note: Note) -> int | None:
+    split = note.share if isinstance(note, Provided) else note
+    return split.seed if isinstance(split, Split) else None
+
+
+def _other(stored: Stored, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint: this fit cannot go on from {stored.path}: {what}. Make data and parameters "
+        "what they were, give another name, or remove the file to start anew."
+    )
+
+
+def _refuse_other_contract(stored: Stored) -> None:
+    if stored.head.contract != CONTRACT:
+        raise CheckpointError(
+            f"checkpoint: {stored.path} was written by gpustump {stored.head.gpustump}, whose "
+            f"models differ from those of this version, {__version__}: the version of its contract "
+            f"is {stored.head.contract}, and here it is {CONTRACT}. Go on with that version, or "
+            "remove the file to start anew."
+        )
+
+
+def _refuse_other_settings(stored: Stored, head: Head) -> None:
+    before, now = stored.head.settings, head.settings
+    found = [
+        _changed(name, before, now)
+        for name in sorted(before.keys() | now.keys())
+        if name not in before or name not in now or before[name] != now[name]
+    ]
+    if found:
+        raise _other(stored, "; ".join(found))
+
+
+def _changed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    if name not in now:
+        return f"it has the parameter {shown(name)}, which this estimator does not have"
+    if name not in before:
+        return f"it has no parameter {shown(name)}, which this estimator has"
+    return f"{name} was {shown(before[name])}, and is {shown(now[name])} now"
+
+
+def _refuse_other_data(
+    stored: Stored, data: Mapping[str, Fingerprint], names: Sequence[str] | None
+) -> None:
+    if set(stored.head.data) != set(data):
+        raise _other(
+            stored, f"that fit was given {listed(sorted(stored.head.data))}, and this one "
+            f"{listed(sorted(data))}",
+        )  # fmt: skip
+    for name, own in data.items():
+        try:
+            before = Fingerprint.from_details(stored.head.data[name])
+        except ValueError as error:
+            raise _other(stored, f"its data's fingerprint cannot be read: {error}") from error
+        differences = before.differences(own, names)
+        if differences:
+            where = "" if name == TRAINED else f"in {name}, "
+            raise _other(stored, f"the data differ: {where}{'; '.join(differences)}")

@@ -1,0 +1,323 @@
+"""`gpustump audit`: what a reviewer sees who gets a model and a table."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import Command, command_fixture, run_process  # noqa: F401
+from forged_files import forged
+
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+
+polars = pytest.importorskip("polars")
+
+SAME = "those of the training, by their fingerprint"
+
+
+def table(n_rows: int = 300, seed: int = 0) -> polars.DataFrame:
+    """Numbers, whole numbers and text with missing values; weights; and two columns of labels."""
+    random = np.random.default_rng(seed)
+    age, size = random.normal(40, 10, n_rows).round(2), random.integers(0, 9, n_rows)
+    colour = random.choice(["red", "green", "blue"], n_rows)
+    score = (age - 40) / 10 + (colour == "red") + random.normal(size=n_rows) / 2
+    return polars.DataFrame(
+        {
+            "age": polars.Series(age).scatter(range(0, n_rows, 9), None),
+            "size": size,
+            "colour": polars.Series(colour).scatter(range(0, n_rows, 7), None),
+            "weight": random.integers(1, 4, n_rows),
+            "label": np.where(score > 0.3, "yes", "no"),
+            "kind": np.digitize(score, [-0.3, 0.8]),
+        }
+    )
+
+
+@pytest.fixture
+def files(command: Command) -> Command:
+    """A folder with table.csv."""
+    table().write_csv("table.csv")
+    return command
+
+
+def change(name: str, change) -> None:
+    """Change a model's document, with a digest and checksum that fit."""
+    with open(name) as file:
+        document = json.load(file)
+    change(document)
+    with open(name, "w") as file:
+        file.write(forged(document))
+
+
+LABEL = ("--target", "label", "--drop", "kind,weight")
+KIND = ("--target", "kind", "--drop", "label,weight")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        LABEL,
+        KIND,
+        (*LABEL, "--votes", "real", "--learning-rate", "0.5"),
+        (*KIND, "--votes", "real", "--multi-class", "shared"),
+        (*LABEL, "--weak-learner", "interval"),
+        (*LABEL, "--loss", "logistic", "--l2", "2", "--monotone", "age=1"),
+        (*KIND, "--loss", "logistic", "--categories", "sets"),
+        (*LABEL, "--glass-box", "--rounds", "40", "--bags", "2", "--seed", "3"),
+        (*KIND, "--patience", "3", "--set-aside", "0.2"),
+        (*LABEL, "--test-size", "0", "--missing", "blue"),
+        ("--target", "label", "--drop", "kind", "--weight", "weight"),
+        (*LABEL, "--categorical", "size"),
+    ],
+)
+def test_the_table_of_the_training_gives_the_same_model_whatever_the_options(files, options):
+    rounds = () if "--rounds" in options else ("--rounds", "12")
+    files.succeeds("train", "table.csv", *options, *rounds)
+    digest = json.loads((files.folder / "model.json").read_text())["digest"]
+    for more in ((), ("--rounds", "2")):
+        outcome = files.succeeds("audit", "model.json", "table.csv", *more)
+        assert outcome.row("result").startswith("the same, ")
+        assert outcome.row("result").endswith(f"digest {digest}")
+        assert outcome.row("data") == SAME
+
+
+@pytest.mark.parametrize("ending", ["parquet", "tsv", "jsonl", "feather"])
+def test_the_format_of_the_file_does_not_matter(files, ending):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "9")
+    write = {
+        "parquet": lambda own: own.write_parquet("other.parquet"),
+        "tsv": lambda own: own.write_csv("other.tsv", separator="\t"),
+        "jsonl": lambda own: own.write_ndjson("other.jsonl"),
+        "feather": lambda own: own.write_ipc("other.feather"),
+    }
+    write[ending](table())
+    outcome = files.succeeds("audit", "model.json", f"other.{ending}")
+    assert outcome.row("data") == SAME
+    assert outcome.row("result").startswith("the same, 9 rounds, digest ")
+
+
+def arrays() -> dict[str, np.ndarray]:
+    """A table of float32 numbers, and labels."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3)).astype(np.float32)
+    return {"X": X, "y": (X[:, 0] + random.normal(size=200) > 0).astype(np.int8)}
+
+
+def test_csv_parquet_and_npz_of_one_table_have_one_fingerprint(command):
+    """Thresholds depend on the dtype: what is read from a text file becomes that of training."""
+    own = arrays()
+    columns = {f"x{j}": own["X"][:, j] for j in range(3)}
+    frame = polars.DataFrame({**columns, "y": own["y"]})
+    frame.write_parquet("table.parquet")
+    frame.with_columns(polars.col("x0", "x1", "x2").cast(polars.Float64)).write_csv("table.csv")
+    np.savez("table.npz", **own, names=np.asarray(list(columns)))
+    prints, digests = set(), set()
+    for name in ("table.parquet", "table.npz", "table.csv"):
+        command.succeeds("train", name, "--target", "y", "--rounds", "5", "-o", "m.json", "--force")
+        document = json.loads((command.folder / "m.json").read_text())
+        prints.add(json.dumps(document["details"]["fingerprint"]))
+        digests.add(document["digest"])
+        for other in ("table.parquet", "table.npz", "table.csv"):
+            outcome = command.succeeds("audit", "m.json", other)
+            assert outcome.row("data") == SAME, (name, other)
+            assert outcome.row("result").endswith(document["digest"])
+    assert len(prints) == 1
+    assert len(digests) == 2  # that of float32, and that of float64
+
+
+def test_a_changed_cell_is_told_by_its_column_and_its_round(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "9", "--test-size", "0")
+    ages = table()["age"].to_list()
+    threshold = json.loads((files.folder / "model.json").read_text())["model"]["members"][0][0][1]
+    nearest = min((n for n in range(300) if ages[n]), key=lambda n: abs(ages[n] - threshold))
+    changed = table().with_columns(
+        age=polars.Series(ages).scatter([nearest], [2 * threshold - ages[nearest]])
+    )
+    changed.write_csv("other.csv")
+    outcome = files("audit", "model.json", "other.csv")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.row("data") == "not those of the training: the values of feature 'age' differ"
+    assert outcome.row("result").startswith("differs: round 1, ")
+
+
+def test_a_forged_round_is_shown_with_both_sides_and_scores(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "9")
+
+    def forge(document):
+        row = document["model"]["members"][0][4]
+        row[1] = (float(row[1]) if row[1] != "inf" else 0.0) + 1.0
+
+    change("model.json", forge)
+    outcome = files("audit", "model.json", "table.csv")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.row("result") == "differs: round 5, another stump"
+    assert outcome.row("data") == SAME
+    edges = [
+        float(line.rpartition("edge ")[2]) for line in outcome.out.splitlines() if "edge" in line
+    ]
+    assert len(edges) == 2
+    assert edges[0] <= edges[1]
+
+
+def test_nothing_is_printed_if_that_is_asked_for_and_the_exit_code_tells(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "4")
+    outcome = files.succeeds("audit", "model.json", "table.csv", "--quiet")
+    assert outcome.out == ""
+    change("model.json", lambda own: own["model"]["members"][0].pop())
+    outcome = files("audit", "model.json", "table.csv", "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", "")
+
+
+def test_without_data_the_built_in_table_is_taken_if_the_model_is_of_it(files):
+    files.succeeds("train", "--rounds", "3", "-o", "own.json")
+    assert files.succeeds("audit", "own.json").row("data") == SAME
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    assert "DATA is needed" in files.refuses("audit", "model.json")
+
+
+def test_the_table_comes_from_standard_input_and_the_model_too(files, tmp_path):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    with open("table.csv") as stream:
+        outcome = run_process("audit", "model.json", "-", folder=tmp_path, stdin=stream)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.row("table") == "standard input, 300 rows, 60 of them held out in training"
+    with open("model.json") as stream:
+        outcome = run_process("audit", "-", "table.csv", folder=tmp_path, stdin=stream)
+    assert (outcome.code, outcome.row("model")) == (0, "standard input")
+    assert "both -" in files.refuses("audit", "-", "-")
+
+
+def test_rows_without_a_target_are_left_out_as_in_training(files):
+    own = table().with_columns(label=table()["label"].scatter([5, 9], None))
+    own.write_csv("table.csv")
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "4", "--drop-missing-target")
+    outcome = files.succeeds("audit", "model.json", "table.csv")
+    assert outcome.row("table").endswith(
+        "298 rows, 60 of them held out in training, 2 without target left out"
+    )
+    assert outcome.row("data") == SAME
+
+
+def test_labels_that_were_read_as_text_are_text_again(files):
+    files.succeeds(
+        "train", "table.csv", "--target", "kind", "--drop", "label,weight", "--categorical", "kind"
+    )
+    files.succeeds("audit", "model.json", "table.csv")
+    table().write_parquet("other.parquet")
+    files.succeeds("audit", "model.json", "other.parquet")
+
+
+def test_a_model_of_an_earlier_version_is_audited_without_a_fingerprint(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "4")
+
+    def forget(document):
+        for name in ("fingerprint", "dtype"):
+            del document["details"][name]
+
+    change("model.json", forget)
+    outcome = files.succeeds("audit", "model.json", "table.csv")
+    assert "holds no fingerprint" in outcome.row("data")
+    change("model.json", lambda own: own["details"].clear())
+    message = files.refuses("audit", "model.json", "table.csv", "--target", "label")
+    assert "does not say how it was trained" in message
+    assert "gpustump.audit(model, X, y, estimator=...)" in message
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_model_that_an_estimator_saved_is_audited_with_a_file(command, named):
+    own = arrays()
+    frame = polars.DataFrame({f"x{j}": own["X"][:, j] for j in range(3)})
+    classifier = LogitBoostClassifier(n_estimators=6, n_iter_no_change=3, class_weight="balanced")
+    classifier.fit(frame if named else own["X"], own["y"]).model_.save("model.json")
+    frame.with_columns(y=own["y"]).select("y", *frame.columns).write_csv("table.csv")
+    assert "--target COLUMN is needed" in command.refuses("audit", "model.json", "table.csv")
+    outcome = command.succeeds("audit", "model.json", "table.csv", "--target", "y")
+    assert "holds no fingerprint" in outcome.row("data")
+    # The digits of a float32 number in text are those of another float64 number.
+    assert outcome.row("note") == "The values were rounded to float32, the dtype of the fit."
+    np.savez("table.npz", **own)
+    command.succeeds("audit", "model.json", "table.npz", "--target", "y")
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda own: own.update(training=[]), "must be an object"),
+        (lambda own: own["training"].pop("seed"), "lack 'seed'"),
+        (lambda own: own["training"].update(seed=-1), "seed"),
+        (lambda own: own["training"].update(seed=2**40), "seed"),
+        (lambda own: own["training"].update(test_size=1.0), "test_size"),
+        (lambda own: own["training"].update(test_size="x"), "test_size"),
+        (lambda own: own["training"].update(loss="x"), "loss"),
+        (lambda own: own["training"].update(votes="newton"), "votes"),
+        (lambda own: own["training"].update(rounds=10**400), "end"),
+        (lambda own: own["training"].update(rounds=0), "n_estimators"),
+        (lambda own: own["training"].update(rounds={}), "n_estimators"),
+        (lambda own: own["training"].update(learning_rate=[1]), "learning_rate"),
+        (lambda own: own["training"].update(weak_learner="tree"), "weak_learner"),
+        (lambda own: own["training"].update(bags=10**12), "bags"),
+        (lambda own: own["training"].update(patience=0.5), "n_iter_no_change"),
+        (lambda own: own["training"].update(monotone={"age": 7}), "must give 1 or -1"),
+        (lambda own: own["training"].update(monotone={"x": 1}), "constraint of 'x'"),
+        (lambda own: own["training"].update(monotone=["age"]), "must give 1 or -1"),
+        (lambda own: own.update(dtype="object"), "dtype"),
+        (lambda own: own.update(dtype=[1]), "dtype"),
+        (lambda own: own.update(fingerprint="x"), "fingerprint"),
+        (lambda own: own.update(target=7), "as its target"),
+        (lambda own: own.update(target="x"), "has no column 'x'"),
+        (lambda own: own.update(weight={}), "as its weight"),
+        (lambda own: own.update(encoding=[]), "encoding"),
+    ],
+)
+def test_details_that_train_does_not_write_are_refused_in_a_line(files, edit, problem):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    change("model.json", lambda document: edit(document["details"]))
+    if problem == "end":  # a limit like any other, but the rounds end before it
+        outcome = files("audit", "model.json", "table.csv")
+        assert (outcome.code, outcome.row("result")) == (
+            1, "differs: round 4, which the file does not have",
+        )  # fmt: skip
+        return
+    assert problem in files.refuses("audit", "model.json", "table.csv")
+
+
+def test_tables_that_lack_a_column_are_refused(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    table().drop("age").write_csv("other.csv")
+    assert "lacks 1 column" in files.refuses("audit", "model.json", "other.csv")
+    table().drop("label").write_csv("other.csv")
+    assert "no column 'label'" in files.refuses("audit", "model.json", "other.csv")
+
+
+def test_options_that_make_no_sense_are_refused(files):
+    files.succeeds("train", "table.csv", *LABEL, "--rounds", "3")
+    assert "at least 1" in files.refuses("audit", "model.json", "table.csv", "--rounds", "0")
+    assert "no column 'x'" in files.refuses("audit", "model.json", "table.csv", "--target", "x")
+    both = ("--target", "label", "--weight", "label")
+    assert "both name" in files.refuses("audit", "model.json", "table.csv", *both)
+
+
+def test_estimators_and_the_command_agree_on_what_a_model_is(command):
+    own = arrays()
+    np.savez("table.npz", **own)
+    AdaBoostClassifier(n_estimators=5).fit(own["X"], own["y"]).model_.save("model.json")
+    change("model.json", lambda document: document["model"]["members"][0].pop(0))
+    outcome = command("audit", "model.json", "table.npz", "--target", "y")
+    assert outcome.row("result").startswith("differs: round 1, another stump")
+
+
+def test_the_session_in_the_guide_is_what_the_commands_print(command):
+    """Its Python code runs between the commands, in the same folder."""
+    guide = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    blocks = re.findall(r"```(python|text)\n(.*?)```", guide, re.S)
+    assert len(blocks) >= 6
+    for language, block in blocks:
+        if language == "python":
+            exec(block, {})
+            continue
+        for line, shown in re.findall(r"\$ gpustump (.*?)\n((?:[^$].*\n)*)", block):
+            outcome = command(*line.split())
+            assert (outcome.out, outcome.err) == (shown, ""), line

@@ -1,0 +1,118 @@
+"""`gpustump export`: files in other languages, from the command line."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import command_fixture, run_process  # noqa: F401
+
+from gpustump import StumpEnsemble
+from gpustump.exports import to_c, to_python, to_sql
+
+ENDINGS = {"onnx": "onnx", "c": "h", "sql": "sql", "python": "py"}
+
+
+@pytest.fixture
+def model(command):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(200, 3))
+    np.savez("t.npz", X=X, y=(X[:, 0] + random.normal(size=200) > 0).astype(int))
+    command.succeeds("train", "t.npz", "--target", "y", "--rounds", 5, "--quiet")
+    return StumpEnsemble.load("model.json")
+
+
+@pytest.mark.parametrize("to", ENDINGS)
+def test_the_ending_of_the_file_tells_the_language_and_an_export_is_replaced(command, model, to):
+    if to == "onnx":
+        pytest.importorskip("onnx")
+    output = f"out.{ENDINGS[to]}"
+    command.succeeds("export", "model.json", "-o", output)
+    first = Path(output).read_bytes()
+    command.succeeds("export", "model.json", "--to", to, "-o", output)
+    assert Path(output).read_bytes() == first
+    Path(output).write_bytes(b"my own work\n" * 100)
+    assert command.refuses("export", "model.json", "-o", output) == (
+        f"--output: {output} exists and is not a gpustump export to this language; give another "
+        "name, or --force."
+    )
+    command.succeeds("export", "model.json", "-o", output, "--force")
+    assert Path(output).read_bytes() == first
+
+
+def test_an_export_is_what_the_function_of_that_name_returns(command, model):
+    assert command.succeeds("export", "model.json", "--to", "python").out == to_python(model)
+    assert command.succeeds("export", "model.json", "--to", "c", "--name", "risk").out == to_c(
+        model, "risk"
+    )
+    options = ("--dialect", "duckdb", "--table", "my data", "--name", "p", "--no-proba")
+    found = command.succeeds("export", "model.json", "--to", "sql", *options).out
+    wanted = to_sql(model, "duckdb", table="my data", name="p", probabilities=False)
+    assert found == wanted
+
+
+def test_an_onnx_file_predicts_what_the_command_predicts(command, model):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    command.succeeds("export", "model.json", "-o", "m.onnx")
+    session = onnxruntime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    labels = session.run(["label"], {"X": np.load("t.npz")["X"]})[0]
+    lines = command.succeeds("predict", "model.json", "t.npz", "--no-proba").out.splitlines()
+    assert lines[1:] == [str(label) for label in labels]
+
+
+def test_text_of_a_csv_file_is_text_in_the_query(command):
+    """The table of the database is the file itself: train on one, export, and ask the other."""
+    pytest.importorskip("polars")
+    random = np.random.default_rng(5)
+    colours = np.asarray(["red", "it's", 'a "b"', "blue"])[random.integers(4, size=300)]
+    sizes = random.normal(size=300).round(2)
+    y = np.where((colours == "it's") ^ (sizes > 0.3), "yes; no", "o'no")
+    rows = list(zip(colours.tolist(), sizes.tolist(), y.tolist(), strict=True))
+    lines = [f'"{c.replace(chr(34), chr(34) * 2)}",{s},{v}' for c, s, v in rows]
+    Path("t.csv").write_text("\n".join(["col our,size,y", *lines]) + "\n")
+    command.succeeds("train", "t.csv", "--target", "y", "--rounds", 12, "--quiet")
+    query = command.succeeds("export", "model.json", "--to", "sql", "--table", "t").out
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE t ("col our" TEXT, size REAL, y TEXT)')
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    found = connection.execute(query).fetchall()
+    connection.close()
+    told = command.succeeds("predict", "model.json", "t.csv", "--no-proba").out.splitlines()[1:]
+    assert [row[:3] for row in found] == rows
+    assert [row[-1] for row in found] == told
+    assert {*told} == {"yes; no", "o'no"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "model.txt"), "--to is needed: onnx, c, sql, python; or let the name of --output"),
+        ((), "--to is needed"),
+        (("--to", "c", "-o", "model.py"), "'model.py' must end in .h; --force takes any name"),
+        (("--to", "cobol"), "--to: must be onnx or c or sql or python; got 'cobol'"),
+        (("--to", "onnx"), "ONNX is no text; give the name of a file that ends in .onnx"),
+        (("--to", "c", "--table", "t"), "--table is for --to sql."),
+        (("--to", "python", "--name", "t"), "--name is for --to c and sql."),
+        (("--to", "c", "--name", "1st"), "name must be 1 to 63 letters, digits and _"),
+        (("--to", "sql", "--table", ""), "no column or table in SQL can be called ''"),
+        (
+            ("--to", "sql", "--dialect", "mysql"),
+            "must be sqlite or duckdb or postgresql",
+        ),
+        (("-o", "model.json", "--to", "c"), "would replace the file that is read"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(command, model, options, message):
+    assert message in command.refuses("export", "model.json", *options)
+
+
+def test_without_onnx_the_command_says_what_to_install(command, model, tmp_path):
+    outcome = run_process(
+        "export", "model.json", "-o", "m.onnx", folder=tmp_path, without=("onnx",)
+    )
+    assert outcome.code == 2
+    assert "an export to ONNX needs onnx; pip install 'gpustump[onnx]'" in outcome.err
+    assert not Path("m.onnx").exists()

@@ -1,0 +1,782 @@
+"""Checkpoints: an interrupted fit that goes on ends with the model of an uninterrupted one.
+
+Interruptions are exceptions in a callback at rounds that are drawn; signals and processes are in
+tests/cli/test_cli_checkpoint.py, and clusters in tests/dask/test_checkpoints_on_dask.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import Backend
+from classifiers import CASES, KINDS, drawn
+from forged_files import forged
+from sklearn.base import clone
+
+from gpustump import AdaBoostClassifier, Checkpoint, GlassBoxClassifier, LogitBoostClassifier
+from gpustump.boosting import bags as bagging
+from gpustump.boosting import checkpoints as writing
+from gpustump.boosting import progress
+from gpustump.boosting.run_logs import RunLog
+from gpustump.engines.category_table import CategoryState
+from gpustump.engines.cpu.direct import DirectState
+from gpustump.engines.cpu.split_state import SplitState
+from gpustump.engines.cpu.state import CodedState
+from gpustump.engines.reference.state import ArrayState
+
+STOPPING = {"n_iter_no_change": 4, "validation_fraction": 0.3, "random_state": 3}
+
+
+def _data(n_classes: int = 2) -> tuple[tuple[np.ndarray, ...], dict[str, np.ndarray]]:
+    """What a fit is given: rows with weights, and rows to watch."""
+    X, y = drawn(n_classes, n_samples=160, missing=0.1)
+    weights = np.random.default_rng(1).integers(0, 3, 160) * 0.7
+    watched = {"X_val": X[120:], "y_val": y[120:], "sample_weight_val": weights[120:] + 0.1}
+    return (X[:120], y[:120], weights[:120]), watched
+
+
+def _special(name: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """A fit with something that not every kind has."""
+    (X, y, weights), watched = _data()
+    if name == "intervals":
+        return lambda **how: AdaBoostClassifier(weak_learner="interval", **how), (X, y), {}
+    if name == "monotone":
+        return lambda **how: LogitBoostClassifier(monotonic_cst=[1, 0, -1, 0], **how), (X, y), {}
+    if name == "glass box":
+        how = {"n_bags": 2, "random_state": None}
+        return lambda **own: GlassBoxClassifier(**(how | own)), (X, y, weights), {}
+    codes = np.nan_to_num(np.floor(X[:, :1] * 4 + 12), nan=-1).clip(-1, 30)
+    table, how = np.hstack([codes, X[:, 1:]]), {"categorical_features": [0]}
+    if name == "categories":
+        return lambda **own: AdaBoostClassifier(**how, **own), (table, y), {}
+    assert name == "categories with regions"
+    own_watched = dict(watched, X_val=table[:40], y_val=y[:40], sample_weight_val=weights[:40] + 1)
+    return lambda **own: LogitBoostClassifier(**how, **own), (table, y), own_watched
+
+
+SPECIAL = ("intervals", "monotone", "glass box", "categories", "categories with regions")
+
+WAYS: dict[str, tuple[dict[str, Any], bool]] = {
+    "plain": ({"class_weight": "balanced"}, False),
+    "stopped early": (STOPPING, False),
+    "watching rows": ({"n_iter_no_change": 4}, True),
+    "bags": ({**STOPPING, "n_bags": 2}, False),
+}
+"""Parameters, and whether rows to watch are passed."""
+
+
+class Interrupted(BaseException):
+    """Ends a fit in the middle."""
+
+
+class Interrupting:
+    """A callback that raises an error at the round of a given number, counted from 1."""
+
+    def __init__(self, at: int, error: type[BaseException] = Interrupted) -> None:
+        self.seen: list[Any] = []
+        self._at, self._error = at, error
+
+    def __call__(self, record: Any) -> None:
+        self.seen.append(record)
+        if len(self.seen) == self._at:
+            raise self._error
+
+
+def facts_of(classifier: Any) -> tuple[Any, ...]:
+    return (
+        classifier.model_.digest(),
+        classifier.model_.bags,
+        classifier.rounds_,
+        classifier.stop_reasons_,
+        classifier.held_out_scores_,
+        classifier.held_out_errors_,
+        classifier.n_iter_,
+    )
+
+
+def _rounds_in(path: Path) -> int:
+    bags = json.loads(path.read_text())["bags"]
+    return sum(len(run["rounds"]) for bag in bags for run in bag["runs"])
+
+
+def _check_interruptions(make: Callable[..., Any], given: Any, watched: Any, path: Path) -> None:
+    """Interrupt a fit at drawn rounds until it is done; it ends as one that is left alone."""
+    whole = make().fit(*given, **watched)
+    n_made = sum(len(scores) for scores in whole.held_out_scores_) or sum(map(len, whole.rounds_))
+    random, n_done = np.random.default_rng(n_made), 0
+    errors = [KeyboardInterrupt, MemoryError, Interrupted]
+    while n_done < n_made - 1:
+        left = n_made - n_done
+        callback = Interrupting(int(random.integers(1, left + 1)), errors[n_done % 3])
+        with pytest.raises(errors[n_done % 3]):
+            make(checkpoint=path, callback=callback).fit(*given, **watched)
+        n_done += len(callback.seen) - 1  # the interrupted round was not completed
+        assert _rounds_in(path) == n_done
+        if len(callback.seen) == 1:
+            break
+    callback = Interrupting(10**9)
+    found = make(checkpoint=path, callback=callback).fit(*given, **watched)
+    assert facts_of(found) == facts_of(whole)
+    assert found.model_ == whole.model_
+    assert len(callback.seen) == n_made - n_done
+    again = make(checkpoint=path, callback=Interrupting(1)).fit(*given, **watched)
+    assert facts_of(again) == facts_of(whole)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("kind", "n_classes"), CASES)
+def test_an_interrupted_fit_ends_with_the_rounds_of_an_uninterrupted_one(
+    kind, n_classes, way, tmp_path
+):
+    given, watched = _data(n_classes)
+    how, is_watching = WAYS[way]
+    _check_interruptions(
+        lambda **own: KINDS[kind](n_estimators=9, **how, **own),
+        given, watched if is_watching else {}, tmp_path / "run.json",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_so_does_a_fit_with_other_hypotheses(name, tmp_path):
+    make, given, watched = _special(name)
+    whole = {"n_estimators": 12, "random_state": 0}
+    _check_interruptions(lambda **own: make(**(whole | own)), given, watched, tmp_path / "run.json")
+
+
+STATES = (ArrayState, CodedState, SplitState, DirectState, CategoryState)
+"""Every state on the host that searches."""
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows by an item with each search."""
+    found: list[str] = []
+    for state in STATES:
+
+        def noted(self, own=state.best_cut):
+            found.append(type(self).__name__)
+            return own(self)
+
+        monkeypatch.setattr(state, "best_cut", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [("discrete", 2), ("real", 3), ("newton-shared", 3)]
+)
+@pytest.mark.parametrize("kernels", ["auto", "reference"])
+def test_rounds_that_a_checkpoint_holds_are_not_searched_again(
+    searches, monkeypatch, kind, n_classes, kernels, tmp_path
+):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    given, _ = _data(n_classes)
+    how = {"n_estimators": 6, "checkpoint": tmp_path / "run.json"}
+    with pytest.raises(Interrupted):
+        KINDS[kind](**how, callback=Interrupting(5)).fit(*given)
+    assert len(searches) == 5
+    found = KINDS[kind](**how).fit(*given)
+    n_rounds = sum(map(len, found.rounds_))
+    assert len(searches) == n_rounds + 1  # the one that was interrupted
+    KINDS[kind](**how).fit(*given)
+    assert len(searches) == n_rounds + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [("discrete", 2), ("real", 2), ("newton-shared", 3)]
+)
+def test_another_library_and_engine_goes_on_to_the_same_model(
+    backend: Backend, kind, n_classes, tmp_path
+):
+    X, y = drawn(n_classes, n_samples=40, missing=0.1)
+    how = {"n_estimators": 4, "n_iter_no_change": 3, "random_state": 0}
+    whole = KINDS[kind](**how).fit(X, y)
+    own = {**how, "checkpoint": tmp_path / "run.json"}
+    with pytest.raises(Interrupted):
+        KINDS[kind](**own, callback=Interrupting(3), n_jobs=1).fit(X, y)
+    found = KINDS[kind](**own, n_jobs=2).fit(backend.asarray(X), backend.asarray(y))
+    assert facts_of(found) == facts_of(whole)
+
+
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(5)], ids=["none", "state"])
+def test_samples_that_nobody_can_draw_again_are_those_of_the_checkpoint(random_state, tmp_path):
+    given, _ = _data()
+    how = {**STOPPING, "n_estimators": 9, "n_bags": 2, "random_state": random_state}
+    path = tmp_path / "run.json"
+    with pytest.raises(Interrupted):
+        LogitBoostClassifier(**how, checkpoint=path, callback=Interrupting(12)).fit(*given)
+    seeds = [bag["seed"] for bag in json.loads(path.read_text())["bags"]]
+    found = LogitBoostClassifier(**how, checkpoint=path).fit(*given)
+    assert [split.seed for split in found._splits] == seeds
+
+    class Known(np.random.RandomState):
+        def randint(self, *limits):
+            return seeds.pop(0)
+
+    whole = LogitBoostClassifier(**(how | {"random_state": Known()})).fit(*given)
+    assert facts_of(found) == facts_of(whole)
+
+
+def test_a_warm_start_goes_on_from_the_model_and_from_the_checkpoint(tmp_path):
+    given, watched = _data(3)
+    how = {"n_iter_no_change": 5, "warm_start": True, "random_state": 0}
+    first = LogitBoostClassifier(n_estimators=4, **how).fit(*given, **watched)
+    whole = clone(first).fit(*given, **watched).set_params(n_estimators=15).fit(*given, **watched)
+    own = {"n_estimators": 15, "checkpoint": tmp_path / "run.json"}
+    first.set_params(**own, callback=Interrupting(5))
+    with pytest.raises(Interrupted):
+        first.fit(*given, **watched)
+    assert _rounds_in(tmp_path / "run.json") == 4
+    first.set_params(callback=None).fit(*given, **watched)
+    assert facts_of(first) == facts_of(whole)
+    assert first.n_iter_ > 4
+    with pytest.raises(ValueError, match=r"model of the earlier fit was '.*, and is None now"):
+        LogitBoostClassifier(**how, **own).fit(*given, **watched)
+
+
+def test_a_run_that_a_callback_ended_stays_ended(tmp_path):
+    given, _ = _data(3)
+    seen = []
+
+    def ends_its_run(record):
+        seen.append(record)
+        return record.number == 3
+
+    how = {"n_estimators": 9, "callback": ends_its_run}
+    whole = AdaBoostClassifier(**how).fit(*given)
+    assert whole.stop_reasons_ == ("callback",) * 3
+    how["checkpoint"] = tmp_path / "run.json"
+    for _ in range(2):
+        found = AdaBoostClassifier(**how).fit(*given)
+        assert facts_of(found) == facts_of(whole)
+    assert len(seen) == 2 * 9
+
+
+@pytest.mark.parametrize("way", ["plain", "stopped early"])
+def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch, way, tmp_path):
+    """As after a kill at any moment: what was written last is all there is."""
+    given, _ = _data(3)
+    path, kept = tmp_path / "run.json", dict[bytes, None]()
+
+    def ends_its_run(record):
+        return record.number == 4
+
+    how = {"n_estimators": 6, **WAYS[way][0], "callback": ends_its_run}
+    write = writing.write
+
+    def noted(*given, **how):
+        write(*given, **how)
+        kept[path.read_bytes()] = None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "write", noted)
+        checkpoint = Checkpoint(path, every_rounds=1)
+        whole = AdaBoostClassifier(**how, checkpoint=checkpoint).fit(*given)
+    assert "callback" in whole.stop_reasons_
+    assert len(kept) > 10
+    for content in kept:
+        path.write_bytes(content)
+        assert facts_of(AdaBoostClassifier(**how, checkpoint=path).fit(*given)) == facts_of(whole)
+
+
+def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(bagging, "_MEDIUM", 0)
+    given, _ = _data()
+    how = {**STOPPING, "n_estimators": 300, "n_iter_no_change": 300, "n_bags": 4, "n_jobs": 2}
+    whole = LogitBoostClassifier(**how).fit(*given)
+    how["checkpoint"] = path = tmp_path / "run.json"
+    note, noted, sent = RunLog.note, list[int](), list[int]()
+
+    def interrupting(self, done):
+        note(self, done)
+        noted.append(1)  # from several threads
+        if len(noted) >= 5 and not sent:
+            sent.append(1)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(RunLog, "note", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        LogitBoostClassifier(**how).fit(*given)
+    made = _rounds_in(path)
+    assert 5 <= made < 1200
+    reasons = [run["stop_reason"] for bag in _document(path)["bags"] for run in bag["runs"]]
+    assert set(reasons) <= {"", "limit"}  # and not that a callback ended them
+    assert facts_of(LogitBoostClassifier(**how).fit(*given)) == facts_of(whole)
+    assert len(noted) <= 1200 + 2  # none was made twice, unless it was on its way in a thread
+
+
+def test_the_error_of_one_bag_is_told_and_not_that_the_others_were_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(bagging, "_MEDIUM", 0)
+    given, _ = _data()
+    how = {"n_estimators": 500, "n_bags": 3, "n_jobs": 3, "random_state": 0}
+    note = RunLog.note
+
+    def failing(self, done):
+        note(self, done)
+        if len(self.rounds) == 100:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(RunLog, "note", failing)
+    with pytest.raises(ZeroDivisionError):
+        LogitBoostClassifier(**how, checkpoint=tmp_path / "run.json").fit(*given)
+    assert _rounds_in(tmp_path / "run.json") >= 100
+
+
+def _document(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The checkpoint of a fit that was interrupted."""
+    (X, y, weights), watched = _data()
+    path = tmp_path_factory.mktemp("checkpoint") / "run.json"
+    with pytest.raises(Interrupted):
+        _fit_of(path, callback=Interrupting(6)).fit(X, y, weights, **watched)
+    return path.read_bytes()
+
+
+def _fit_of(path: Path, **own: Any) -> Any:
+    how = {"n_estimators": 9, "n_iter_no_change": 4, "n_bags": 2, "random_state": 0}
+    return AdaBoostClassifier(**(how | own), checkpoint=path)
+
+
+def _refused(path: Path, *given: Any, estimator: Any = None, **watched: Any) -> str:
+    """The message of a refused fit, which leaves the file as it was."""
+    before = path.read_bytes()
+    classifier = _fit_of(path) if estimator is None else estimator
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        classifier.fit(*given, **watched)
+    assert path.read_bytes() == before
+    assert not hasattr(classifier, "model_")
+    assert str(path) in str(refused.value)
+    assert "start anew" in str(refused.value)
+    return str(refused.value)
+
+
+OTHER_DATA: dict[str, tuple[Callable[..., None], str]] = {
+    "a cell": (lambda X, y, w, v: X.__setitem__((7, 2), 99.0), "the values of feature 2 differ"),
+    "a missing cell": (lambda X, y, w, v: X.__setitem__((7, 1), np.nan), "feature 1 differ"),
+    "a label": (lambda X, y, w, v: y.__setitem__(5, 1 - y[5]), "the labels differ"),
+    "a weight": (lambda X, y, w, v: w.__setitem__(3, 9.0), "the sample weights differ"),
+    "a watched row": (lambda X, y, w, v: v["X_val"].__setitem__((0, 0), 9.0), "in X_val, "),
+    "no watched rows": (lambda X, y, w, v: v.clear(), "was given 'X', 'X_val', and this one 'X'"),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_DATA)
+def test_other_data_are_refused_by_name(interrupted, change, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_bytes(interrupted)
+    given, watched = _data()
+    given, watched = tuple(map(np.copy, given)), {k: v.copy() for k, v in watched.items()}
+    make, message = OTHER_DATA[change]
+    make(*given, watched)
+    assert message in _refused(path, *given, **watched)
+
+
+OTHER_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
+    "rounds": ({"n_estimators": 10}, "n_estimators was 9, and is 10 now"),
+    "rate": ({"learning_rate": 0.5}, "learning_rate was 1.0, and is 0.5 now"),
+    "votes": ({"votes": "real"}, "votes was 'discrete', and is 'real' now"),
+    "bags": ({"n_bags": 3}, "n_bags was 2, and is 3 now"),
+    "seed": ({"random_state": 1}, "random_state draws other held-out samples"),
+    "patience": ({"n_iter_no_change": 5}, "n_iter_no_change was 4, and is 5 now"),
+    "score": ({"scoring": "roc_auc"}, "scoring was 'loss', and is 'roc_auc' now"),
+    "learner": ({"weak_learner": "interval"}, "weak_learner was 'stump', and is 'interval' now"),
+    "class weight": ({"class_weight": {0: 2.0}}, "class_weight was None, and is [[0, 2.0]] now"),
+    "constraints": ({"monotonic_cst": [1, 0, 0, 0]}, "monotonic_cst was None, and is [1"),
+    "categories": ({"categorical_features": []}, "categorical_features was None, and is [] now"),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_SETTINGS)
+def test_other_settings_are_refused_by_name(interrupted, change, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_bytes(interrupted)
+    given, watched = _data()
+    how, message = OTHER_SETTINGS[change]
+    assert message in _refused(path, *given, estimator=_fit_of(path, **how), **watched)
+
+
+def test_another_estimator_is_refused(interrupted, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_bytes(interrupted)
+    given, watched = _data()
+    other = LogitBoostClassifier(n_bags=2, random_state=0, checkpoint=path)
+    assert "l2_regularization" in _refused(path, *given, estimator=other, **watched)
+
+
+def test_another_dtype_of_the_table_is_refused(interrupted, tmp_path):
+    """Thresholds are numbers of the table's own type."""
+    path = tmp_path / "run.json"
+    given, watched = _data()
+    halves = tuple(np.round(own * 2) / 2 for own in given)
+    watched["X_val"] = np.round(watched["X_val"])
+    _fit_of(path).fit(*halves, **watched)
+    single = (halves[0].astype(np.float32), *halves[1:])
+    watched["X_val"] = watched["X_val"].astype(np.float32)
+    assert "dtype of X was 'float64', and is 'float32' now" in _refused(path, *single, **watched)
+
+
+def test_another_contract_is_refused_and_another_version_is_not(interrupted, tmp_path):
+    path = tmp_path / "run.json"
+    given, watched = _data()
+    document = json.loads(interrupted)
+    path.write_text(forged({**document, "gpustump": "0.0.9", "contract": 0}))
+    message = _refused(path, *given, **watched)
+    assert "gpustump 0.0.9" in message
+    assert "is 0, and here it is 1" in message
+    path.write_text(forged({**document, "gpustump": "99.0"}))
+    found = _fit_of(path).fit(*given, **watched)
+    assert facts_of(found) == facts_of(_fit_of(tmp_path / "new.json").fit(*given, **watched))
+
+
+def _bag(document: dict[str, Any]) -> dict[str, Any]:
+    return document["bags"][0]
+
+
+def _run(document: dict[str, Any]) -> dict[str, Any]:
+    return _bag(document)["runs"][0]
+
+
+def _row(document: dict[str, Any]) -> list[Any]:
+    return _run(document)["rounds"][1]
+
+
+FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "another format": lambda d: d.update(format="gpustump model"),
+    "a later version": lambda d: d.update(version=2),
+    "a version of text": lambda d: d.update(version="1"),
+    "a part too many": lambda d: d.update(more=1),
+    "no settings": lambda d: d.pop("settings"),
+    "settings of text": lambda d: d.update(settings="none"),
+    "other fields": lambda d: d["fields"].reverse(),
+    "bags of text": lambda d: d.update(bags="two"),
+    "a bag less": lambda d: d["bags"].pop(),
+    "a bag of numbers": lambda d: d.update(bags=[1, 2]),
+    "a run too many": lambda d: _bag(d)["runs"].append(_run(d)),
+    "runs of text": lambda d: _bag(d).update(runs="all"),
+    "another seed": lambda d: _bag(d).update(seed=1),
+    "a seed of text": lambda d: _bag(d).update(seed="1"),
+    "a seed below 0": lambda d: _bag(d).update(seed=-1),
+    "another reason": lambda d: _run(d).update(stop_reason="bored"),
+    "a reason that is a list": lambda d: _run(d).update(stop_reason=[]),
+    "another constant": lambda d: _run(d).update(constant=[1.0]),
+    "no constant": lambda d: _run(d).update(constant=[]),
+    "rounds of text": lambda d: _run(d).update(rounds="many"),
+    "too many rounds": lambda d: _run(d).update(rounds=_run(d)["rounds"] * 4),
+    "a row too short": lambda d: _row(d).pop(),
+    "a row of text": lambda d: _run(d)["rounds"].append("row"),
+    "a feature that is not there": lambda d: _row(d).__setitem__(0, 4),
+    "a threshold of text": lambda d: _row(d).__setitem__(2, "high"),
+    "an infinite vote": lambda d: _row(d).__setitem__(6, 1e300),
+    "a vote off the grid": lambda d: _row(d).__setitem__(6, 0.1),
+    "a set of categories": lambda d: _row(d).__setitem__(7, "1 2"),
+    "no score": lambda d: _row(d).__setitem__(9, None),
+    "a score of text": lambda d: _row(d).__setitem__(9, "good"),
+    "an error that is a list": lambda d: _row(d).__setitem__(10, [0.5]),
+    "a fingerprint of text": lambda d: d["data"].update(X="none"),
+    "a deep part": lambda d: d["settings"].update(deep=json.loads("[" * 200 + "]" * 200)),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_checkpoint_is_refused(interrupted, forgery, tmp_path):
+    path = tmp_path / "run.json"
+    document = json.loads(interrupted)
+    FORGERIES[forgery](document)
+    path.write_text(forged(document))
+    given, watched = _data()
+    _refused(path, *given, **watched)
+
+
+def test_a_forged_checkpoint_that_is_only_computed_anew_is_taken(interrupted, tmp_path):
+    """So the forgeries above are refused for what they change."""
+    path = tmp_path / "run.json"
+    path.write_text(forged(json.loads(interrupted)))
+    given, watched = _data()
+    assert hasattr(_fit_of(path).fit(*given, **watched), "model_")
+
+
+def test_a_broken_checkpoint_is_refused(interrupted, tmp_path):
+    path = tmp_path / "run.json"
+    given, watched = _data()
+    random = np.random.default_rng(0)
+    broken = [b"{", b"[]", b"null", b"\xff\xfe\x00", b"[" * 10**5, b'{"format": 1, "format": 1}']
+    broken += [interrupted[:size] for size in random.integers(1, len(interrupted) - 2, 15)]
+    for at in random.integers(0, len(interrupted), 40):
+        flipped = bytearray(interrupted)
+        flipped[at] ^= 1 << random.integers(0, 7)
+        broken.append(bytes(flipped))
+    n_refused = 0
+    for content in broken:
+        path.write_bytes(content)
+        if content.split() != interrupted.split():  # a blank for another says the same
+            _refused(path, *given, **watched)
+            n_refused += 1
+    assert n_refused > 50
+
+
+def test_a_checkpoint_is_written_as_often_as_it_says(monkeypatch, tmp_path):
+    given, _ = _data()
+    sizes: list[int] = []
+    write = writing.write
+
+    def noted(path, *rest, **more):
+        write(path, *rest, **more)
+        sizes.append(_rounds_in(Path(path)))
+
+    monkeypatch.setattr(writing, "write", noted)
+    now = [0.0]
+    monkeypatch.setattr(writing.time, "monotonic", lambda: now[0])
+
+    def each_takes_a_second(record):
+        now[0] += 1.0
+
+    def fit(**how):
+        sizes.clear()
+        (tmp_path / "run.json").unlink(missing_ok=True)
+        checkpoint = Checkpoint(tmp_path / "run.json", **how)
+        AdaBoostClassifier(
+            n_estimators=10, checkpoint=checkpoint, callback=each_takes_a_second
+        ).fit(*given)
+        return sizes
+
+    assert fit(every_rounds=3, every_seconds=None) == [0, 3, 6, 9, 10]
+    assert fit(every_seconds=4.0) == [0, 4, 8, 10]
+    assert fit(every_rounds=3, every_seconds=2.0) == [
+        0,
+        2,
+        4,
+        6,
+        8,
+        10,
+        10,
+    ]  # at last, why there are no more
+    assert fit(every_seconds=None) == [0, 10]
+    assert fit() == [0, 10]
+
+
+def test_a_finished_checkpoint_is_not_written_again(tmp_path):
+    given, _ = _data()
+    path = tmp_path / "run.json"
+    how = {"n_estimators": 5, "checkpoint": path}
+    AdaBoostClassifier(**how).fit(*given)
+    before = path.stat().st_ino, path.stat().st_mtime_ns
+    assert _document(path)["is_finished"] is True
+    AdaBoostClassifier(**how).fit(*given)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_first_round(tmp_path):
+    given, _ = _data()
+    callback = Interrupting(1)
+    how = {"n_estimators": 5, "callback": callback}
+    for path in (tmp_path / "none" / "run.json", tmp_path):
+        with pytest.raises(OSError, match=str(path)):
+            AdaBoostClassifier(**how, checkpoint=path).fit(*given)
+    assert not callback.seen
+
+
+def test_where_no_more_can_be_written_one_warning_says_so_and_the_earlier_file_stays(tmp_path):
+    given, _ = _data()
+    path = tmp_path / "run.json"
+    checkpoint = Checkpoint(path, every_rounds=2)
+    held: list[bytes] = []
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def no_room_from_the_fifth_round_on(record):
+        if record.number == 5:
+            held.append(path.read_bytes())
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+
+    how = {"n_estimators": 12, "callback": no_room_from_the_fifth_round_on}
+    try:
+        with pytest.warns(UserWarning, match="cannot be written: File too large") as warned:
+            found = AdaBoostClassifier(**how, checkpoint=checkpoint).fit(*given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(warned) == 1
+    assert path.read_bytes() == held[0]
+    assert _rounds_in(path) == 4
+    assert os.listdir(tmp_path) == ["run.json"]
+    assert facts_of(found) == facts_of(AdaBoostClassifier(n_estimators=12).fit(*given))
+    assert facts_of(AdaBoostClassifier(n_estimators=12, checkpoint=path).fit(*given)) == facts_of(
+        found
+    )
+
+
+def test_an_empty_file_is_no_checkpoint_yet(tmp_path):
+    given, _ = _data()
+    path = tmp_path / "run.json"
+    path.touch()
+    AdaBoostClassifier(n_estimators=3, checkpoint=str(path)).fit(*given)
+    assert _rounds_in(path) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (3, "checkpoint must be None, the name of a file or a gpustump.Checkpoint; got 3"),
+        (b"run.json", "checkpoint must be None"),
+        ("", "checkpoint must be the name of a file; got an empty one"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(wrong, message):
+    given, _ = _data()
+    with pytest.raises((TypeError, ValueError), match=message):
+        AdaBoostClassifier(checkpoint=wrong).fit(*given)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"path": 3}, "path must be the name of a file; got 3"),
+        ({"path": ""}, "path must be the name of a file; got an empty one"),
+        ({"every_rounds": 0}, "every_rounds must be at least 1; got 0"),
+        ({"every_rounds": 1.5}, "every_rounds must be a whole number"),
+        ({"every_seconds": -1.0}, "every_seconds must be a finite number of at least 0"),
+        ({"every_seconds": "60"}, "every_seconds must be a finite number"),
+    ],
+)
+def test_a_checkpoint_refuses_what_says_nothing(how, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Checkpoint(**({"path": "run.json"} | how))
+
+
+class Tasks:
+    """A callback of scikit-learn's that notes the tasks it is told of."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+        self.told.append(context.task_name)
+        self.model = fitted_estimator.model_
+
+
+def test_scikit_learn_s_callbacks_are_told_of_the_new_rounds_only(tmp_path):
+    pytest.importorskip("sklearn.callback")
+    given, _ = _data(3)
+    how = {"n_estimators": 4, "n_bags": 2, "random_state": 0, "checkpoint": tmp_path / "run.json"}
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(**how, callback=Interrupting(18)).fit(*given)
+    tasks = Tasks()
+    found = AdaBoostClassifier(**how).set_callbacks(tasks).fit(*given)
+    own = ["class"] * 3 + ["bag"]  # whose rounds were all made before
+    last = ["class"] + ["round"] * 3 + ["class"] + ["round"] * 4 + ["class", "bag", "fit"]
+    assert tasks.told[:4] == own
+    assert tasks.told[4:] == last
+    assert tasks.model == found.model_
+
+
+def test_the_bar_begins_at_the_rounds_made(monkeypatch, tmp_path):
+    tqdm = pytest.importorskip("tqdm")
+    bars: list[Any] = []
+
+    class Noted(tqdm.tqdm):
+        def __init__(self, *given, **how):
+            super().__init__(*given, **how, file=io.StringIO())
+            bars.append((self.n, self.total, self))
+
+    monkeypatch.setattr(progress, "is_read", lambda: True)
+    monkeypatch.setattr(progress, "_tqdm_of_terminals", lambda: Noted)
+    given, _ = _data(3)
+    for bags in ({}, {"n_bags": 2, "random_state": 0}):
+        n_rounds = 12 * bags.get("n_bags", 1)
+        how = {"n_estimators": 4, **bags, "checkpoint": tmp_path / f"{len(bags)}.json"}
+        with pytest.raises(Interrupted):
+            AdaBoostClassifier(**how, callback=Interrupting(6)).fit(*given)
+        AdaBoostClassifier(**how, verbose=1).fit(*given)
+        assert bars[-1][:2] == (5, n_rounds)
+        assert bars[-1][2].n == n_rounds == bars[-1][2].total
+
+
+ENDED = """
+import os, signal, sys
+import numpy as np
+from gpustump import AdaBoostClassifier
+from gpustump.boosting import checkpoints
+
+n_signals = int(sys.argv[2])
+write = checkpoints.write
+
+def signalled():
+    global n_signals
+    n_signals -= 1
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def on_round(record):
+    if record.number == 5:
+        checkpoints.write = after_another_signal
+        signalled()
+
+def after_another_signal(*given, **how):
+    if n_signals:
+        signalled()
+    write(*given, **how)
+
+X = np.random.default_rng(0).normal(size=(100, 3))
+how = {"n_estimators": 8, "device": "cpu"}
+AdaBoostClassifier(**how, checkpoint=sys.argv[1], callback=on_round).fit(X, X[:, 0] + X[:, 1] > 0)
+print("the fit came to its end")
+"""
+
+
+@pytest.mark.parametrize("n_signals", [1, 2], ids=["once", "again while it writes"])
+def test_sigterm_writes_the_rounds_and_ends_the_process_as_it_would_have(tmp_path, n_signals):
+    path = tmp_path / "run.json"
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDED, str(path), str(n_signals)], capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGTERM, "", "")
+    assert _rounds_in(path) == 4
+    assert os.listdir(tmp_path) == ["run.json"]
+
+
+def test_the_handler_of_sigterm_is_put_back_and_one_of_the_caller_s_is_left_alone(tmp_path):
+    given, _ = _data()
+    found: list[Any] = []
+
+    def look(record):
+        found.append(signal.getsignal(signal.SIGTERM))
+
+    how = {"n_estimators": 2, "callback": look}
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(
+            n_estimators=2, checkpoint=tmp_path / "first.json", callback=Interrupting(1)
+        ).fit(*given)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    AdaBoostClassifier(**how).fit(*given)
+    assert set(found) == {signal.SIG_DFL}  # without a checkpoint
+    AdaBoostClassifier(**how, checkpoint=tmp_path / "run.json").fit(*given)
+    assert found[-1] is not signal.SIG_DFL
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        AdaBoostClassifier(**how, checkpoint=tmp_path / "other.json").fit(*given)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    assert found[-1] is signal.SIG_IGN
