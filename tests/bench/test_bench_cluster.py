@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from benchmark_runs import whole_run
 from made_up import machine
 
 from bench import cluster_records, records
@@ -48,7 +49,7 @@ OURS = (run("gpustump", 2, turn(0.2, 1.2, said=SAID)), run("gpustump", 0, turn(0
 TRIPS = (RoundTrips(1, (0.001, 0.002, 0.003)), RoundTrips(2, (0.003,)))
 
 
-@pytest.mark.slow
+@whole_run
 def test_a_run_compares_models_and_counts_bytes_on_two_workers_and_on_none(tmp_path, capsys):
     pytest.importorskip("distributed")
     target = tmp_path / "cluster.json"

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from benchmark_runs import whole_run
 
 from bench import records
 from bench.__main__ import _parser
@@ -78,7 +79,7 @@ def test_a_step_without_enough_time_is_left_out_by_name(tmp_path):
     assert "== small: exit status 0" in done.stdout
 
 
-@pytest.mark.slow
+@whole_run
 def test_a_step_is_ended_when_the_time_is_up(tmp_path):
     endless = "import sys, time\nif '-m' in sys.orig_argv: time.sleep(60)"
     (tmp_path / "sitecustomize.py").write_text(endless)
@@ -91,7 +92,7 @@ def test_a_step_is_ended_when_the_time_is_up(tmp_path):
     assert done.returncode == 124
 
 
-@pytest.mark.slow
+@whole_run
 def test_a_failed_step_stops_no_other_and_wheels_are_used_without_network(tmp_path):
     wheels, results = tmp_path / "wheels", tmp_path / "results"
     wheels.mkdir()

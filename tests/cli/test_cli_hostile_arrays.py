@@ -237,3 +237,14 @@ def test_a_mapped_table_that_changes_during_prediction_leaves_no_result(
     monkeypatch.setattr(StumpEnsemble, "decision_function", score_and_touch)
     message = command.refuses(name, "model.json", "t.npy", "-o", f"new.{ending}")
     assert "t.npy was changed while it was read" in message
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_labels_of_every_float_are_whole_and_finite(command, dtype):
+    table = np.column_stack([np.arange(40.0), np.arange(40) % 2]).astype(dtype)
+    np.save("t.npy", table)
+    command.succeeds("train", "t.npy", "--target", 1, "--rounds", 2, "--quiet")
+    table[::2, 1] = np.inf
+    np.save("t.npy", table)
+    message = command.refuses("train", "t.npy", "--target", 1, "--rounds", 2, "--quiet")
+    assert "distinct numbers that are not all whole, such as inf" in message

@@ -266,17 +266,6 @@ def test_a_full_disk_is_one_line_for_results(command, table, name):
         assert output in message
 
 
-def test_a_result_that_a_disk_cannot_hold_leaves_nothing(command, table, monkeypatch):
-    from gpustump.cli.output import result_file
-
-    def full(*_: object) -> bytes:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(result_file.CsvColumns, "lines", full)
-    message = command.refuses("predict", "model.json", "t.npz", "-o", "new.csv")
-    assert message == "--output new.csv: No space left on device; make room, or write elsewhere."
-
-
 def test_an_error_that_cannot_be_told_is_still_an_exit_code(command, monkeypatch):
     with Nearly(0) as disk:
         stderr = io.TextIOWrapper(disk, "utf-8", write_through=True)

@@ -131,7 +131,7 @@ UNDEFINED = {
     "--patience 3 --set-aside 0": "--set-aside: must be a share of the rows, above 0 and below 1",
     "--glass-box --votes real": "--glass-box is for --loss logistic, without --votes",
     "--glass-box --loss exponential": "--glass-box is for --loss logistic, without --votes",
-    "--bags 0": "--bags: must be a whole number of at least 1; got '0'",
+    "--bags 0": "--bags: must be a whole number of at least 1 and at most 1000000; got '0'",
     "--patience 0": "--patience: must be a whole number of at least 1; got '0'",
 }
 

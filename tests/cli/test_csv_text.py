@@ -19,8 +19,8 @@ SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e16, 1e-5, 1e22, 5e-324
 def by_the_library(columns: list[np.ndarray]) -> bytes:
     text = io.StringIO(newline="")
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
+    csv.writer(text, lineterminator="\r\n").writerows(rows)  # quotes both of these in a field
+    return text.getvalue().replace("\r\n", "\n").encode()
 
 
 def floats(random: np.random.Generator, n_rows: int) -> np.ndarray:
@@ -74,9 +74,9 @@ def test_what_is_remembered_has_a_limit(monkeypatch):
 
 
 def test_names_are_quoted_as_the_standard_library_quotes_them():
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerow(AWKWARD)
-    assert header_line(AWKWARD) == text.getvalue().encode()
+    line = header_line(AWKWARD)
+    assert line == by_the_library([np.asarray([name]) for name in AWKWARD])
+    assert list(csv.reader(io.StringIO(line.decode(), newline=""))) == [AWKWARD]
 
 
 def hard_numbers(random: np.random.Generator, n: int) -> dict[str, np.ndarray]:

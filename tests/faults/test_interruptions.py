@@ -1,0 +1,213 @@
+"""Ctrl-C at any moment, and at once a second time: in `fit`, and in the command line.
+
+A kernel that hands Python a group once ended the process with a segmentation fault, where Ctrl-C
+came while the group was made; so kernels that Python calls return plain numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fault_counts import count
+from forked_runs import KERNELS, LOADED, Forked, forked, forks
+
+import gpustump.engines.cpu
+
+pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")]
+
+FITS = """
+import json, os, random, signal, sys, threading, time, warnings
+import numpy as np
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+
+n_times, cold, seed = int(sys.argv[1]), sys.argv[2] == "cold", int(sys.argv[3])
+draw, moment = np.random.default_rng(0), random.Random(seed)
+X = draw.normal(size=(6_000, 8))
+y = (X[:, 0] + draw.normal(size=len(X)) > 0).astype(int)
+three = y + (X[:, 1] > 1)
+make = {
+    "discrete": lambda: (AdaBoostClassifier(n_estimators=40, n_jobs=3), y),
+    "intervals": lambda: (AdaBoostClassifier(
+        n_estimators=20, n_jobs=3, weak_learner="interval"), y),
+    "watched": lambda: (LogitBoostClassifier(
+        n_estimators=20, n_jobs=3, n_iter_no_change=19, random_state=0), y),
+    "classes": lambda: (LogitBoostClassifier(
+        n_estimators=20, n_jobs=3, multi_class="shared"), three),
+    "bags": lambda: (AdaBoostClassifier(n_estimators=9, n_jobs=3, n_bags=3, random_state=0), y),
+}
+
+def interrupted(classifier, labels, seconds):
+    sent = []
+    def send():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+        if moment.random() < 0.5:  # and at once a second time
+            time.sleep(moment.random() * 0.002)
+            os.kill(os.getpid(), signal.SIGINT)
+    timer = threading.Timer(moment.random() * seconds, send)
+    late = None
+    try:
+        try:
+            timer.start()
+            classifier.fit(X, labels)
+        except KeyboardInterrupt:
+            late = time.monotonic() - sent[0]
+        timer.cancel()
+        timer.join()
+        time.sleep(0.003)
+    except KeyboardInterrupt:  # the second one
+        timer.join()
+    return late
+
+found = {}
+for kind in ["discrete"] if cold else make:
+    classifier, labels = make[kind]()
+    small = slice(0, 300)
+    seconds = 2.0
+    if not cold:
+        expected = classifier.fit(X, labels).model_.digest()
+        started = time.monotonic()
+        classifier.fit(X, labels)
+        seconds = time.monotonic() - started
+    lates, wholes = [], []
+    for _ in range(n_times):
+        classifier, labels = make[kind]()
+        if not cold:
+            classifier.fit(X[small], labels[small])
+            before = classifier.model_.digest()
+        late = interrupted(classifier, labels, seconds)
+        if late is not None:
+            lates.append(late)
+        if not cold:
+            wholes.append(classifier.model_.digest() in (before, expected))
+    time.sleep(0.05)
+    classifier, labels = make[kind]()
+    again = classifier.fit(X, labels).model_.digest()
+    found[kind] = [len(lates), max(lates, default=0.0), all(wholes), again]
+print(json.dumps([found, sorted({thread.name for thread in threading.enumerate()})]))
+"""
+
+
+def digests() -> dict[str, str]:
+    """The same fits in a process where nobody interrupts them."""
+    before: dict[str, object] = {"__name__": "fits"}
+    given, sys.argv = sys.argv, ["", "0", "warm", "0"]
+    try:
+        exec(FITS.partition("\nfound = {}")[0], before)
+    finally:
+        sys.argv = given
+    found = {}
+    for kind, make in before["make"].items():  # type: ignore[attr-defined]
+        classifier, labels = make()
+        found[kind] = classifier.fit(before["X"], labels).model_.digest()
+    return found
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
+    with forked(tmp_path_factory.mktemp("streams"), LOADED + "\n" + KERNELS, "coded") as found:
+        yield found
+
+
+def test_an_interrupted_fit_ends_soon_and_the_next_one_gives_the_same_model(runs, tmp_path):
+    expected, n_times, n_interrupted = digests(), count(4, 100), 0
+    for part in range(0, n_times, 20):
+        run = runs.start(tmp_path, min(20, n_times - part), "warm", part, program=FITS)
+        ended = run.end(300.0)
+        assert ended.code == 0, ended.err
+        found, threads = json.loads(ended.out)
+        for kind, (n_made, latest, whole, digest) in found.items():
+            assert whole, kind
+            assert digest == expected[kind]
+            assert latest < 1.5, kind
+            n_interrupted += n_made
+        assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
+    assert n_interrupted > 0
+
+
+def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(tmp_path):
+    pytest.importorskip("numba")
+    expected = digests()["discrete"]
+    with forked(tmp_path, LOADED, "coded") as runs:
+        for number in range(count(1, 20)):
+            ended = runs.start(tmp_path, 4, "cold", number, program=FITS).end(180.0)
+            assert ended.code == 0, ended.err
+            ((*_, digest),) = json.loads(ended.out)[0].values()
+            assert digest == expected
+            assert "does not work" not in ended.err
+
+
+TRAIN = ("train", "t.npz", "--target", "y", "--rounds", 1_500, "--jobs", 2)
+
+
+def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs, tmp_path):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(3_000, 5))
+    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] > 0).astype(int))
+    started = time.monotonic()
+    assert runs.run(tmp_path, *TRAIN).code == 0
+    usual, model = time.monotonic() - started, tmp_path / "model.json"
+    expected = model.read_bytes()
+    codes = []
+    for number in range(count(6, 200)):
+        model.unlink(missing_ok=True)
+        run = runs.start(tmp_path, *TRAIN)
+        time.sleep(0.02 + random.uniform(0.0, usual))
+        run.send(signal.SIGINT)
+        if number % 2:
+            time.sleep(random.uniform(0.0, 0.005))
+            run.send(signal.SIGINT)
+        ended = run.end()
+        codes.append(ended.code)
+        said = [line for line in ended.err.splitlines() if line]
+        assert ended.code in (0, 130), ended.err
+        if ended.code == 130:
+            assert said[-1:] == ["gpustump: interrupted"]
+            assert len(said) == 1, ended.err
+        assert {path.name for path in tmp_path.iterdir()} <= {"t.npz", "model.json"}
+        assert not model.exists() or model.read_bytes() == expected
+    assert 130 in codes
+
+
+def test_kernels_that_python_calls_return_numbers_or_plain_tuples():
+    """Numba asks no question where it looks up the class of anything else that is returned."""
+    pytest.importorskip("numba")
+    from numba.core import types
+
+    from gpustump.engines.cpu import compiling
+
+    compiling.load()
+    unsafe, folder = set[str](), Path(gpustump.engines.cpu.__file__).parent
+    for name, module in list(sys.modules.items()):
+        if name.startswith("gpustump.engines.cpu."):
+            for kernel in vars(module).values():
+                for signature in getattr(kernel, "nopython_signatures", ()):
+                    if isinstance(signature.return_type, types.BaseNamedTuple | types.Array):
+                        unsafe.add(kernel.py_func.__name__)
+    assert unsafe  # kernels return them to each other
+    for path in folder.glob("*.py"):
+        named = {node.id for node in ast.walk(python_of(path)) if isinstance(node, ast.Name)}
+        assert not named & unsafe, f"{path.name}: Python calls these kernels"
+
+
+def python_of(path: Path) -> ast.Module:
+    """A file's code without the kernels in it."""
+    tree = ast.parse(path.read_text())
+    tree.body = [node for node in tree.body if not is_kernel(node)]
+    return tree
+
+
+def is_kernel(node: ast.stmt) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(
+        isinstance(one, ast.Call) and ast.unparse(one.func) == "kernel" for one in decorators
+    )

@@ -1,0 +1,145 @@
+"""SIGKILL at any moment, also while a file is written: every file is whole, the old or the new one.
+
+Nothing else may be left but temporary files, whose names tell what they are and which the next
+writer removes a day later.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fault_counts import count
+from forked_runs import Forked, Run, forked, forks
+
+from gpustump.boosting import checkpoint_file
+from gpustump.model import temporary_files
+from gpustump.model.temporary_files import ABANDONED_AFTER
+
+pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")]
+
+TRAIN = ("train", "t.npz", "--target", "y", "--quiet", "--test-size", 0)
+NAMES = ("t.npz", "model.json", "run.json")
+ROUNDS = (2_000, 1_999)  # a model large enough to be caught while it is written
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
+    kernels = pytest.importorskip("gpustump.engines.cpu.engine").KERNELS
+    if kernels.refusal(np.zeros(1)) is not None:
+        pytest.skip("needs the CPU kernels")
+    loads = (
+        "import sklearn.model_selection, gpustump.cli.commands.train\n"
+        "from gpustump.engines.cpu.engine import KERNELS; KERNELS.load()"
+    )
+    with forked(tmp_path_factory.mktemp("streams"), loads, "direct") as found:
+        yield found
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 3))
+    np.savez(tmp_path / "t.npz", X=X, y=(X[:, 0] + draw.normal(size=60) > 0).astype(int))
+    return tmp_path
+
+
+def models(runs: Forked, table: Path) -> list[bytes]:
+    """What a run that nobody kills writes, for both numbers of rounds; the last one stays."""
+    found = []
+    for n_rounds in ROUNDS:
+        ended = runs.run(table, *TRAIN, "--rounds", n_rounds)
+        assert (ended.code, ended.err) == (0, "")
+        found.append((table / "model.json").read_bytes())
+    return found
+
+
+def left_in(folder: Path) -> list[Path]:
+    """Files that were left, each of which is a temporary one by its name."""
+    left = [path for path in folder.iterdir() if path.name not in NAMES]
+    assert all(temporary_files._NAME.fullmatch(path.name) for path in left)
+    return left
+
+
+def kill_later(run: Run, seconds: float) -> int:
+    time.sleep(seconds)
+    run.send(signal.SIGKILL)
+    return run.end().code
+
+
+def test_a_kill_at_any_moment_leaves_the_old_model_or_the_new_one(runs, table):
+    whole = models(runs, table)
+    started = time.monotonic()
+    runs.run(table, *TRAIN, "--rounds", ROUNDS[1])
+    usual = time.monotonic() - started
+    codes = []
+    for number in range(count(3, 100)):
+        run = runs.start(table, *TRAIN, "--rounds", ROUNDS[number % 2])
+        codes.append(kill_later(run, random.uniform(0.0, 1.1 * usual)))
+        assert (table / "model.json").read_bytes() in whole
+        left_in(table)
+    assert set(codes) <= {0, -signal.SIGKILL}
+
+
+def test_a_kill_while_the_model_is_written_leaves_the_old_one_or_the_new_one(runs, table):
+    whole, n_left = models(runs, table), 0
+    for number in range(count(3, 100)):
+        before = len(left_in(table))
+        run = runs.start(table, *TRAIN, "--rounds", ROUNDS[number % 2])
+        while len(left_in(table)) == before and not ended(run):
+            pass
+        code = kill_later(run, random.uniform(0.0, 0.003))
+        assert code in (0, -signal.SIGKILL)
+        assert (table / "model.json").read_bytes() in whole
+        n_left += len(left_in(table)) > before
+    assert n_left > 0, "no kill hit a file that was being written"
+    for path in left_in(table):
+        os.utime(path, (time.time() - ABANDONED_AFTER - 60,) * 2)
+    assert runs.run(table, *TRAIN, "--rounds", ROUNDS[0]).code == 0
+    assert left_in(table) == []
+
+
+def ended(run: Run) -> bool:
+    """Whether it has ended, though nobody has asked for its exit code yet."""
+    state = Path(f"/proc/{run.number}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_model_of_one_that_never_was(
+    runs, table
+):
+    whole, checkpoint, n_resumed = models(runs, table)[0], table / "run.json", 0
+    model = table / "model.json"
+    resuming = (*TRAIN, "--rounds", ROUNDS[0], "--checkpoint", "run.json", "--resume")
+    for _ in range(count(3, 100)):
+        model.unlink(missing_ok=True)
+        before = rounds_in(checkpoint)
+        run = runs.start(table, *resuming, "--checkpoint-every", "25 rounds")
+        while rounds_in(checkpoint) == before and not ended(run):
+            pass  # some rounds are made and kept
+        kill_later(run, random.uniform(0.0, 0.05))
+        assert rounds_in(checkpoint) >= before or model.exists()
+        n_resumed += before > 0
+        if model.exists():  # it was done before it was killed, and starts anew
+            assert model.read_bytes() == whole
+    model.unlink(missing_ok=True)
+    last = runs.run(table, *resuming)
+    assert (last.code, last.err) == (0, "")
+    assert model.read_bytes() == whole
+    assert not checkpoint.exists()
+    assert n_resumed > 0
+
+
+def rounds_in(checkpoint: Path) -> int:
+    """How many rounds a checkpoint holds, which has to be whole."""
+    try:
+        return checkpoint_file.read(checkpoint).n_rounds
+    except FileNotFoundError:
+        return 0

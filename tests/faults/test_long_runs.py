@@ -1,0 +1,117 @@
+"""Many fits in one process: memory, threads and open files stay level, and the process ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fault_counts import count
+from forked_runs import KERNELS, LOADED, Forked, forked, forks
+
+from gpustump.engines.threads import MOST_THREADS
+
+pytest.importorskip("numba")
+pytestmark = [forks, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /proc")]
+
+FITS = """
+import ctypes, gc, io, os, resource, sys, threading
+import numpy as np
+from gpustump import AdaBoostClassifier, LogitBoostClassifier, StumpEnsemble
+
+draw = np.random.default_rng(0)
+SIZES = [(40, 3), (700, 9), (12_000, 15)]
+tables = []
+for size in SIZES:
+    X = draw.normal(size=size)
+    tables.append((X, (X[:, 0] + draw.normal(size=len(X)) > 0).astype(int)))
+kinds = [
+    lambda: AdaBoostClassifier(n_estimators=10, n_jobs=3),
+    lambda: AdaBoostClassifier(n_estimators=5, n_jobs=3, votes="real"),
+    lambda: LogitBoostClassifier(n_estimators=5, n_jobs=3, n_iter_no_change=4, random_state=0),
+    lambda: AdaBoostClassifier(n_estimators=3, n_jobs=3, weak_learner="interval"),
+    lambda: AdaBoostClassifier(n_estimators=3, n_jobs=3, n_bags=2, random_state=0),
+]
+
+def level():
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    pages = int(open("/proc/self/statm").read().split()[1])
+    taken = pages * resource.getpagesize()
+    return taken, threading.active_count(), len(os.listdir("/proc/self/fd"))
+
+def fit(number):
+    X, y = tables[number % 3]
+    classifier = kinds[number % 5]().fit(X, y)
+    classifier.predict(X)
+    classifier.model_.save("model.json")
+    assert StumpEnsemble.load("model.json").digest() == classifier.model_.digest()
+
+n_fits, levels = int(sys.argv[1]), []
+for number in range(30):  # pools are filled, libraries loaded
+    fit(number)
+levels.append(level())
+for part in range(2):
+    for number in range(n_fits // 2):
+        fit(number)
+    levels.append(level())
+print(levels)
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
+    with forked(tmp_path_factory.mktemp("streams"), LOADED + "\n" + KERNELS, "coded") as found:
+        yield found
+
+
+def test_memory_threads_and_open_files_stay_level(runs, tmp_path):
+    ended = runs.start(tmp_path, count(60, 1_000), program=FITS).end(900.0)
+    assert ended.code == 0, ended.err
+    (_, *warm), (_, *half), (_, *full) = levels = eval(ended.out)
+    assert full[1] == half[1] == warm[1]
+    assert full[0] <= MOST_THREADS + 1  # those of the pool, and the main one
+    assert levels[2][0] - levels[1][0] < 2_000_000
+    assert levels[2][0] - levels[0][0] < 8_000_000
+
+
+USED = """
+import os, sys, threading, time
+import numpy as np
+from gpustump import AdaBoostClassifier
+X = np.random.default_rng(0).normal(size=(20_000, 10))
+fit = lambda: AdaBoostClassifier(n_estimators=5, n_jobs=4).fit(X, (X[:, 0] > 0).astype(int))
+fit()
+assert threading.active_count() > 1
+"""
+
+ENDS = {
+    "at its last line": "",
+    "by an exception": "print(time.monotonic(), flush=True)\nraise ValueError('the end')",
+    "beside daemon threads": (
+        "for _ in range(3): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+    ),
+    "while a daemon thread fits": (
+        "def fits():\n    while True: fit()\nthreading.Thread(target=fits, daemon=True).start()\n"
+        "time.sleep(0.05)\n"
+    ),
+    "as a child": ("if os.fork():\n    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\nfit()\n"),
+}
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_a_process_that_has_a_pool_ends_without_delay(runs, tmp_path, way):
+    for _ in range(count(1, 5)):
+        without_pool, code = seconds_to_end(runs, tmp_path, "import sys, time\n")
+        assert code == 0
+        seconds, code = seconds_to_end(runs, tmp_path, f"{USED}\n{ENDS[way]}\n")
+        assert code == (1 if "exception" in way else 0)
+        assert seconds < 5 * without_pool + 2.0  # machines may be busy
+
+
+def seconds_to_end(runs: Forked, folder: Path, program: str) -> tuple[float, int]:
+    """From the last line of a program to the end of its process, and its exit code."""
+    ended = runs.run(folder, program=program + "print(time.monotonic(), flush=True)")
+    return time.monotonic() - float(ended.out.split()[0]), ended.code

@@ -1,0 +1,49 @@
+"""Where the system starts no thread: the same model, by the caller's thread alone.
+
+A thread's stack is larger than all addresses that there are, so that the system itself refuses it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from forked_runs import LOADED, forked, forks
+
+pytest.importorskip("numba")
+pytestmark = [forks, pytest.mark.skipif(sys.platform != "linux", reason="the size is Linux's")]
+
+FITS = """
+import threading
+import numpy as np
+from gpustump import AdaBoostClassifier, LogitBoostClassifier
+
+draw = np.random.default_rng(0)
+X = draw.normal(size=(30_000, 20))
+y = (X[:, 0] + draw.normal(size=len(X)) > 0).astype(int)
+KINDS = {
+    "discrete": AdaBoostClassifier(n_estimators=6, n_jobs=4),
+    "bags": AdaBoostClassifier(n_estimators=6, n_jobs=4, n_bags=3, random_state=0),
+    "watched": LogitBoostClassifier(n_estimators=6, n_jobs=4, n_iter_no_change=5, random_state=0),
+}
+def digests():
+    return [(kind.fit(X, y).model_.digest(), kind.predict(X).sum()) for kind in KINDS.values()]
+
+threading.stack_size(2**46)
+try:
+    threading.Thread(target=print).start()
+    print("a thread was started")
+except RuntimeError:
+    pass
+alone = digests()
+assert threading.active_count() == 1
+threading.stack_size(0)
+assert digests() == alone
+print(threading.active_count() > 1)
+"""
+
+
+def test_every_kind_of_fit_works_without_a_single_further_thread(tmp_path):
+    with forked(tmp_path, LOADED, "coded") as runs:
+        ended = runs.run(tmp_path, program=FITS)
+    assert (ended.code, ended.out) == (0, "True\n"), ended.err

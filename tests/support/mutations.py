@@ -1,0 +1,176 @@
+"""Files with faults: valid ones with other bytes, or documents with other parts and values.
+
+A mutation follows from a `random.Random`, so the number that seeded it is enough to make it again.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+TOKENS = [
+    *(b"NaN", b"Infinity", b"-0.0", b"1e999", b"1e-320", b"null", b"true", b"9" * 5000, b"e308"),
+    *(b"[", b"{", b"]", b"}", b",", b'"', b"\\ud800", b'"model":{},', b"[" * 3000, b'{"a":' * 3000),
+    *(b"\0", b"\r", b"\n", b"\t", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x1b[31m"),
+]
+"""What is put into a file: marks of its format, numbers at the ends of their ranges, no text."""
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2, 4, 2**31, 2**53 + 1, 2**63, 2**64, -(2**63), 10**400),
+    *(0.0, -0.0, 0.5, 1e308, 1e-320, 2.0**-36, 2.0**-37, 2.0**17, -1.5),
+    *(
+        "",
+        "a",
+        "inf",
+        "-inf",
+        "nan",
+        "0 1",
+        "1 0",
+        "0 0",
+        " 0",
+        "256",
+        "\ud800",
+        "\0",
+        "x" * 99_999,
+    ),
+    *([], {}, [[]], [[], []], {"a": 1}, [1], ["a"], [None], [0.0], [0.0, 0.0], [[1, 2]], [[[0.0]]]),
+    *("softmax", "logistic", "number", "category", "numbered", "date"),
+]
+"""What is put in the place of a value in a document: of every type, and at the ends of ranges."""
+
+_NEW_KEYS = (
+    *("extra", "link", "constants", "missing_learnt", "bags", "encoding", "values", "kind"),
+    *("missing", "decimals", "text_encoding", "sizes"),
+)
+
+
+def with_other_bytes(draw: random.Random, content: bytes) -> bytes:
+    """A file with some bytes changed, taken out, put in, repeated, or cut off."""
+    found = bytearray(content)
+    for _ in range(draw.choice((1, 1, 1, 2, 5))):
+        at = draw.randrange(len(found) + 1)
+        if draw.random() < 0.3:  # where headers and tables of contents are
+            at = min(len(found), draw.choice((at, abs(len(found) - at))) % 300)
+        end = min(len(found), at + draw.choice((1, 1, 2, 4, 8, 60, 500)))
+        draw.choice(_OF_BYTES)(draw, found, slice(at, end))
+    return bytes(found)
+
+
+def _any_bytes(draw: random.Random, found: bytearray, place: slice) -> None:
+    found[place] = draw.randbytes(place.stop - place.start)
+
+
+def _no_bytes(draw: random.Random, found: bytearray, place: slice) -> None:
+    del found[place]
+
+
+def _same_bytes_again(draw: random.Random, found: bytearray, place: slice) -> None:
+    found[place] = found[place] * draw.choice((2, 3, 1000))
+
+
+def _a_token(draw: random.Random, found: bytearray, place: slice) -> None:
+    found[place.start : draw.choice((place.start, place.stop))] = draw.choice(TOKENS)
+
+
+def _the_end(draw: random.Random, found: bytearray, place: slice) -> None:
+    del found[place.start :]
+
+
+def _largest(draw: random.Random, found: bytearray, place: slice) -> None:
+    size = place.stop - place.start
+    found[place] = draw.choice((bytes(size), b"\xff" * size, b"\x7f" + b"\xff" * (size - 1)))[:size]
+
+
+def _other_place(draw: random.Random, found: bytearray, place: slice) -> None:
+    at = draw.randrange(len(found) + 1)
+    found[place.start : place.start] = found[at : at + 200]
+
+
+def _one_bit(draw: random.Random, found: bytearray, place: slice) -> None:
+    if place.start < len(found):
+        found[place.start] ^= 1 << draw.randrange(8)
+
+
+def _a_digit(draw: random.Random, found: bytearray, place: slice) -> None:
+    if digits := [at for at, byte in enumerate(found) if 48 <= byte <= 57]:
+        found[draw.choice(digits)] = draw.randrange(48, 58)
+
+
+_OF_BYTES: tuple[Callable[[random.Random, bytearray, slice], None], ...] = (
+    *(_any_bytes, _no_bytes, _same_bytes_again, _a_token, _the_end, _largest, _other_place),
+    *(_one_bit, _a_digit),
+)
+
+
+def with_other_parts(draw: random.Random, documents: Sequence[Any]) -> dict[str, Any]:
+    """One of some documents with values of other types, parts of other documents, more or fewer."""
+    found = copy.deepcopy(draw.choice(documents))
+    for _ in range(draw.choice((1, 1, 1, 2, 3))):
+        paths = [path for path in _paths(found) if path]
+        if not paths:
+            break
+        shallow = [path for path in paths if len(path) <= 4]
+        path = draw.choice(paths if draw.random() < 0.6 else shallow)
+        parent = _at(found, path[:-1])
+        draw.choice(_OF_PARTS)(draw, parent, path[-1], draw.choice(documents))
+        if draw.random() < 0.1:
+            found["version"] = draw.choice((0, 1, 2, 3, 4, 5))
+    return dict(found)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The keys that lead to each part of a document."""
+    yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _paths(inner, (*path, key))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _paths(inner, (*path, place))
+
+
+def _at(value: Any, path: Sequence[Any]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _any_value(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
+    parent[key] = copy.deepcopy(draw.choice(VALUES))
+
+
+def _no_value(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
+    del parent[key]
+
+
+def _one_more(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
+    if isinstance(parent, list):
+        parent.insert(key, copy.deepcopy(parent[key]))
+    else:
+        parent[draw.choice(_NEW_KEYS)] = copy.deepcopy(draw.choice(VALUES))
+
+
+def _from_elsewhere(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
+    parent[key] = copy.deepcopy(_at(other, draw.choice(list(_paths(other)))))
+
+
+def _a_near_value(draw: random.Random, parent: Any, key: Any, other: Any) -> None:
+    value = parent[key]
+    if type(value) is float:
+        near = (value * 2, -value, value + 2.0**-36, value + 2.0**-40, value * 1e300, repr(value))
+    elif type(value) is int:
+        near = (value + 1, value - 1, -value, value * 10**6, value + 0.5, bool(value))
+    elif type(value) is str:
+        near = (value + " ", value[::-1], value * 100, value.upper(), value[:-1])
+    elif type(value) is list:
+        near = (value[::-1], value * 2, value[:-1], value + value[:1], value * 200)
+    else:
+        near = (not value,)
+    parent[key] = copy.deepcopy(draw.choice(near))
+
+
+_OF_PARTS: tuple[Callable[[random.Random, Any, Any, Any], None], ...] = (
+    *(_any_value, _any_value, _no_value, _one_more, _from_elsewhere, _a_near_value, _a_near_value),
+)

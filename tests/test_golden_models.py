@@ -1,0 +1,70 @@
+"""Model files of every version and kind load in every later version, and answer as they did."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import golden_models
+import numpy as np
+import pytest
+from golden_models import COMMANDS, FOLDER, KINDS, RECORD, answers, recorded
+
+from gpustump import StumpEnsemble
+from gpustump.model.model_file import VERSION
+
+RECORDED = recorded()
+
+pytestmark = pytest.mark.filterwarnings("ignore:values are missing:UserWarning")
+
+
+def loaded(name: str) -> StumpEnsemble:
+    return StumpEnsemble.load(FOLDER / f"{name}.json")
+
+
+def table_of(name: str) -> np.ndarray:
+    if name in COMMANDS:
+        return golden_models.features_of_table(loaded(name))
+    return golden_models.rows_for(json.loads((FOLDER / f"{name}.json").read_text()))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_file_gives_the_recorded_answers(name):
+    model, wanted = loaded(name), dict(RECORDED[name])
+    assert model.digest() == wanted.pop("digest")
+    assert answers(model, table_of(name)) == wanted
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_file_is_written_again_byte_for_byte(name, tmp_path):
+    loaded(name).save(tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_bytes() == (FOLDER / f"{name}.json").read_bytes()
+
+
+def test_every_version_and_every_kind_is_recorded():
+    files = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
+    assert set(files) == set(RECORDED) == set(KINDS | COMMANDS)
+    assert {document["version"] for document in files.values()} == set(range(1, VERSION + 1))
+    assert sum(path.stat().st_size for path in [*FOLDER.iterdir(), RECORD]) < 200_000
+
+
+def test_recording_changes_no_file_and_takes_none_that_is_there(tmp_path, monkeypatch):
+    folder = shutil.copytree(FOLDER, tmp_path / "models")
+    shutil.copy(RECORD, tmp_path)
+    for name, value in (("FOLDER", folder), ("RECORD", tmp_path / "models.json")):
+        monkeypatch.setattr(golden_models, name, value)
+    before = contents(tmp_path)
+    assert golden_models.add_missing() == []
+    assert contents(tmp_path) == before
+    (folder / "real.json").unlink()
+    known = {name: found for name, found in RECORDED.items() if name not in ("real", "discrete")}
+    (tmp_path / "models.json").write_text(json.dumps(known))
+    before = contents(tmp_path)
+    with pytest.raises(FileExistsError, match=r"discrete\.json exists, but is not recorded"):
+        golden_models.add_missing()
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
