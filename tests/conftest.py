@@ -49,6 +49,32 @@ settings.register_profile(
 settings.load_profile("gpustump")
 
 
+WITH_JAX = (
+    *("tests/arrays", "tests/data", "tests/engines", "tests/learners", "tests/test_digests"),
+    "tests/estimators/test_every_kind.py",
+)
+"""Where every run tests JAX: its arrays, the engines on them, and whole models by their digests."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave JAX out elsewhere, where what follows from the same arrays is tested once more.
+
+    Compiling takes most of the time of its tests. With GPUSTUMP_TESTED_LIBRARIES=all, or where JAX
+    is required, nothing is left out.
+    """
+    everywhere = os.environ.get("GPUSTUMP_TESTED_LIBRARIES") == "all"
+    left_out = [] if everywhere else [item for item in items if _is_one_more_of_jax(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _is_one_more_of_jax(item)]
+
+
+def _is_one_more_of_jax(item: pytest.Item) -> bool:
+    backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
+    is_jax = isinstance(backend, Backend) and backend.name == "jax" and not backend.is_required
+    return is_jax and not item.nodeid.startswith(WITH_JAX)
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests live until the end: the garbage collector need not look at them again."""
     gc.collect()

@@ -73,7 +73,7 @@ def test_every_step_runs_commands_that_exist_with_options_that_they_take(options
 def test_a_step_without_enough_time_is_left_out_by_name(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(REHEARSAL)
     noted = {"PYTHONPATH": str(tmp_path), "REHEARSAL": str(tmp_path / "noted")}
-    done = gpu("--tiny", "--seconds", 50, tmp_path / "x", "growth", "small", **noted)
+    done = gpu("--tiny", "--seconds", 110, tmp_path / "x", "growth", "small", **noted)
     assert done.returncode == 0
     assert "== growth: left out, since less than half of its 240 s is left" in done.stdout
     assert "== small: exit status 0" in done.stdout

@@ -128,7 +128,7 @@ def test_an_interrupted_fit_ends_soon_and_the_next_one_gives_the_same_model(runs
         for kind, (n_made, latest, whole, digest) in found.items():
             assert whole, kind
             assert digest == expected[kind]
-            assert latest < 1.5, kind
+            assert latest < 3.0, kind
             n_interrupted += n_made
         assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
     assert n_interrupted > 0
@@ -157,25 +157,29 @@ def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs,
     assert runs.run(tmp_path, *TRAIN).code == 0
     usual, model = time.monotonic() - started, tmp_path / "model.json"
     expected = model.read_bytes()
-    codes = []
-    for number in range(count(6, 200)):
+    number, n_interrupted = 0, 0
+    while number < count(6, 200) or n_interrupted == 0:
+        assert number < 200, "every run was done before it was interrupted"
         model.unlink(missing_ok=True)
         run = runs.start(tmp_path, *TRAIN)
-        time.sleep(0.02 + random.uniform(0.0, usual))
+        waited = 0.02 + random.uniform(0.0, usual)
+        time.sleep(waited)
         run.send(signal.SIGINT)
         if number % 2:
             time.sleep(random.uniform(0.0, 0.005))
             run.send(signal.SIGINT)
         ended = run.end()
-        codes.append(ended.code)
         said = [line for line in ended.err.splitlines() if line]
         assert ended.code in (0, 130), ended.err
         if ended.code == 130:
             assert said[-1:] == ["gpustump: interrupted"]
             assert len(said) == 1, ended.err
+            n_interrupted += 1
+        else:
+            usual = min(usual, waited)  # the machine is faster by now
+        number += 1
         assert {path.name for path in tmp_path.iterdir()} <= {"t.npz", "model.json"}
         assert not model.exists() or model.read_bytes() == expected
-    assert 130 in codes
 
 
 def test_kernels_that_python_calls_return_numbers_or_plain_tuples():

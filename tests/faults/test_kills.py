@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import Forked, Run, forked, forks
+from forked_runs import COMMAND, Forked, Run, forked, forks
 
 from gpustump.boosting import checkpoint_file
 from gpustump.model import temporary_files
@@ -27,7 +27,7 @@ pytestmark = [forks, pytest.mark.skipif(sys.platform == "win32", reason="has no 
 
 TRAIN = ("train", "t.npz", "--target", "y", "--quiet", "--test-size", 0)
 NAMES = ("t.npz", "model.json", "run.json")
-ROUNDS = (2_000, 1_999)  # a model large enough to be caught while it is written
+ROUNDS = (2_000, 1_999)  # so many that a kill comes before the end
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +51,10 @@ def table(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def models(runs: Forked, table: Path) -> list[bytes]:
+def models(runs: Forked, table: Path, rounds: tuple[int, int] = ROUNDS) -> list[bytes]:
     """What a run that nobody kills writes, for both numbers of rounds; the last one stays."""
     found = []
-    for n_rounds in ROUNDS:
+    for n_rounds in rounds:
         ended = runs.run(table, *TRAIN, "--rounds", n_rounds)
         assert (ended.code, ended.err) == (0, "")
         found.append((table / "model.json").read_bytes())
@@ -88,25 +88,44 @@ def test_a_kill_at_any_moment_leaves_the_old_model_or_the_new_one(runs, table):
     assert set(codes) <= {0, -signal.SIGKILL}
 
 
-def test_a_kill_while_the_model_is_written_leaves_the_old_one_or_the_new_one(runs, table):
-    whole, n_left = models(runs, table), 0
-    for number in range(count(3, 100)):
-        before = len(left_in(table))
-        run = runs.start(table, *TRAIN, "--rounds", ROUNDS[number % 2])
-        while len(left_in(table)) == before and not ended(run):
-            pass
-        code = kill_later(run, random.uniform(0.0, 0.003))
-        assert code in (0, -signal.SIGKILL)
-        assert (table / "model.json").read_bytes() in whole
-        n_left += len(left_in(table)) > before
-    assert n_left > 0, "no kill hit a file that was being written"
+AT_A_CALL = """
+import os, signal, sys
+from gpustump.model import temporary_files, whole_file
+temporary_files._host()  # its expression is compiled once: all runs make the same calls
+make_file, n_left = whole_file.new_temporary_file, {n_calls}
+def kill(frame, event, argument):
+    global n_left
+    n_left -= 1
+    if n_left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+def counting(*arguments):
+    sys.setprofile(kill)  # at every call and return of a function, those written in C included
+    return make_file(*arguments)
+whole_file.new_temporary_file = counting
+"""
+
+
+def test_a_kill_at_every_call_while_the_model_is_written_leaves_the_old_one_or_the_new_one(
+    runs, table
+):
+    old, new = models(runs, table, (40, 41))
+    n_calls, was_left, model = 0, [], table / "model.json"
+    model.write_bytes(old)
+    while model.read_bytes() != new:
+        program = AT_A_CALL.format(n_calls=n_calls) + COMMAND
+        ended = runs.run(table, *TRAIN, "--rounds", 41, program=program)
+        assert ended.code == -signal.SIGKILL
+        assert model.read_bytes() in (old, new)
+        was_left.append(len(left_in(table)) > sum(was_left))
+        n_calls += count(20, 1)
+    assert sum(was_left) >= 3  # the file was there, and had not its name yet
     for path in left_in(table):
         os.utime(path, (time.time() - ABANDONED_AFTER - 60,) * 2)
-    assert runs.run(table, *TRAIN, "--rounds", ROUNDS[0]).code == 0
+    assert runs.run(table, *TRAIN, "--rounds", 40).code == 0
     assert left_in(table) == []
 
 
-def ended(run: Run) -> bool:
+def has_ended(run: Run) -> bool:
     """Whether it has ended, though nobody has asked for its exit code yet."""
     state = Path(f"/proc/{run.number}/stat")
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
@@ -118,11 +137,14 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_model_of_one_that_ne
     whole, checkpoint, n_resumed = models(runs, table)[0], table / "run.json", 0
     model = table / "model.json"
     resuming = (*TRAIN, "--rounds", ROUNDS[0], "--checkpoint", "run.json", "--resume")
-    for _ in range(count(3, 100)):
+    n_runs = 0
+    while n_runs < count(3, 100) or n_resumed == 0:
+        n_runs += 1
+        assert n_runs <= 200, "every run was done before it was killed"
         model.unlink(missing_ok=True)
         before = rounds_in(checkpoint)
         run = runs.start(table, *resuming, "--checkpoint-every", "25 rounds")
-        while rounds_in(checkpoint) == before and not ended(run):
+        while rounds_in(checkpoint) == before and not has_ended(run):
             pass  # some rounds are made and kept
         kill_later(run, random.uniform(0.0, 0.05))
         assert rounds_in(checkpoint) >= before or model.exists()
@@ -134,7 +156,6 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_model_of_one_that_ne
     assert (last.code, last.err) == (0, "")
     assert model.read_bytes() == whole
     assert not checkpoint.exists()
-    assert n_resumed > 0
 
 
 def rounds_in(checkpoint: Path) -> int:
