@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +410,50 @@ def test_other_settings_are_refused_by_name(interrupted, change, tmp_path):
     given, watched = _data()
     how, message = OTHER_SETTINGS[change]
     assert message in _refused(path, *given, estimator=_fit_of(path, **how), **watched)
+
+
+def test_constraints_by_name_are_those_of_the_features_they_name(tmp_path):
+    """A column of another name has other constraints, though its values are the same."""
+    pandas = pytest.importorskip("pandas")
+    (X, y, _), _ = _data()
+    path = tmp_path / "run.json"
+    how = {"n_estimators": 6, "checkpoint": path}
+    before, after = (pandas.DataFrame(X, columns=list(names)) for names in ("abcd", "bacd"))
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(monotonic_cst={"a": -1}, callback=Interrupting(4), **how).fit(before, y)
+    other = AdaBoostClassifier(monotonic_cst={"a": -1}, **how)
+    message = "monotonic_cst was [-1, 0, 0, ...], and is [0, -1, 0, ...] now"
+    assert message in _refused(path, after, y, estimator=other)
+    found = AdaBoostClassifier(monotonic_cst={"b": -1}, **how).fit(after, y)
+    whole = AdaBoostClassifier(monotonic_cst={"a": -1}, n_estimators=6).fit(before, y)
+    assert facts_of(found) == facts_of(whole)
+
+
+def test_of_a_long_parameter_the_part_that_differs_is_named(tmp_path):
+    (X, y, _), _ = _data()
+    wide, path = np.hstack([X, X]), tmp_path / "run.json"
+
+    def fit(last, table=wide, first=1):
+        how = {"monotonic_cst": [first, *[0] * (table.shape[1] - 2), last], "checkpoint": path}
+        return AdaBoostClassifier(n_estimators=2, **how), (table, y)
+
+    classifier, given = fit(0)
+    classifier.fit(*given)
+    classifier, given = fit(1)
+    assert "monotonic_cst[7] was 0, and is 1 now" in _refused(path, *given, estimator=classifier)
+    classifier, given = fit(0, wide[:, :7])
+    message = "monotonic_cst had 8 items, and has 7 now"
+    assert message in _refused(path, *given, estimator=classifier)
+
+
+def test_a_parameter_may_be_a_fraction(tmp_path):
+    given, _ = _data()
+    parts = {"learning_rate": Fraction(1, 3), "class_weight": {0: Fraction(5, 2)}}
+    floats = {"learning_rate": 1 / 3, "class_weight": {0: 2.5}}
+    path = tmp_path / "run.json"
+    found = AdaBoostClassifier(n_estimators=4, **parts, checkpoint=path).fit(*given)
+    assert facts_of(found) == facts_of(AdaBoostClassifier(n_estimators=4, **floats).fit(*given))
+    AdaBoostClassifier(n_estimators=4, **floats, checkpoint=path).fit(*given)
 
 
 def test_another_estimator_is_refused(interrupted, tmp_path):
