@@ -28,8 +28,8 @@ from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, Checkpoint, GlassBoxClassifier, LogitBoostClassifier
 from gpustump.boosting import bags as bagging
+from gpustump.boosting import checkpoint_file, progress
 from gpustump.boosting import checkpoints as writing
-from gpustump.boosting import progress
 from gpustump.boosting.run_logs import RunLog
 from gpustump.engines.category_table import CategoryState
 from gpustump.engines.cpu.direct import DirectState
@@ -556,6 +556,16 @@ def test_a_forged_checkpoint_that_is_only_computed_anew_is_taken(interrupted, tm
     assert hasattr(_fit_of(path).fit(*given, **watched), "model_")
 
 
+@pytest.mark.parametrize("runs", [None, 5, "all", {}])
+def test_rounds_that_are_no_lists_are_none(interrupted, runs, tmp_path):
+    path = tmp_path / "run.json"
+    document = json.loads(interrupted)
+    for bag in document["bags"]:
+        bag["runs"] = runs
+    path.write_text(forged(document))
+    assert checkpoint_file.read(path).n_rounds == 0
+
+
 def test_a_broken_checkpoint_is_refused(interrupted, tmp_path):
     path = tmp_path / "run.json"
     given, watched = _data()
@@ -634,6 +644,35 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_first_round(tmp_pat
         with pytest.raises(OSError, match=str(path)):
             AdaBoostClassifier(**how, checkpoint=path).fit(*given)
     assert not callback.seen
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_cannot_be_read_again_is_refused_and_not_waited_for(kind, tmp_path):
+    given, _ = _data()
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif not path.exists():
+        pytest.skip("has no such device")
+    with pytest.raises(ValueError, match=f"{path} is a pipe or a device"):
+        AdaBoostClassifier(checkpoint=path).fit(*given)
+
+
+def test_a_callback_may_change_the_working_folder(monkeypatch, tmp_path):
+    given, _ = _data()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def moving(record):
+        os.chdir(tmp_path / "elsewhere")
+        if record.number == 4:
+            raise Interrupted
+
+    checkpoint = Checkpoint("run.json", every_rounds=2)
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(checkpoint=checkpoint, callback=moving).fit(*given)
+    assert os.listdir(tmp_path / "elsewhere") == []
+    assert _rounds_in(tmp_path / "run.json") == 3
 
 
 def test_where_no_more_can_be_written_one_warning_says_so_and_the_earlier_file_stays(tmp_path):
