@@ -254,7 +254,8 @@ class Stored(NamedTuple):
     def n_rounds(self) -> int:
         """How many rounds it claims to hold."""
         bags = self.bags if isinstance(self.bags, list) else []
-        runs = [run for bag in bags if isinstance(bag, dict) for run in bag.get("runs", ())]
+        lists = [bag.get("runs") for bag in bags if isinstance(bag, dict)]
+        runs = [run for own in lists if isinstance(own, list) for run in own]
         rounds = [run.get("rounds") for run in runs if isinstance(run, dict)]
         return sum(len(own) for own in rounds if isinstance(own, list))
 
@@ -275,6 +276,11 @@ def read(path: str | PathLike[str]) -> Stored:
         If it cannot be read.
     """
     name = os.fspath(path)
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise CheckpointError(  # reading it may never end
+            f"checkpoint: {name} is a pipe or a device, which cannot be read again. Give the name "
+            "of a file."
+        )
     content = Path(path).read_bytes()
     try:
         return _stored(name, _intact(content))

@@ -124,6 +124,7 @@ class CheckpointWriter:
         is_new: bool,
     ) -> None:
         self._checkpoint, self._head, self._fields = checkpoint, head, outline.fields
+        self._path = _from_anywhere(checkpoint.name)
         self._logs: list[RunLog] = [run for bag in bags for run in bag.runs]
         self._texts = [
             BagText(bag.seed, [RunText(run, outline.search) for run in bag.runs]) for bag in bags
@@ -180,9 +181,17 @@ class CheckpointWriter:
     def _write(self) -> None:
         state = self._state()
         is_finished = all(reason for _, reason in state)
-        write(self._checkpoint.path, self._head, self._fields, self._texts, is_finished=is_finished)
+        write(self._path, self._head, self._fields, self._texts, is_finished=is_finished)
         self._written = state
 
     def _state(self) -> list[tuple[int, str]]:
         """What tells whether there is anything new to write."""
         return [(len(log.rounds), log.stop_reason) for log in self._logs]
+
+
+def _from_anywhere(name: str) -> str:
+    """A file's name that stays right if a callback changes the working folder.
+
+    Nothing is normalized: where a folder is a link, "folder/.." is not this one.
+    """
+    return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)

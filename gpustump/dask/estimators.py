@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gpustump.boosting.rounds import Callback
+from gpustump.boosting.training import Settings
 from gpustump.dask.fitting import Kept, Request, Use, fit
 from gpustump.dask.partitions import Collection, example_of
 from gpustump.dask.prediction import accuracy, applied, is_lazy
@@ -108,7 +109,7 @@ class DaskClassifier(BoostedClassifier):
             collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
             _KINDS[self.device], check_class_weight(self.class_weight), asked.validation,
             lambda own, classes: self._observed(learner, given, own, classes),
-            None if checkpoint is None else self._kept(checkpoint, learner),
+            None if checkpoint is None else self._kept(checkpoint, learner, settings),
         )  # fmt: skip
         found = fit(self.client_, request)
         learnt = Learnt([found.trained], found.classes, (found.split,), found.fingerprint)
@@ -116,11 +117,13 @@ class DaskClassifier(BoostedClassifier):
         self.cluster_ = found.use
         return self
 
-    def _kept(self, checkpoint: FitCheckpoint, learner: DaskClassifier) -> Kept:
+    def _kept(self, checkpoint: FitCheckpoint, learner: DaskClassifier, settings: Settings) -> Kept:
         """A checkpoint, and what it has to have in common with this fit."""
         names = vars(learner).get("feature_names_in_")
-        categories = learner._categories
-        return Kept(checkpoint, lambda dtype: settings_of(self, categories, dtype), names)
+        categories, constraints = learner._categories, settings.votes.monotone
+        return Kept(
+            checkpoint, lambda dtype: settings_of(self, categories, dtype, constraints), names
+        )
 
     @property
     def client_(self) -> Any:

@@ -30,6 +30,7 @@ from gpustump.boosting.checkpoints import Checkpoint, CheckpointWriter
 from gpustump.boosting.run_logs import RunLog
 from gpustump.boosting.termination import ending_in_order
 from gpustump.boosting.training import Settings
+from gpustump.data import monotone
 from gpustump.data.fingerprint import Fingerprint, fingerprint_of
 from gpustump.data.readable import counted, listed, shown
 from gpustump.engines.announcements import announce
@@ -190,7 +191,12 @@ def outline_of(settings: Settings, n_classes: int, n_features: int, n_bags: int)
     )
 
 
-def settings_of(estimator: Any, categories: Categories, dtype: str) -> dict[str, Any]:
+def settings_of(
+    estimator: Any,
+    categories: Categories,
+    dtype: str,
+    constraints: monotone.Constraints | None,
+) -> dict[str, Any]:
     """What decides the model of a fit beside the values of its data.
 
     Parameters
@@ -201,10 +207,13 @@ def settings_of(estimator: Any, categories: Categories, dtype: str) -> dict[str,
         Those of the table.
     dtype : str
         Of the table's values: thresholds are numbers of this type.
+    constraints : tuple (n_features,) of int, or None
+        Those of the table's features: the parameter may name them, and names may move.
     """
     goes_on = estimator.warm_start and hasattr(estimator, "model_")
     encoding = categories.encoding
     return deciding_parameters(estimator) | {
+        monotone.ARGUMENT: constraints,
         "dtype of X": arrays.working_dtype(dtype),
         "categories": None if encoding is None else encoding.as_details(),
         "categorical features": list(categories.features),
@@ -281,7 +290,22 @@ def _changed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> st
         return f"it has the parameter {shown(name)}, which this estimator does not have"
     if name not in before:
         return f"it has no parameter {shown(name)}, which this estimator has"
-    return f"{name} was {shown(before[name])}, and is {shown(now[name])} now"
+    return _told_apart(name, before[name], now[name])
+
+
+def _told_apart(name: str, before: Any, now: Any) -> str:
+    """What changed: of values too long to be shown whole the first part that did."""
+    if shown(before) == shown(now) and type(before) is type(now):
+        if isinstance(before, list) and len(before) != len(now):
+            return f"{name} had {counted(len(before), 'item')}, and has {len(now)} now"
+        if isinstance(before, list):
+            pairs = enumerate(zip(before, now, strict=True))
+            place: Any = next(place for place, (old, new) in pairs if old != new)
+            return _told_apart(f"{name}[{place}]", before[place], now[place])
+        if isinstance(before, dict) and before.keys() == now.keys():
+            place = next(key for key in before if before[key] != now[key])
+            return _told_apart(f"{name}[{place!r}]", before[place], now[place])
+    return f"{name} was {shown(before)}, and is {shown(now)} now"
 
 
 def _refuse_other_data(

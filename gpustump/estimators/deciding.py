@@ -7,6 +7,7 @@ what it decides is the seed of each split, which is known after the fit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -47,4 +48,6 @@ def plain(value: Any) -> Any:
         return sorted(pairs, key=lambda pair: (type(pair[0]).__name__, pair[0]))
     if isinstance(value, Iterable) and not isinstance(value, str):
         return [plain(own) for own in value]
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        return float(value)  # as it is used; a fraction, for example
     return value

@@ -377,7 +377,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         samples, classes = _samples_of(X, data)
         asked = data.asked
         if kept is not None:
-            kept, asked = self._checked(kept, learner, X, data)
+            kept, asked = self._checked(kept, learner, X, data, settings)
         table = TrainingTable(X, classes, learner._table)
         shares, splits = shares_of(table, samples, asked, data.earlier)
         return Prepared(learner, X, classes, settings, shares, splits, kept)
@@ -387,12 +387,18 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         return None
 
     def _checked(
-        self, kept: FitCheckpoint, learner: StumpClassifier, X: Array, data: Data
+        self,
+        kept: FitCheckpoint,
+        learner: StumpClassifier,
+        X: Array,
+        data: Data,
+        settings: Settings,
     ) -> tuple[FitCheckpoint, Asked]:
         """The checkpoint of a fit on a table, and what it is to watch, drawn as it was before."""
-        settings = settings_of(self, learner._categories, arrays.dtype_name(X))
+        dtype = arrays.dtype_name(X)
+        deciding = settings_of(self, learner._categories, dtype, settings.votes.monotone)
         names = vars(learner).get("feature_names_in_")
-        kept = kept.checked(settings, fingerprints_of(X, data, learner._table), names)
+        kept = kept.checked(deciding, fingerprints_of(X, data, learner._table), names)
         return kept, kept.asked(data.asked, vars(self).get("random_state"))
 
     def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:

@@ -60,7 +60,7 @@ def _ended(folder: Path, number: signal.Signals, *more: object) -> tuple[int, st
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
         running.send_signal(number)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert out == ""
     return running.returncode, err
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ from sklearn.base import clone
 
 from gpustump import AdaBoostClassifier, Checkpoint, GlassBoxClassifier, LogitBoostClassifier
 from gpustump.boosting import bags as bagging
+from gpustump.boosting import checkpoint_file, progress
 from gpustump.boosting import checkpoints as writing
-from gpustump.boosting import progress
 from gpustump.boosting.run_logs import RunLog
 from gpustump.engines.category_table import CategoryState
 from gpustump.engines.cpu.direct import DirectState
@@ -411,6 +412,50 @@ def test_other_settings_are_refused_by_name(interrupted, change, tmp_path):
     assert message in _refused(path, *given, estimator=_fit_of(path, **how), **watched)
 
 
+def test_constraints_by_name_are_those_of_the_features_they_name(tmp_path):
+    """A column of another name has other constraints, though its values are the same."""
+    pandas = pytest.importorskip("pandas")
+    (X, y, _), _ = _data()
+    path = tmp_path / "run.json"
+    how = {"n_estimators": 6, "checkpoint": path}
+    before, after = (pandas.DataFrame(X, columns=list(names)) for names in ("abcd", "bacd"))
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(monotonic_cst={"a": -1}, callback=Interrupting(4), **how).fit(before, y)
+    other = AdaBoostClassifier(monotonic_cst={"a": -1}, **how)
+    message = "monotonic_cst was [-1, 0, 0, ...], and is [0, -1, 0, ...] now"
+    assert message in _refused(path, after, y, estimator=other)
+    found = AdaBoostClassifier(monotonic_cst={"b": -1}, **how).fit(after, y)
+    whole = AdaBoostClassifier(monotonic_cst={"a": -1}, n_estimators=6).fit(before, y)
+    assert facts_of(found) == facts_of(whole)
+
+
+def test_of_a_long_parameter_the_part_that_differs_is_named(tmp_path):
+    (X, y, _), _ = _data()
+    wide, path = np.hstack([X, X]), tmp_path / "run.json"
+
+    def fit(last, table=wide, first=1):
+        how = {"monotonic_cst": [first, *[0] * (table.shape[1] - 2), last], "checkpoint": path}
+        return AdaBoostClassifier(n_estimators=2, **how), (table, y)
+
+    classifier, given = fit(0)
+    classifier.fit(*given)
+    classifier, given = fit(1)
+    assert "monotonic_cst[7] was 0, and is 1 now" in _refused(path, *given, estimator=classifier)
+    classifier, given = fit(0, wide[:, :7])
+    message = "monotonic_cst had 8 items, and has 7 now"
+    assert message in _refused(path, *given, estimator=classifier)
+
+
+def test_a_parameter_may_be_a_fraction(tmp_path):
+    given, _ = _data()
+    parts = {"learning_rate": Fraction(1, 3), "class_weight": {0: Fraction(5, 2)}}
+    floats = {"learning_rate": 1 / 3, "class_weight": {0: 2.5}}
+    path = tmp_path / "run.json"
+    found = AdaBoostClassifier(n_estimators=4, **parts, checkpoint=path).fit(*given)
+    assert facts_of(found) == facts_of(AdaBoostClassifier(n_estimators=4, **floats).fit(*given))
+    AdaBoostClassifier(n_estimators=4, **floats, checkpoint=path).fit(*given)
+
+
 def test_another_estimator_is_refused(interrupted, tmp_path):
     path = tmp_path / "run.json"
     path.write_bytes(interrupted)
@@ -511,6 +556,16 @@ def test_a_forged_checkpoint_that_is_only_computed_anew_is_taken(interrupted, tm
     assert hasattr(_fit_of(path).fit(*given, **watched), "model_")
 
 
+@pytest.mark.parametrize("runs", [None, 5, "all", {}])
+def test_rounds_that_are_no_lists_are_none(interrupted, runs, tmp_path):
+    path = tmp_path / "run.json"
+    document = json.loads(interrupted)
+    for bag in document["bags"]:
+        bag["runs"] = runs
+    path.write_text(forged(document))
+    assert checkpoint_file.read(path).n_rounds == 0
+
+
 def test_a_broken_checkpoint_is_refused(interrupted, tmp_path):
     path = tmp_path / "run.json"
     given, watched = _data()
@@ -589,6 +644,35 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_first_round(tmp_pat
         with pytest.raises(OSError, match=str(path)):
             AdaBoostClassifier(**how, checkpoint=path).fit(*given)
     assert not callback.seen
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_cannot_be_read_again_is_refused_and_not_waited_for(kind, tmp_path):
+    given, _ = _data()
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif not path.exists():
+        pytest.skip("has no such device")
+    with pytest.raises(ValueError, match=f"{path} is a pipe or a device"):
+        AdaBoostClassifier(checkpoint=path).fit(*given)
+
+
+def test_a_callback_may_change_the_working_folder(monkeypatch, tmp_path):
+    given, _ = _data()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def moving(record):
+        os.chdir(tmp_path / "elsewhere")
+        if record.number == 4:
+            raise Interrupted
+
+    checkpoint = Checkpoint("run.json", every_rounds=2)
+    with pytest.raises(Interrupted):
+        AdaBoostClassifier(checkpoint=checkpoint, callback=moving).fit(*given)
+    assert os.listdir(tmp_path / "elsewhere") == []
+    assert _rounds_in(tmp_path / "run.json") == 3
 
 
 def test_where_no_more_can_be_written_one_warning_says_so_and_the_earlier_file_stays(tmp_path):

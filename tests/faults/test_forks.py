@@ -29,7 +29,7 @@ def children(expected=None):
     for _ in range(n_children):
         child = os.fork()
         if child == 0:
-            signal.alarm(60)  # a child that hangs is killed
+            signal.alarm(250)  # a child that hangs is killed
             sys.exit(0 if digest() == expected else 3)  # by the way of any process
         assert os.waitpid(child, 0)[1] == 0
 """
@@ -64,7 +64,7 @@ loading.start()
 time.sleep(float(sys.argv[2]))
 child = os.fork()
 if child == 0:
-    signal.alarm(60)
+    signal.alarm(250)
     os.write(pipe[1], digest().encode())
     sys.exit()
 assert os.waitpid(child, 0)[1] == 0

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fault_counts import count
-from forked_runs import KERNELS, LOADED, Forked, forked, forks
+from forked_runs import COMMAND, KERNELS, LOADED, Forked, forked, forks, wait_until
 
 import gpustump.engines.cpu
 
@@ -54,18 +54,22 @@ def interrupted(classifier, labels, seconds):
             time.sleep(moment.random() * 0.002)
             os.kill(os.getpid(), signal.SIGINT)
     timer = threading.Timer(moment.random() * seconds, send)
-    late = None
+    late, signals = None, signal.getsignal(signal.SIGINT)
     try:
         try:
-            timer.start()
-            classifier.fit(X, labels)
-        except KeyboardInterrupt:
-            late = time.monotonic() - sent[0]
-        timer.cancel()
-        timer.join()
-        time.sleep(0.003)
-    except KeyboardInterrupt:  # the second one
-        timer.join()
+            try:
+                timer.start()
+                classifier.fit(X, labels)
+            except KeyboardInterrupt:
+                late = time.monotonic() - sent[0]
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except KeyboardInterrupt:  # the second one, or the first one after the fit
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:  # the second one after the fit
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    timer.cancel()
+    timer.join()
+    signal.signal(signal.SIGINT, signals)
     return late
 
 found = {}
@@ -78,8 +82,9 @@ for kind in ["discrete"] if cold else make:
         started = time.monotonic()
         classifier.fit(X, labels)
         seconds = time.monotonic() - started
-    lates, wholes = [], []
-    for _ in range(n_times):
+    lates, wholes, number, usual = [], [], 0, seconds
+    while number < n_times or not (lates or cold):
+        number += 1
         classifier, labels = make[kind]()
         if not cold:
             classifier.fit(X[small], labels[small])
@@ -87,12 +92,14 @@ for kind in ["discrete"] if cold else make:
         late = interrupted(classifier, labels, seconds)
         if late is not None:
             lates.append(late)
+        else:
+            seconds *= 0.8  # the fit was done before: one is hit at last on any machine
         if not cold:
             wholes.append(classifier.model_.digest() in (before, expected))
     time.sleep(0.05)
     classifier, labels = make[kind]()
     again = classifier.fit(X, labels).model_.digest()
-    found[kind] = [len(lates), max(lates, default=0.0), all(wholes), again]
+    found[kind] = [len(lates), max(lates, default=0.0), usual, all(wholes), again]
 print(json.dumps([found, sorted({thread.name for thread in threading.enumerate()})]))
 """
 
@@ -119,19 +126,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
 
 
 def test_an_interrupted_fit_ends_soon_and_the_next_one_gives_the_same_model(runs, tmp_path):
-    expected, n_times, n_interrupted = digests(), count(4, 100), 0
+    expected, n_times = digests(), count(4, 100)
     for part in range(0, n_times, 20):
         run = runs.start(tmp_path, min(20, n_times - part), "warm", part, program=FITS)
         ended = run.end(300.0)
         assert ended.code == 0, ended.err
         found, threads = json.loads(ended.out)
-        for kind, (n_made, latest, whole, digest) in found.items():
+        for kind, (n_made, latest, usual, whole, digest) in found.items():
             assert whole, kind
             assert digest == expected[kind]
-            assert latest < 3.0, kind
-            n_interrupted += n_made
+            assert n_made > 0, kind
+            assert latest < 3.0 + 100 * usual, kind  # it does not hang, on whatever machine
         assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
-    assert n_interrupted > 0
 
 
 def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(tmp_path):
@@ -139,7 +145,7 @@ def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(
     expected = digests()["discrete"]
     with forked(tmp_path, LOADED, "coded") as runs:
         for number in range(count(1, 20)):
-            ended = runs.start(tmp_path, 4, "cold", number, program=FITS).end(180.0)
+            ended = runs.start(tmp_path, 4, "cold", number, program=FITS).end(300.0)
             assert ended.code == 0, ended.err
             ((*_, digest),) = json.loads(ended.out)[0].values()
             assert digest == expected
@@ -147,6 +153,19 @@ def test_a_fit_that_is_interrupted_while_kernels_are_loaded_works_the_next_time(
 
 
 TRAIN = ("train", "t.npz", "--target", "y", "--rounds", 1_500, "--jobs", 2)
+
+TELLS_THAT_IT_HAS_BEGUN = (
+    """
+import gpustump.cli as cli
+Interruptions = cli.Interruptions
+def begun():
+    found = Interruptions()  # what is sent earlier, Python itself answers, or the forked process
+    open("begun", "w").close()
+    return found
+cli.Interruptions = begun
+"""
+    + COMMAND
+)
 
 
 def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs, tmp_path):
@@ -157,12 +176,14 @@ def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs,
     assert runs.run(tmp_path, *TRAIN).code == 0
     usual, model = time.monotonic() - started, tmp_path / "model.json"
     expected = model.read_bytes()
-    number, n_interrupted = 0, 0
+    number, n_interrupted, begun = 0, 0, tmp_path / "begun"
     while number < count(6, 200) or n_interrupted == 0:
         assert number < 200, "every run was done before it was interrupted"
         model.unlink(missing_ok=True)
-        run = runs.start(tmp_path, *TRAIN)
-        waited = 0.02 + random.uniform(0.0, usual)
+        begun.unlink(missing_ok=True)
+        run = runs.start(tmp_path, *TRAIN, program=TELLS_THAT_IT_HAS_BEGUN)
+        wait_until(begun.exists)
+        waited = random.uniform(0.0, usual)
         time.sleep(waited)
         run.send(signal.SIGINT)
         if number % 2:
@@ -178,7 +199,7 @@ def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs,
         else:
             usual = min(usual, waited)  # the machine is faster by now
         number += 1
-        assert {path.name for path in tmp_path.iterdir()} <= {"t.npz", "model.json"}
+        assert {path.name for path in tmp_path.iterdir()} <= {"t.npz", "model.json", "begun"}
         assert not model.exists() or model.read_bytes() == expected
 
 

@@ -85,7 +85,7 @@ class Run:
         """Send a signal; a process that has ended is still known until `end` has been called."""
         os.kill(self.number, which)
 
-    def end(self, seconds: float = 60.0) -> Ended:
+    def end(self, seconds: float = 300.0) -> Ended:
         """Wait for its end; fails if it takes longer."""
         code = _answer(self._server, {"wait": self.number}, seconds)
         if code is None:
