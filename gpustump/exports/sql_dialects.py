@@ -46,6 +46,8 @@ class Dialect:
         Minus infinity is "-" and this.
     bytewise : str
         Behind text: compare it byte by byte.
+    longest : int
+        Names are cut after so many bytes of UTF-8; 0 if they are not cut.
     """
 
     name: str
@@ -57,6 +59,11 @@ class Dialect:
     of_another_type: str
     infinity: str
     bytewise: str
+    longest: int = 0
+
+    def cut(self, name: str) -> str:
+        """The name as the database has it, without the half of a character at its end."""
+        return name.encode()[: self.longest or None].decode(errors="ignore")
 
     @property
     def is_sqlite(self) -> bool:
@@ -97,6 +104,7 @@ DIALECTS = {
         of_another_type="",
         infinity="CAST('inf' AS DOUBLE PRECISION)",
         bytewise=' COLLATE "C"',
+        longest=63,
     ),
 }
 """The dialects by the names that users give."""
@@ -122,7 +130,7 @@ def identifier(name: str) -> str:
     ValueError
         If no database can have it.
     """
-    if not name or "\0" in name or not is_text(name):
+    if not is_text(name) or not name or "\0" in name:
         raise ValueError(f"no column or table in SQL can be called {shown(name)}; rename it.")
     return '"' + name.replace('"', '""') + '"'
 
