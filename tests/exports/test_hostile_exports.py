@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import sqlite3
 import subprocess
@@ -220,6 +221,8 @@ def test_what_is_no_model_or_none_that_a_file_holds_is_refused(export: Any) -> N
     stump = Stump(0, 0.0, 1, 1, 0.25)
     with pytest.raises(ValueError, match=r"votes must be whole multiples of 2\*\*-36"):
         export(StumpEnsemble((Member((stump,), (0.1,)),), 1))
+    with pytest.raises(ValueError, match=r"classes\[1\] must be .* that is finite; got inf"):
+        export(StumpEnsemble((Member((stump,), (1.0,)),), 1, (0.5, math.inf)))
     stumps = (stump, Stump(1, 0.0, 1, 1, 0.25))
     with pytest.raises(ValueError, match="the largest that every export holds exactly is 131072"):
         export(StumpEnsemble((Member(stumps, (2.0**17, VOTE_UNIT)),), 2))
