@@ -21,6 +21,9 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _LARGEST_POWER = 2**53
 """Whole numbers up to it are read exactly by every database, whatever it does with fractions."""
 
+_MOST_SECONDS = 10**12
+"""More than 9999 years have. Far beyond it, a float stays the same for too many microseconds."""
+
 TYPES_OF_TIME = {"date": "DATE", "datetime": "TIMESTAMP", "time": "TIME"}
 """The types of SQL for kinds of columns."""
 
@@ -224,6 +227,8 @@ def _last_tick(value: float, kind: str) -> int:
     """
     if kind == "date":
         return math.floor(value) * 86_400_000_000
+    if abs(value) > _MOST_SECONDS:
+        raise OverflowError
     ticks = math.floor(Fraction(value) * 10**6)
     while float(ticks + 1) / 1e6 <= value:
         ticks += 1

@@ -251,6 +251,18 @@ def test_names_that_a_database_cannot_tell_apart_are_refused(
         to_sql(model, **options)
 
 
+@pytest.mark.parametrize("kind", ["date", "datetime", "time"])
+@pytest.mark.parametrize("threshold", [1e300, -1e300, 1e17, 1e12, -1e12])
+def test_sql_refuses_times_that_no_calendar_has(kind: str, threshold: float) -> None:
+    encoding = Encoding((InputColumn("at", 0, kind),), 1, True)
+    model = StumpEnsemble(
+        (Member((Stump(0, threshold, 1, 1, 0.25),), (1.0,)),), 1, (0, 1), ("at",),
+        details={"encoding": encoding.as_details()},
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=f"column 'at': SQL has no {kind} for the threshold"):
+        to_sql(model)
+
+
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 @pytest.mark.parametrize("taken", ["score", "LABEL", "probability_1"])
 def test_a_table_that_has_a_column_of_the_result_is_an_error(dialect: str, taken: str) -> None:
