@@ -81,6 +81,10 @@ def _usage(name: str, tables: ExportTables) -> list[str]:
         f"double row[{name.upper()}_N_COLUMNS] = {{...}};  NaN is missing",
         f"int index = {name}_predict(row);",
         f"const char *label = {name}_label(index);",
+        f"double p[{name.upper()}_N_CLASSES];",
+        f"{name}_predict_proba(row, p);  link with -lm",
+        f"int64_t scores[{name.upper()}_N_SCORES];",
+        f"{name}_scores(row, scores);",
     ]
     text = [place for place, column in enumerate(tables.columns) if column.is_text]
     if text:

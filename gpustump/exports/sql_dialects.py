@@ -21,6 +21,9 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _LARGEST_POWER = 2**53
 """Whole numbers up to it are read exactly by every database, whatever it does with fractions."""
 
+_MOST_SECONDS = 10**12
+"""More than 9999 years have. Far beyond it, a float stays the same for too many microseconds."""
+
 TYPES_OF_TIME = {"date": "DATE", "datetime": "TIMESTAMP", "time": "TIME"}
 """The types of SQL for kinds of columns."""
 
@@ -46,6 +49,8 @@ class Dialect:
         Minus infinity is "-" and this.
     bytewise : str
         Behind text: compare it byte by byte.
+    longest : int
+        Names are cut after so many bytes of UTF-8; 0 if they are not cut.
     """
 
     name: str
@@ -57,6 +62,11 @@ class Dialect:
     of_another_type: str
     infinity: str
     bytewise: str
+    longest: int = 0
+
+    def cut(self, name: str) -> str:
+        """The name as the database has it, without the half of a character at its end."""
+        return name.encode()[: self.longest or None].decode(errors="ignore")
 
     @property
     def is_sqlite(self) -> bool:
@@ -97,6 +107,7 @@ DIALECTS = {
         of_another_type="",
         infinity="CAST('inf' AS DOUBLE PRECISION)",
         bytewise=' COLLATE "C"',
+        longest=63,
     ),
 }
 """The dialects by the names that users give."""
@@ -122,7 +133,7 @@ def identifier(name: str) -> str:
     ValueError
         If no database can have it.
     """
-    if not name or "\0" in name or not is_text(name):
+    if not is_text(name) or not name or "\0" in name:
         raise ValueError(f"no column or table in SQL can be called {shown(name)}; rename it.")
     return '"' + name.replace('"', '""') + '"'
 
@@ -216,6 +227,8 @@ def _last_tick(value: float, kind: str) -> int:
     """
     if kind == "date":
         return math.floor(value) * 86_400_000_000
+    if abs(value) > _MOST_SECONDS:
+        raise OverflowError
     ticks = math.floor(Fraction(value) * 10**6)
     while float(ticks + 1) / 1e6 <= value:
         ticks += 1

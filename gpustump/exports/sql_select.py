@@ -72,9 +72,10 @@ def to_sql(
 ) -> str:
     """The model as one SELECT, which gives every row of a table with its label and scores.
 
-    The result has all columns of the table, then `NAME_label`, `NAME_score` (two classes) or
-    `NAME_score_0`, `NAME_score_1`, ..., and `NAME_probability_0`, ... Scores are BIGINT, whole
-    numbers of 2**-36, and exact. NULL is missing, and NaN where the database has it.
+    The result has all columns of the table, then `NAME_score` (two classes) or `NAME_score_0`,
+    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ... A table that has a column of
+    one of these names already is an error when the query runs. Scores are BIGINT, whole numbers of
+    2**-36, and exact. NULL is missing, and NaN where the database has it.
 
     Parameters
     ----------
@@ -105,20 +106,35 @@ def to_sql(
     with_probabilities = not spelling.is_sqlite if probabilities is None else probabilities
     lines = header_lines(query.tables, f"SQL of {spelling.name}", printable)
     comment = "".join(f"-- {line}".rstrip() + "\n" for line in [*lines, "", *_usage(query)])
-    outer = [_label(query)] + (_probabilities(query) if with_probabilities else [])
+    shares = _probabilities(query) if with_probabilities else []
+    outer = [_label(query), *shares]
     inner = [f"{_score(query, output)} AS {own}" for output, own in enumerate(query.scores)]
     return (
         f"{comment}\nSELECT scored.*,\n  {_listed(outer, '  ')}\nFROM (\n  SELECT given.*,\n    "
-        f"{_listed(inner, '    ')}\n  FROM {identifier(table)} AS given\n) AS scored\n"
+        f"{_listed(inner, '    ')}\n  FROM {identifier(table)} AS given\n"
+        f"{_refusal(query, n_shares=len(shares))}) AS scored\n"
     )
+
+
+def _refusal(query: _Query, *, n_shares: int) -> str:
+    """A join with one row, which is an error if the table has a column of the result already.
+
+    The names in its condition are ambiguous then. Without it, SQLite and DuckDB take the scores
+    that the table holds, of an older model perhaps, for those of this one.
+    """
+    shares = [query.output("probability", place) for place in range(n_shares)]
+    names = [*query.scores, query.output("label"), *shares]
+    made = ", ".join(f"0 AS {name}" for name in names)
+    return f"  JOIN (SELECT {made}) AS made\n    ON {added(names)} = 0\n"
 
 
 def _usage(query: _Query) -> list[str]:
     names = [*query.scores[:3], *(["..."] if len(query.scores) > 3 else [])]
     return [
-        f"The result has the table's columns, {printable(query.output('label'))}, "
-        f"{printable(', '.join(names))}.",
+        f"The result has the table's columns, {printable(', '.join(names))}, "
+        f"{printable(query.output('label'))}.",
         "NULL is missing. Add a WHERE at the end for some of the rows.",
+        "If the table has a column of one of these names, the JOIN makes it ambiguous: an error.",
         *([_OF_QUOTIENTS] if query.dialect.is_sqlite else []),
     ]
 
@@ -130,6 +146,13 @@ def _listed(expressions: list[str], indent: str) -> str:
 def _check_names(query: _Query, table: str) -> None:
     """Refuse names that the database cannot tell apart, or cannot have."""
     identifier(table)
+    longest = f"{query.name}_probability_{len(query.tables.classes)}"
+    identifier(longest)
+    if query.dialect.cut(longest) != longest:
+        raise ValueError(
+            f"name is too long: {query.dialect.name} cuts names after {query.dialect.longest} "
+            "bytes, so it would take the new columns for one."
+        )
     known: dict[str, str] = {}
     for column in query.tables.used:
         identifier(column.name)
@@ -148,7 +171,8 @@ def _check_names(query: _Query, table: str) -> None:
 
 
 def _folded(name: str, dialect: Dialect) -> str:
-    return name if dialect.name == "PostgreSQL" else name.lower()
+    """What all names have in common that the database takes for this one."""
+    return dialect.cut(name) if dialect.longest else name.lower()
 
 
 def _score(query: _Query, output: int) -> str:
@@ -253,8 +277,10 @@ def _literal(label: Label, dialect: Dialect) -> str:
         return text(label, dialect)
     if isinstance(label, float):
         return number(label, dialect)
-    if not -(2**63) < label < 2**63:
+    if label >= 2**63:
         raise ValueError(f"the label {label} is no BIGINT of SQL; export to another language.")
+    if label == -(2**63):  # its digits alone are no BIGINT, so they are not read as a number
+        return f"CAST('{label}' AS BIGINT)"
     return f"CAST({label} AS BIGINT)"
 
 

@@ -20,7 +20,7 @@ from gpustump.data.columns import numbers_of
 from gpustump.data.parameters import Link
 from gpustump.data.readable import shown
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
-from gpustump.model.class_labels import Label, check_classes
+from gpustump.model.class_labels import Label, check_classes, label_array
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 from gpustump.model.ensemble import model_of
 
@@ -159,7 +159,8 @@ def export_tables(model: Any) -> ExportTables:
     start = tuple(_units(constant).tolist())
     _check_scores(start, steps)
     columns = tuple(_column(own, encoding) for own in encoding.columns)
-    return ExportTables(columns, steps, start, found.classes, found.link, found.digest())
+    classes = tuple(label_array(found.classes).tolist())  # as predict has them: 1, 2.5 are 1.0, 2.5
+    return ExportTables(columns, steps, start, classes, found.link, found.digest())
 
 
 def _units(votes: np.ndarray) -> np.ndarray:

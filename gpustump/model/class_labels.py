@@ -6,6 +6,7 @@ two are equal. A file that claims anything else is refused: `predict` could not 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,8 +40,8 @@ def check_classes(classes: object) -> None:
     for place, label in enumerate(classes):
         if not _is_label(label):
             raise ValueError(
-                f"classes[{place}] must be text, true, false or a number of at most 64 bits; got "
-                f"{shown(label)}."
+                f"classes[{place}] must be text, true, false or a number of at most 64 bits that "
+                f"is finite; got {shown(label)}."
             )
     _check_kinds(classes)
     _check_different(classes)
@@ -50,7 +51,9 @@ def check_classes(classes: object) -> None:
 def _is_label(value: object) -> bool:
     if type(value) is int:
         return -(2**63) <= value < 2**64
-    return type(value) in (bool, float) or is_text(value)
+    if type(value) is float:
+        return math.isfinite(value)  # JSON has no infinity
+    return type(value) is bool or is_text(value)
 
 
 def _kind(label: Label) -> str:

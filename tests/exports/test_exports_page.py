@@ -9,6 +9,9 @@ from pathlib import Path
 import exported
 import pytest
 from command import Command, command_fixture  # noqa: F401
+from exported_columns import MODELS
+
+from gpustump.exports import to_c
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "exports.md"
 
@@ -41,3 +44,17 @@ def test_the_commands_and_programs_of_the_page_work(command: Command) -> None:
     label, share = eval("module['predict'](row), module['predict_proba'](row)[1]", names)
     assert said == f"{label} {share:.3f}\n"
     names["database"].close()
+
+
+def test_the_usage_at_the_top_of_a_header_is_c(tmp_path: Path) -> None:
+    header = to_c(MODELS["two classes"])
+    usage = header.partition("\n//\n// double row")[2].partition("\n\n")[0]
+    lines = [
+        line.removeprefix("// ").partition("  ")[0] for line in f"double row{usage}".split("\n")
+    ]
+    code = "\n".join(lines).replace("{...}", "{0}")
+    assert code.count("gpustump_") == 5
+    (tmp_path / "model.h").write_text(header)
+    source = f'#include "model.h"\nint main(void)\n{{\n{code}\nreturn index + !label;\n}}\n'
+    built = [exported.compiler("c"), "-std=c99", *exported.FLAGS, "-x", "c", "-", "-lm"]
+    subprocess.run(built, input=source, text=True, check=True, cwd=tmp_path)

@@ -21,6 +21,7 @@ from exported import Answers, assert_same, expected
 
 from gpustump import StumpEnsemble
 from gpustump.exports import to_sql
+from gpustump.model.class_labels import label_array
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +59,9 @@ class Server:
         width = len(found[0]) - len(model.classes)
         scores = np.asarray([row[width - 1 - model.n_outputs : width - 1] for row in found])
         kinds = {"True": "t", "False": "f"}
-        texts = {kinds.get(str(label), str(label)): label for label in model.classes}
+        classes = label_array(model.classes).tolist()
+        texts = {kinds.get(str(label), str(label)): label for label in classes}
+        texts |= {str(label).removesuffix(".0"): label for label in classes if type(label) is float}
         units = scores.astype(np.int64)
         return Answers(
             [texts[row[width - 1]] for row in found],
@@ -131,3 +134,13 @@ def test_postgresql_reads_the_columns_as_they_are(server: Server) -> None:
     for model in columns.MODELS.values():
         found = server.answers(model, table, columns.rows())
         assert_same(found, expected(model, columns.frame()))
+
+
+def test_postgresql_refuses_a_table_that_has_a_column_of_the_result(server: Server) -> None:
+    (model, X) = numbers.case("boolean labels")
+    for taken in ("gpustump_score", "gpustump_label", "gpustump_probability_1"):
+        table = ", ".join([*(f"x{j} REAL" for j in range(X.shape[1])), f"{taken} INTEGER"])
+        with pytest.raises(AssertionError, match=f'column reference "{taken}" is ambiguous'):
+            server.lines(
+                f"CREATE TEMPORARY TABLE data ({table});\n{to_sql(model, 'postgresql')};\n"
+            )

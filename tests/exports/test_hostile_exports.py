@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import sqlite3
 import subprocess
@@ -220,6 +221,8 @@ def test_what_is_no_model_or_none_that_a_file_holds_is_refused(export: Any) -> N
     stump = Stump(0, 0.0, 1, 1, 0.25)
     with pytest.raises(ValueError, match=r"votes must be whole multiples of 2\*\*-36"):
         export(StumpEnsemble((Member((stump,), (0.1,)),), 1))
+    with pytest.raises(ValueError, match=r"classes\[1\] must be .* that is finite; got inf"):
+        export(StumpEnsemble((Member((stump,), (1.0,)),), 1, (0.5, math.inf)))
     stumps = (stump, Stump(1, 0.0, 1, 1, 0.25))
     with pytest.raises(ValueError, match="the largest that every export holds exactly is 131072"):
         export(StumpEnsemble((Member(stumps, (2.0**17, VOTE_UNIT)),), 2))
@@ -235,6 +238,8 @@ def test_what_is_no_model_or_none_that_a_file_holds_is_refused(export: Any) -> N
         (("a", "b"), {"dialect": "oracle"}, "dialect must be sqlite, duckdb, postgresql"),
         (("p_a", "b"), {"name": "P"}, "name must not begin the name of a column"),
         (("a", "b"), {"table": "a\0"}, "no column or table in SQL can be called"),
+        (("é" * 32, "é" * 31), {"dialect": "postgresql"}, "PostgreSQL takes 'é+' and 'é+' for one"),
+        (("a", "b"), {"dialect": "postgresql", "name": "n" * 50}, "name is too long: PostgreSQL"),
     ],
 )
 def test_names_that_a_database_cannot_tell_apart_are_refused(
@@ -244,6 +249,34 @@ def test_names_that_a_database_cannot_tell_apart_are_refused(
     model = StumpEnsemble((Member(stumps, (1.0, 0.5)),), 2, feature_names=columns)
     with pytest.raises(ValueError, match=message):
         to_sql(model, **options)
+
+
+@pytest.mark.parametrize("kind", ["date", "datetime", "time"])
+@pytest.mark.parametrize("threshold", [1e300, -1e300, 1e17, 1e12, -1e12])
+def test_sql_refuses_times_that_no_calendar_has(kind: str, threshold: float) -> None:
+    encoding = Encoding((InputColumn("at", 0, kind),), 1, True)
+    model = StumpEnsemble(
+        (Member((Stump(0, threshold, 1, 1, 0.25),), (1.0,)),), 1, (0, 1), ("at",),
+        details={"encoding": encoding.as_details()},
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=f"column 'at': SQL has no {kind} for the threshold"):
+        to_sql(model)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("taken", ["score", "LABEL", "probability_1"])
+def test_a_table_that_has_a_column_of_the_result_is_an_error(dialect: str, taken: str) -> None:
+    """Not the score of an older model, which the table holds, for that of this one."""
+    model = StumpEnsemble((Member((Stump(0, 0.0, 1, 1, 0.25),), (1.0,)),), 1, (0, 1), ("a",))
+    library: Any = sqlite3 if dialect == "sqlite" else pytest.importorskip("duckdb")
+    connection = library.connect(":memory:")
+    connection.execute(f"CREATE TABLE data (a REAL, gpustump_{taken} INTEGER)")
+    connection.execute("INSERT INTO data VALUES (-1.0, -5)")
+    with pytest.raises(library.Error, match="mbiguous"):
+        connection.execute(to_sql(model, dialect, probabilities=True))
+    (row,) = connection.execute(to_sql(model, dialect, name="new", probabilities=True)).fetchall()
+    assert row[:4] == (-1.0, -5, 2**36, 1)
+    connection.close()
 
 
 def test_python_refuses_rows_that_it_would_misread() -> None:

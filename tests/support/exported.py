@@ -17,6 +17,7 @@ import pytest
 
 from gpustump import StumpEnsemble
 from gpustump.exports import to_c, to_onnx, to_python, to_sql
+from gpustump.model.class_labels import label_array
 
 FLAGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 
@@ -140,9 +141,10 @@ class Compiled:
         call(ctypes.c_int64(len(X)), *pointers)
         label = getattr(self._library, f"m{number}_label_text")
         label.restype = ctypes.c_char_p
-        texts = [label(own).decode() for own in range(len(model.classes))]
-        assert texts == [*map(str, model.classes)]
-        labels = [model.classes[own] for own in index.tolist()]
+        classes = label_array(model.classes).tolist()
+        texts = [label(own).decode() for own in range(len(classes))]
+        assert texts == [*map(str, classes)]
+        labels = [classes[own] for own in index.tolist()]
         return Answers(labels, scores[:, 0] if model.is_binary else scores, probabilities)
 
 
