@@ -6,8 +6,9 @@ model claims, before boosting takes them. So the first difference is found in it
 weights that all earlier rounds have proved right.
 
 If only some rounds are to be searched, the others take the claimed hypothesis, and what follows
-from it is compared: its signs, its error and its votes. That needs no search, and still finds a
-changed round, unless all later rounds were made to fit it.
+from it is compared: its thresholds, which are midpoints of values, its signs, its error and its
+votes. That needs no search, and still finds a changed round, unless all later rounds were made to
+fit it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.boosting.claims import ClaimedRun
 from gpustump.boosting.early_stopping import EarlyStopping
+from gpustump.boosting.own_cuts import OwnCuts
 from gpustump.boosting.rounds import Boosting
 from gpustump.boosting.training import (
     Ground,
@@ -179,7 +181,9 @@ def audit_runs(
 
     def around(ground: Ground) -> Ground:  # once more if a GPU fails before the first round
         logs.append(_Log(bag))
-        return _AuditedGround(ground, claimed, depth, logs[-1])
+        X = ground.table.X
+        cuts = OwnCuts(X, training.samples.beside(X).rows)
+        return _AuditedGround(ground, claimed, depth, logs[-1], cuts)
 
     trained = train(
         training.X, training.samples, training.n_classes, settings,
@@ -215,6 +219,7 @@ class _AuditedGround:
     claimed: Sequence[ClaimedRun]
     depth: Depth
     log: _Log
+    cuts: OwnCuts
     n_begun: int = 0
 
     @property
@@ -234,6 +239,7 @@ class _AuditedGround:
             settings.stopping is None,
             settings.learner,
             settings.categorical,
+            self.cuts,
         )
         own = _AuditedVotes(target.votes, claimed, self.log, number, plan)
         if not self.depth.with_end and settings.n_rounds is not None:
@@ -265,12 +271,15 @@ class _Plan(NamedTuple):
         "stump" or "interval".
     categorical : tuple of int
         The features whose values are numbers of categories.
+    cuts : OwnCuts
+        Those of the table.
     """
 
     searched: frozenset[int]
     ends_itself: bool
     learner: Learner
     categorical: tuple[int, ...]
+    cuts: OwnCuts
 
     def fits(self, hypothesis: Any) -> bool:
         """Whether the run can make such a hypothesis; a constant one asks for no feature."""
@@ -352,7 +361,8 @@ class _AuditedVotes:
         if is_searched:
             taken = self.votes.found(table, state)
         else:
-            taken = _with_votes(self.votes.derived(hypothesis, vote, state))
+            own = self.plan.cuts.written(hypothesis)
+            taken = _with_votes(self.votes.derived(own, vote, state))
         self.log.n_searched += is_searched
         what = self._difference(number, taken)
         if what is None:

@@ -120,8 +120,8 @@ def audit(
         the model holds the seeds.
     rounds : int, optional
         Search so many rounds of each run, evenly spread, the first and the last among them. In all
-        others the model's own hypothesis is taken, and its signs, error and votes are derived. By
-        default all rounds are searched.
+        others the model's own hypothesis is taken, and its thresholds, signs, error and votes are
+        derived from it. By default all rounds are searched.
     X_val, y_val, sample_weight_val : array, optional
         Those that were given to `fit`. Without them it is not derived where a run that watched them
         stops early.
@@ -227,7 +227,7 @@ def audit_with(model: StumpEnsemble, known: Recorded, given: Given, means: Means
     if before is not None:
         own = fingerprint_of(ready.X, given.y, given.sample_weight)
         differences = tuple(before.differences(own, model.feature_names))
-    why_no_end = _why_no_end(model, known, given, means, ready.settings)
+    why_no_end = _why_no_end(known, given, means, ready.settings)
     notes = _notes(known, why_no_end, is_rounded)
     depth = Depth(means.rounds, why_no_end is None)
     found = _Found(model, known.estimator, ready, depth, differences, notes)
@@ -316,8 +316,8 @@ def _compared(found: _Found, device: str) -> Audit:
     notes = []
     if model.missing_learnt not in (None, derived.missing_learnt):
         notes.append(
-            "The file is wrong about which features lack values in the training data; it warns of "
-            "missing values by that."
+            "The file says otherwise than these data which features lack values in training; a "
+            "model warns of missing values by that."
         )
     return found.audit(difference, n_searched, notes)
 
@@ -400,20 +400,15 @@ def _drawn_again(asked: Asked, known: Recorded, estimator: Any) -> list[Any]:
     ]
 
 
-def _why_no_end(
-    model: StumpEnsemble, known: Recorded, given: Given, means: Means, settings: Settings
-) -> str | None:
+def _why_no_end(known: Recorded, given: Given, means: Means, settings: Settings) -> str | None:
     """Why it is not derived where the runs end; None if it is."""
     stops = settings.stopping is not None and settings.stopping.patience is not None
     if known.by_callback:
         return "a callback decided it"
     if stops and known.passed and given.validation is None:
         return "that needs X_val and y_val as they were given to the fit"
-    if means.rounds is None:
-        return None
-    limit = settings.n_rounds_of(len(model.classes)) * model.n_bags
-    if not stops and all(len(member) == limit for member in model.members):
-        return None  # the parameters allow no more
+    if means.rounds is None or not stops:
+        return None  # without early stopping, one search more tells why a run has no more rounds
     return "not all rounds were searched"
 
 

@@ -204,7 +204,7 @@ def _sides(
     for name, side in (("file says", difference.file), ("data say", difference.data)):
         lines = [lacking] if side is None else _lines(words, side)
         if name == "data say" and not difference.searched and isinstance(side, Side):
-            lines[0] += " (the file's, not searched for)"
+            lines[0] += " (the file's cut, not searched for)"
         yield f"the {name}", lines[0]
         yield from (("", line) for line in lines[1:])
 

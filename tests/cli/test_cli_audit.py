@@ -309,6 +309,17 @@ def test_estimators_and_the_command_agree_on_what_a_model_is(command):
     assert outcome.row("result").startswith("differs: round 1, another stump")
 
 
+def test_a_table_of_too_few_rows_to_hold_some_out_is_not_that_of_the_training(files):
+    """The advice of `train`, to take another --test-size, is of no use here."""
+    np.savez("few.npz", X=np.eye(3), y=[0, 1, 1])
+    own = arrays()
+    np.savez("table.npz", X=own["X"][:, :3], y=own["y"])
+    files("train", "table.npz", "--target", "y", "--force", "--quiet")
+    message = files.refuses("audit", "model.json", "few.npz")
+    assert "few.npz is not the table of the training" in message
+    assert "leave that row out" not in message
+
+
 def test_the_session_in_the_guide_is_what_the_commands_print(command):
     """Its Python code runs between the commands, in the same folder."""
     guide = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()

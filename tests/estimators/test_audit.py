@@ -59,8 +59,7 @@ def test_what_follows_from_a_model_s_own_stumps_is_what_it_holds(name):
     found = audited(fit, rounds=1)
     assert found.same
     assert found.n_searched == len(fit.classifier.rounds_)
-    is_full = set(fit.classifier.stop_reasons_) == {"limit"}
-    assert found.end_derived == (is_full and fit.classifier.n_iter_no_change is None)
+    assert found.end_derived == (fit.classifier.n_iter_no_change is None)
     assert ("Where the runs end was not derived" in str(found)) != found.end_derived
 
 
@@ -176,6 +175,62 @@ def test_a_threshold_that_is_off_by_one_bit_is_found(name, tmp_path):
     found = audited(fit, changed(fit, tmp_path, off))
     check_found(found, "stump", 3)
     assert found.difference.file.score == found.difference.data.score
+
+
+@pytest.mark.parametrize("name", ["discrete", "real", "newton-shared", "intervals", "bags"])
+def test_a_threshold_that_parts_the_samples_alike_is_found_in_a_round_that_is_not_searched(
+    name, tmp_path
+):
+    fit = fit_named(name)
+    number = 2 * fit.classifier.model_.n_bags
+    off = in_row(0, number, "threshold", lambda t: math.nextafter(t, math.inf))
+    found = audited(fit, changed(fit, tmp_path, off), rounds=1)
+    check_found(found, "stump", 3)
+    assert not found.difference.searched
+    assert found.difference.data.hypothesis == fit.classifier.model_.members[0].hypotheses[number]
+
+
+def test_the_other_end_of_an_interval_is_found_in_a_round_that_is_not_searched(tmp_path):
+    fit = fit_named("intervals")
+    stumps = fit.classifier.model_.members[0].hypotheses
+    number = next(k for k, one in enumerate(stumps[:-1]) if len(one.thresholds) == 2)
+    off = in_row(0, number, "low", lambda t: math.nextafter(t, math.inf))
+    check_found(audited(fit, changed(fit, tmp_path, off), rounds=1), "stump", number + 1)
+
+
+def test_a_category_that_no_sample_has_is_found_in_a_round_that_is_not_searched(tmp_path):
+    fit = fit_named("categories, newton")
+    hypotheses = fit.classifier.model_.members[0].hypotheses
+    number = next(k for k, one in enumerate(hypotheses[:-1]) if hasattr(one, "left"))
+
+    def add(document):
+        document["model"]["members"][0][number][-1] += " 77"
+
+    check_found(audited(fit, changed(fit, tmp_path, add), rounds=1), "stump", number + 1)
+
+
+def test_swapped_sides_of_a_set_are_found_in_a_round_that_is_not_searched(tmp_path):
+    """It says the same of every sample, and the file is another one."""
+    fit = fit_named("categories")
+    hypotheses = fit.classifier.model_.members[0].hypotheses
+    number = next(k for k, one in enumerate(hypotheses[:-1]) if hasattr(one, "left"))
+
+    def swap(document):
+        row = document["model"]["members"][0][number]
+        row[-2:] = row[:-3:-1]
+        at = document["model"]["stump_fields"].index("polarity")
+        row[at] = -row[at]
+
+    check_found(audited(fit, changed(fit, tmp_path, swap), rounds=1), "stump", number + 1)
+
+
+@pytest.mark.parametrize("name", ["discrete", "newton-shared", "real of 3 classes"])
+def test_a_dropped_last_round_is_found_though_not_all_rounds_are_searched(name, tmp_path):
+    fit = fit_named(name)
+    model = changed(fit, tmp_path, lambda document: document["model"]["members"][0].pop())
+    found = audited(fit, model, rounds=2)
+    assert (found.difference.what, found.difference.number) == ("end", 8)
+    assert found.difference.data.hypothesis == fit.classifier.rounds_[0][-1].stump
 
 
 @pytest.mark.parametrize("name", ["discrete", "newton", "real-shared"])

@@ -93,7 +93,13 @@ def _audited(
 
 def _kept(data: TrainingData, recipe: Recipe) -> np.ndarray | None:
     """The rows that training did not hold out; None for all."""
-    rows, held_out = split_rows(data, recipe.test_size, recipe.seed)
+    try:
+        rows, held_out = split_rows(data, recipe.test_size, recipe.seed)
+    except InputError as error:  # its advice is for `train`
+        raise InputError(
+            f"{data.source} is not the table of the training, which held out rows of it "
+            f"(--test-size {recipe.test_size}): these {rows_text(data, 0)} cannot be parted so."
+        ) from error
     if held_out is None:
         return None
     kept = np.zeros(len(data.y), dtype=bool)
