@@ -138,7 +138,9 @@ def is_missing(value: Any) -> bool:
 
 
 def _as_numbers(objects: np.ndarray) -> np.ndarray:
-    """Objects as float64 if each is a number or missing; otherwise unchanged."""
+    """Objects as float64 if each is a number or missing; otherwise unchanged, as is text."""
+    if any(isinstance(value, str | bytes) for value in objects.flat):
+        return objects
     with contextlib.suppress(TypeError, ValueError):
         missing = np.vectorize(is_missing, otypes=[bool])(objects)
         return np.where(missing, np.nan, objects).astype(np.float64)

@@ -101,6 +101,14 @@ def test_labels_that_dask_has_not_computed_are_refused():
         AdaBoostClassifier().fit([[0.0], [1.0]], y)
 
 
+@pytest.mark.parametrize("dtype", ["str", "string", "category", "object"])
+def test_labels_of_text_stay_text_where_they_look_like_numbers(dtype):
+    y = pd.Series(["01", "2", "01", "2"], dtype=dtype)
+    fitted = AdaBoostClassifier(n_estimators=1).fit([[0.0], [1.0], [0.5], [2.0]], y)
+    assert fitted.model_.classes == ("01", "2")
+    assert fitted.predict([[0.0], [2.0]]).tolist() == ["01", "2"]
+
+
 def test_two_columns_of_one_name_are_refused():
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
     with pytest.raises(ValueError, match="X has two columns named 'a'; rename one"):
