@@ -91,7 +91,6 @@ def train_bags(
         return [trained_on(shares[0], settings)]
     n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
     to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
-
     done = [_rounds_done(share) for share in shares]
 
     def one(number: int, settings: Settings) -> Trained:

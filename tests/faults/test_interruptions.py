@@ -82,7 +82,7 @@ for kind in ["discrete"] if cold else make:
         started = time.monotonic()
         classifier.fit(X, labels)
         seconds = time.monotonic() - started
-    lates, wholes, number, usual = [], [], 0, seconds
+    lates, wholes, number = [], [], 0
     while number < n_times or not (lates or cold):
         number += 1
         classifier, labels = make[kind]()
@@ -99,7 +99,7 @@ for kind in ["discrete"] if cold else make:
     time.sleep(0.05)
     classifier, labels = make[kind]()
     again = classifier.fit(X, labels).model_.digest()
-    found[kind] = [len(lates), max(lates, default=0.0), usual, all(wholes), again]
+    found[kind] = [len(lates), max(lates, default=0.0), all(wholes), again]
 print(json.dumps([found, sorted({thread.name for thread in threading.enumerate()})]))
 """
 
@@ -132,11 +132,11 @@ def test_an_interrupted_fit_ends_soon_and_the_next_one_gives_the_same_model(runs
         ended = run.end(300.0)
         assert ended.code == 0, ended.err
         found, threads = json.loads(ended.out)
-        for kind, (n_made, latest, usual, whole, digest) in found.items():
+        for kind, (n_made, latest, whole, digest) in found.items():
             assert whole, kind
             assert digest == expected[kind]
             assert n_made > 0, kind
-            assert latest < 3.0 + 100 * usual, kind  # it does not hang, on whatever machine
+            assert latest < 1.5, kind
         assert set(threads) <= {"MainThread", "gpustump", "gpustump loads"}
 
 
