@@ -33,11 +33,14 @@ class Stopping:
         By how much a score must be above the best one to count as new; not negative.
     scoring : str
         Which score of the held-out samples.
+    least : int
+        Make more rounds than that in any case.
     """
 
     patience: int | None
     tol: float = 0.0
     scoring: Scoring = "loss"
+    least: int = 0
 
 
 class EarlyStopping:
@@ -72,8 +75,10 @@ class EarlyStopping:
     def __call__(self, record: AnyRound) -> bool:
         self._count(record.stump, record.vote)
         self._note(self._judge.judged())
-        patience = self._stopping.patience
-        return patience is not None and self._n_rounds - self.best_round >= patience
+        patience, least = self._stopping.patience, self._stopping.least
+        if patience is None or self._n_rounds <= least:
+            return False
+        return self._n_rounds - self.best_round >= patience
 
     @property
     def last(self) -> Judgement:

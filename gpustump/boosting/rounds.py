@@ -17,6 +17,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.finished import link_of, member_of
+from gpustump.boosting.smoothing import Offers
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
@@ -156,6 +157,8 @@ class Boosting(Iterator[Any]):
     constant : tuple of float, optional
         The scores from which boosting starts, one for each output; by default those that the votes
         ask for: LogitBoost's follow from the classes' weights, others are 0.
+    offers : Offers, optional
+        What the first rounds choose from, if they are smoothing rounds; for votes of splits only.
 
     Attributes
     ----------
@@ -179,6 +182,7 @@ class Boosting(Iterator[Any]):
         learner: Learner = "stump",
         callback: Callback | None = None,
         constant: tuple[float, ...] | None = None,
+        offers: Offers | None = None,
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = table, labels
@@ -187,6 +191,7 @@ class Boosting(Iterator[Any]):
         self.constant = constant or self._votes.constant(labels, sample_weight)
         self._n_rounds = n_rounds
         self._callback = callback
+        self._offers = offers
         self._model: list[tuple[Any, Vote]] = []
         self._bound = 1.0
         self._sums_of_votes = [abs(score) for score in self.constant]
@@ -301,7 +306,8 @@ class Boosting(Iterator[Any]):
         self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
 
     def _round(self) -> Any:
-        found = self._votes.found(self._table, self._state)
+        offered = () if self._offers is None else self._offers.at(self.n_done)
+        found = self._votes.found(self._table, self._state, offered)
         if isinstance(found, str):
             self.stop_reason = found
             return None

@@ -6,6 +6,7 @@ line see it; what a round does is in `rounds`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
@@ -24,11 +25,13 @@ from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.run_logs import LoggedRound, RunLog
+from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound, Votes
 from gpustump.data.callers import caller_level
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
+from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
 from gpustump.engines.held_out import held_out_sums, watched_table
 from gpustump.engines.integer_weights import IntegerWeights
@@ -99,6 +102,8 @@ class Settings:
         Say where and by which engine the rounds are made, and why.
     categorical : tuple of int
         The features whose values are numbers of categories.
+    smoothing : Smoothing or None
+        How runs begin; None for rounds that look at all cuts.
     """
 
     n_rounds: int | None
@@ -112,6 +117,13 @@ class Settings:
     show_progress: bool = False
     announces_route: bool = False
     categorical: tuple[int, ...] = ()
+    smoothing: Smoothing | None = None
+
+    def of_bag(self, number: int) -> Settings:
+        """The settings of one of several bags."""
+        if self.smoothing is None:
+            return self
+        return replace(self, smoothing=replace(self.smoothing, bag=number))
 
     def n_outputs(self, n_classes: int) -> int:
         """How many outputs a run has."""
@@ -510,7 +522,20 @@ class LocalGround:
                 learner=settings.learner,
                 callback=settings.callback,
                 constant=before.constant or None,
+                offers=self._offers(target, settings.smoothing),
             )
+
+    def _offers(self, target: Target, smoothing: Smoothing | None) -> Offers | None:
+        """What the smoothing rounds of a run offer."""
+        places = None if smoothing is None else self._places
+        return Offers.of(smoothing, places, target.positive)
+
+    @functools.cached_property
+    def _places(self) -> CutPlaces:
+        """Where smoothing rounds may cut."""
+        table, rows = self.table, self.samples.rows
+        groups = table.groups if isinstance(table, CategoryTable) else {}
+        return CutPlaces.of(sampled_values(table.X, rows, table.n_samples), groups)
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
         """What watches the held-out samples, if any are held out."""

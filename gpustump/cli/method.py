@@ -56,6 +56,8 @@ class Method:
         The share of the rows trained on that early stopping watches, or that a bag leaves out.
     tol : float
         By how much a score must be better to count.
+    smoothing_rounds : int
+        With the logistic loss; see `LogitBoostClassifier`.
     """
 
     loss: Loss
@@ -69,6 +71,7 @@ class Method:
     patience: int | None = None
     set_aside: float = 0.1
     tol: float = 0.0
+    smoothing_rounds: int = 0
 
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
@@ -84,6 +87,7 @@ GLASS = replace(
     patience=GLASS_BOX.n_iter_no_change,
     set_aside=GLASS_BOX.validation_fraction,
     tol=GLASS_BOX.tol,
+    smoothing_rounds=GLASS_BOX.smoothing_rounds,
 )
 """What --glass-box asks for."""
 
@@ -99,6 +103,7 @@ _IN_FILES_WITHOUT = {
     "patience": None,
     "set_aside": 0.1,
     "tol": 0.0,
+    "smoothing_rounds": 0,
 }
 """Settings that earlier versions did not write; a model file without one of them means this."""
 
@@ -122,7 +127,7 @@ def method_of(arguments: argparse.Namespace) -> Method:
     _refuse_undefined(arguments, loss)
     names = (
         *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
-        *("bags", "patience", "set_aside"),
+        *("bags", "patience", "set_aside", "smoothing_rounds"),
     )
     given = {name: getattr(arguments, name) for name in names}
     start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
@@ -258,7 +263,8 @@ def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedC
         more["n_bags"] = method.bags
     found: BoostedClassifier
     if method.loss == "logistic":
-        found = logitboost(l2_regularization=method.l2, **more)
+        own = {"l2_regularization": method.l2, "smoothing_rounds": method.smoothing_rounds}
+        found = logitboost(**own, **more)
     else:
         found = adaboost(votes=method.votes, weak_learner=method.weak_learner, **more)
     return found
@@ -284,6 +290,8 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
     yield f"learning rate {method.learning_rate:g}"
     if method.loss == "logistic" and method.l2 not in (None, usual(method.loss).l2):
         yield f"l2 {method.l2:g}"
+    if method.smoothing_rounds:
+        yield f"{method.smoothing_rounds} smoothing rounds"
 
 
 def _loss(arguments: argparse.Namespace) -> Loss:
@@ -306,6 +314,8 @@ def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
         )
     if loss != "logistic" and arguments.l2 is not None:
         _refuse("--l2 is for --loss logistic, whose votes it shrinks")
+    if loss != "logistic" and arguments.smoothing_rounds is not None:
+        _refuse("--smoothing-rounds is for --loss logistic")
     if arguments.weak_learner != "interval":
         return
     if loss == "logistic":

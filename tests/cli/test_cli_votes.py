@@ -38,6 +38,9 @@ OPTIONS = {
             device="cpu",
         )
     ),
+    "--loss logistic --smoothing-rounds 9 --rounds 20": (
+        lambda: LogitBoostClassifier(n_estimators=20, smoothing_rounds=9, device="cpu")
+    ),
     "--votes real": lambda: AdaBoostClassifier(n_estimators=100, votes="real", device="cpu"),
     "--multi-class shared --loss exponential --rounds 30": (
         lambda: AdaBoostClassifier(n_estimators=30, multi_class="shared", device="cpu")
@@ -123,6 +126,9 @@ UNDEFINED = {
     "--loss ''": "--loss: must be exponential or logistic",
     "--votes newton": "must be discrete or real; got 'newton'; Newton votes are what --loss",
     "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
+    "--smoothing-rounds 9": "--smoothing-rounds is for --loss logistic",
+    "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic",
+    "--smoothing-rounds -1 --loss logistic": "--smoothing-rounds: must be a whole number",
     "--l2 -1 --loss logistic": "--l2: must be a number of at least 0; got '-1'",
     "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
     "--l2 much --loss logistic": "--l2: must be a number of at least 0; got 'much'",
@@ -201,6 +207,11 @@ def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
     [
         (2, "--loss logistic", ("loss", "logistic: LogitBoost, learning rate 0.2")),
         (3, "--loss logistic", ("loss", "logistic: LogitBoost, shared stumps, learning rate 0.2")),
+        (
+            2,
+            "--loss logistic --smoothing-rounds 9",
+            ("loss", "logistic: LogitBoost, learning rate 0.2, 9 smoothing rounds"),
+        ),
         (2, "--loss logistic --l2 2", ("loss", "logistic: LogitBoost, learning rate 0.2, l2 2")),
         (2, "--votes real", ("votes", "real: AdaBoost, learning rate 1")),
         (3, "--votes real", ("votes", "real: AdaBoost, one-vs-rest, learning rate 1")),

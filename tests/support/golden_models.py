@@ -183,7 +183,8 @@ KINDS: dict[str, Callable[[str], StumpEnsemble]] = {
     "newton-monotone": _fitted(
         LogitBoostClassifier(n_estimators=6, monotonic_cst=[1, 0, 0, -1]), (0, 1)
     ),
-    "glass-box": _fitted(GlassBoxClassifier(n_estimators=6, n_bags=3), (0, 1)),
+    "newton-smoothing": _fitted(LogitBoostClassifier(n_estimators=8, smoothing_rounds=5), TEXT),
+    "glass-box": _fitted(GlassBoxClassifier(n_estimators=6, n_bags=3, smoothing_rounds=0), (0, 1)),
     "categories-discrete": _fitted(
         AdaBoostClassifier(n_estimators=6, categorical_features=[2, 3]), (0, 1)
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -28,6 +28,7 @@ from gpustump.engines.cpu.found_split import STUMP
 from gpustump.engines.cpu.known_regions import mark_regions
 from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.offered_sums import offered_sums
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import in_units
@@ -206,6 +207,11 @@ class DirectState:
         by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
         sums = functools.reduce(operator.add, by_piece).tolist()
         return [[(first, second) for first, second in own] for own in sums]
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses, in one pass over the samples."""
+        terms, totals = self._loss.terms, self._sums.totals
+        return offered_sums(self._table.source, hypotheses, terms, totals, self._table.team)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
