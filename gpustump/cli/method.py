@@ -21,7 +21,7 @@ from gpustump.data.parameters import (
     check_count,
     check_real,
 )
-from gpustump.data.readable import listed, shown
+from gpustump.data.readable import counted, listed, shown
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosted import BoostedClassifier
@@ -220,7 +220,7 @@ def _constraints(found: Any, where: str) -> Mapping[str, int]:
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     """What was trained, as a row of the summary; None for what `train` does without options."""
-    told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol")
+    told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds")
     unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
         unusual = replace(unusual, multi_class=DEFAULT.multi_class)
@@ -230,6 +230,13 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     if method.loss == "logistic":
         return "loss", f"logistic: LogitBoost, {words}"
     return "votes", f"{method.votes}: AdaBoost, {words}"
+
+
+def described_smoothing(method: Method) -> list[tuple[str, str]]:
+    """How many rounds are smoothing rounds, as rows of the summary."""
+    if not method.smoothing_rounds:
+        return []
+    return [("smoothing", f"the first {counted(method.smoothing_rounds, 'round')} of each run")]
 
 
 def described_shares(method: Method) -> list[tuple[str, str]]:
@@ -290,8 +297,6 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
     yield f"learning rate {method.learning_rate:g}"
     if method.loss == "logistic" and method.l2 not in (None, usual(method.loss).l2):
         yield f"l2 {method.l2:g}"
-    if method.smoothing_rounds:
-        yield f"{method.smoothing_rounds} smoothing rounds"
 
 
 def _loss(arguments: argparse.Namespace) -> Loss:

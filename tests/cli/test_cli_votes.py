@@ -210,7 +210,7 @@ def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
         (
             2,
             "--loss logistic --smoothing-rounds 9",
-            ("loss", "logistic: LogitBoost, learning rate 0.2, 9 smoothing rounds"),
+            ("smoothing", "the first 9 rounds of each run"),
         ),
         (2, "--loss logistic --l2 2", ("loss", "logistic: LogitBoost, learning rate 0.2, l2 2")),
         (2, "--votes real", ("votes", "real: AdaBoost, learning rate 1")),

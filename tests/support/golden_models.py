@@ -214,7 +214,7 @@ COMMANDS: dict[str, Callable[[str], StumpEnsemble]] = {
     ),
     "command-glass-box": _of_command(
         *("--target", "ok", "--glass-box", "--rounds", "6", "--bags", "2"),
-        *("--monotone", "amount=1"),
+        *("--monotone", "amount=1", "--smoothing-rounds", "0"),
     ),
 }
 """How each model of the command line is made, which takes `TABLE` as it is."""

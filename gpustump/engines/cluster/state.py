@@ -87,6 +87,8 @@ class ClusterState:
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
         """`region_sums` of each of several hypotheses, by one message."""
+        if not hypotheses:
+            return []
         found = np.sum(self._shards.ask("sums_over_each", tuple(hypotheses)), axis=0)
         return [_as_tuples(own) for own in found]
 
