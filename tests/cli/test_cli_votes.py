@@ -207,11 +207,6 @@ def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
     [
         (2, "--loss logistic", ("loss", "logistic: LogitBoost, learning rate 0.2")),
         (3, "--loss logistic", ("loss", "logistic: LogitBoost, shared stumps, learning rate 0.2")),
-        (
-            2,
-            "--loss logistic --smoothing-rounds 9",
-            ("smoothing", "the first 9 rounds of each run"),
-        ),
         (2, "--loss logistic --l2 2", ("loss", "logistic: LogitBoost, learning rate 0.2, l2 2")),
         (2, "--votes real", ("votes", "real: AdaBoost, learning rate 1")),
         (3, "--votes real", ("votes", "real: AdaBoost, one-vs-rest, learning rate 1")),
@@ -231,6 +226,12 @@ def test_the_summary_says_what_was_trained_unless_it_is_the_default(
     outcome = trained(command, options)
     found = re.findall(r"^(loss|votes)  +(.*)$", outcome.out, re.M)
     assert found == ([] if row is None else [row])
+
+
+def test_the_summary_tells_of_smoothing_rounds(command):
+    table(2)
+    outcome = trained(command, "--loss logistic --smoothing-rounds 9 --rounds 12")
+    assert outcome.row("smoothing") == "the first 9 rounds of each run"
 
 
 def test_logistic_boosting_states_the_training_log_loss_and_no_bound(command):
