@@ -106,9 +106,9 @@ class LocalJudge:
         parts : sequence of int
             What `parts` would be.
         """
-        right, *own = parts
         scorer = self._additive()
-        return Judgement(scorer.value(own, scorer.totals), error_of(right, self._weight))
+        score = scorer.value(parts[1:], scorer.totals)
+        return Judgement(score, error_of(parts[0], self._weight))
 
     @property
     def totals(self) -> list[int]:

@@ -11,12 +11,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import RegionRound, Votes
-from gpustump.engines.ahead import Ahead, WatchedSamples
-from gpustump.engines.contract import Cut, PreparedTable, RegionVotes, State, split_at
-from gpustump.learners.kinds import AnySplit
+from gpustump.engines.ahead import Ahead, MadeRounds, WatchedSamples
+from gpustump.engines.contract import PreparedTable, RegionVotes, State
+from gpustump.learners.hypothesis import FIRST, SECOND
+from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTES_LIMIT
 
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 64
@@ -34,21 +37,23 @@ class MadeRound(NamedTuple):
 
     Attributes
     ----------
-    split : AnySplit
-    votes : RegionVotes
-    score : float
-        What the cut was worth, in units of the integers.
-    misclassified : int
-        See `engines.contract.Totals`.
+    record : RegionRound
+    sums_of_votes : list of float
+        What the rounds up to it count towards `VOTES_LIMIT`, for each output.
     parts : tuple of int, or None
         What `judging.LocalJudge.parts` would be; None if the engine watches no samples.
     """
 
-    split: AnySplit
-    votes: RegionVotes
-    score: float
-    misclassified: int
+    record: RegionRound
+    sums_of_votes: list[float]
     parts: tuple[int, ...] | None
+
+
+class Standing(NamedTuple):
+    """Where a run stands: its rounds, and what they count towards `VOTES_LIMIT` by output."""
+
+    n_rounds: int
+    sums_of_votes: list[float]
 
 
 class Watcher(NamedTuple):
@@ -88,9 +93,9 @@ class LookingAhead:
         n_to_come: Callable[[], int | None],
     ) -> None:
         self._ahead, self._rule, self._n_to_come = ahead, rule, n_to_come
-        self._table, self._state = table, state
+        self._state = state
         self._made = deque[MadeRound]()
-        self._splits: dict[tuple[int, int], AnySplit] = {}  # many rounds make the same cuts
+        self._splits: dict[tuple[int, float], Split] = {}  # many rounds make the same cuts
         self._n_rounds = _FIRST_ROUNDS
         n_elements = table.n_samples * table.n_features * rule.n_outputs
         self._most_rounds = max(1, min(_MOST_ROUNDS, _MOST_ELEMENTS // max(1, n_elements)))
@@ -120,46 +125,35 @@ class LookingAhead:
         """Whether the engine is ahead of the rounds that were handed out."""
         return bool(self._made)
 
-    def next(self, n_most: int, sum_of_votes: float) -> MadeRound | None:
+    def next(self, so_far: Standing, n_most: int) -> MadeRound | None:
         """The next round; None if it is to be made in the ordinary way.
 
         Parameters
         ----------
+        so_far : Standing
         n_most : int
             How many rounds the run may have yet.
-        sum_of_votes : float
-            What its rounds count towards `VOTES_LIMIT` so far.
         """
-        if not self._made:
-            if self._n_ordinary > 0:
-                self._n_ordinary -= 1
-                return None
-            self._make(min(n_most, self._n_wanted(), self._n_within_limit(sum_of_votes)))
+        if self._made:
+            return self._made.popleft()
+        if self._n_ordinary > 0:
+            self._n_ordinary -= 1
+            return None
+        n_rounds = min(n_most, self._n_wanted(), self._n_within_limit(so_far))
+        self._made.extend(self._rounds_made(n_rounds, so_far))
         return self._made.popleft() if self._made else None
-
-    def record(self, made: MadeRound, number: int) -> RegionRound:
-        """What a round that was made ahead did; its number is counted from 1."""
-        totals = self._state.totals
-        return RegionRound(
-            number=number,
-            stump=made.split,
-            votes=made.votes,
-            score=self._rule.recorded(made.score, totals),
-            normaliser=None,
-            training_error=totals._replace(misclassified=made.misclassified).training_error,
-            training_bound=None,
-        )
 
     def _n_wanted(self) -> int:
         wanted, n_to_come = min(self._n_rounds, self._most_rounds), self._n_to_come()
         self._n_rounds = min(2 * self._n_rounds, _MOST_ROUNDS)
         return wanted if n_to_come is None else min(wanted, max(n_to_come, _LEAST_ROUNDS))
 
-    def _n_within_limit(self, sum_of_votes: float) -> int:
+    def _n_within_limit(self, so_far: Standing) -> int:
         """So many rounds cannot reach the limit of the votes' sum."""
-        return int(max(0.0, VOTES_LIMIT - sum_of_votes) / self._rule.largest_size)
+        room = VOTES_LIMIT - max(so_far.sums_of_votes)
+        return int(max(0.0, room) / self._rule.largest_size)
 
-    def _make(self, n_rounds: int) -> None:
+    def _rounds_made(self, n_rounds: int, so_far: Standing) -> list[MadeRound]:
         """Have rounds made; if there are fewer, an ordinary one follows.
 
         After a call that made none, there are ever more ordinary rounds before the next call.
@@ -168,33 +162,47 @@ class LookingAhead:
         if made is None or not len(made.features):
             self._n_ordinary = self._pause - 1
             self._pause = min(2 * self._pause, _MOST_ROUNDS)
-            return
+            return []
         self._pause = 1
         self._n_ordinary = int(len(made.features) < n_rounds)
-        parts = (
-            [None] * len(made.features)
-            if not made.right.shape[1]
-            else [
-                (sum(right), *losses)
-                for right, losses in zip(made.right.tolist(), made.losses.tolist(), strict=True)
-            ]
-        )
-        rounds = zip(
-            zip(made.features.tolist(), made.positions.tolist(), strict=True),
-            made.votes.tolist(),
-            made.scores.tolist(),
-            made.misclassified.tolist(),
-            parts,
-            strict=True,
-        )
-        for cut, votes, score, misclassified, own in rounds:
-            left, right, missing = map(tuple, votes)
-            votes_of = left, right, missing
-            self._made.append(MadeRound(self._split(*cut), votes_of, score, misclassified, own))
+        records, sums = self._records(made, so_far.n_rounds), _sums(made.votes, so_far)
+        return list(map(MadeRound, records, sums, _parts(made)))
 
-    def _split(self, feature: int, position: int) -> AnySplit:
-        known = self._splits.get((feature, position))
+    def _records(self, made: MadeRounds, n_rounds: int) -> list[RegionRound]:
+        """What each round did, as `split_votes.SplitVotes.record` tells it."""
+        totals = self._state.totals
+        splits = map(self._split, made.features.tolist(), made.thresholds.tolist())
+        votes = [_of_regions(own) for own in made.votes.tolist()]
+        scores = [self._rule.recorded(score, totals) for score in made.scores.tolist()]
+        errors = [wrong / totals.first_weight for wrong in made.misclassified.tolist()]
+        rounds = enumerate(zip(splits, votes, scores, errors, strict=True), start=n_rounds + 1)
+        return [
+            RegionRound(number, split, own, score, None, error, None)
+            for number, (split, own, score, error) in rounds
+        ]
+
+    def _split(self, feature: int, threshold: float) -> Split:
+        known = self._splits.get((feature, threshold))
         if known is None:
-            known = split_at(self._table, Cut(feature, position, 0, 0, 0.0))
-            self._splits[feature, position] = known
+            known = self._splits[feature, threshold] = Split(feature, threshold)
         return known
+
+
+def _of_regions(votes: list[list[float]]) -> RegionVotes:
+    left, right, missing = votes
+    return tuple(left), tuple(right), tuple(missing)
+
+
+def _sums(votes: np.ndarray, so_far: Standing) -> list[list[float]]:
+    """What the rounds up to each one count towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+    sizes = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
+    sums: list[list[float]] = (np.cumsum(sizes, axis=0) + so_far.sums_of_votes).tolist()  # exact
+    return sums
+
+
+def _parts(made: MadeRounds) -> list[tuple[int, ...] | None]:
+    """What a judge's parts would be behind each round."""
+    if not made.right.shape[1]:
+        return [None] * len(made.features)
+    pairs = zip(made.right.tolist(), made.losses.tolist(), strict=True)
+    return [(sum(right), *losses) for right, losses in pairs]

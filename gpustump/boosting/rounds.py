@@ -18,7 +18,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.finished import link_of, member_of
-from gpustump.boosting.looking_ahead import LookingAhead, MadeRound, Watcher
+from gpustump.boosting.looking_ahead import LookingAhead, MadeRound, Standing, Watcher
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import RegionRound, SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
@@ -313,22 +313,17 @@ class Boosting(Iterator[Any]):
         """The next round, if it is made ahead."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
         self._is_whole = False
-        made = ahead.next(n_most, max(self._sums_of_votes))
+        made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most)
         self._is_whole = True
         self.parts = None if made is None else made.parts
         return made
 
     def _recorded(self, made: MadeRound) -> RegionRound:
         """Take a round that was made ahead into the model; its record."""
-        assert self._ahead is not None
-        self._model.append((made.split, made.votes))
-        self._add_sizes(sizes_of(made.split, made.votes))
-        return self._ahead.record(made, self.n_done)
-
-    def _add_sizes(self, sizes: tuple[float, ...]) -> None:
-        self._sums_of_votes = [
-            so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)
-        ]
+        record = made.record
+        self._model.append((record.stump, record.votes))
+        self._sums_of_votes = made.sums_of_votes
+        return record
 
     def _check_whole(self) -> None:
         if not self._is_whole:
@@ -373,7 +368,9 @@ class Boosting(Iterator[Any]):
         self._model.append((taken.hypothesis, taken.vote))
         bound = self._bound * change.normaliser
         self._bound = math.inf if math.isnan(bound) else bound  # infinity times 0
-        self._add_sizes(sizes)
+        self._sums_of_votes = [
+            so_far + size for so_far, size in zip(self._sums_of_votes, sizes, strict=True)
+        ]
         step = change.step if taken.cut is not None else replace(change.step, is_known=True)
         self._state.advance(step)
         if self._votes.is_perfect(taken):

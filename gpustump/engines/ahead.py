@@ -96,8 +96,9 @@ class MadeRounds:
 
     Attributes
     ----------
-    features, positions : ndarray (n_rounds,) of int64
-        The cut, as in `contract.Cut`; there is no constant among them.
+    features : ndarray (n_rounds,) of int64
+    thresholds : ndarray (n_rounds,) of float64
+        Of the splits; there is no constant among them.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
         What the cut was worth.
@@ -111,7 +112,7 @@ class MadeRounds:
     """
 
     features: np.ndarray
-    positions: np.ndarray
+    thresholds: np.ndarray
     votes: np.ndarray
     scores: np.ndarray
     misclassified: np.ndarray

@@ -26,6 +26,7 @@ from gpustump.engines.cpu.direct_regions import mark
 from gpustump.engines.cpu.direct_signs import SignedScan
 from gpustump.engines.cpu.direct_splits import SplitScan
 from gpustump.engines.cpu.found_split import STUMP
+from gpustump.engines.cpu.held_out_votes import thresholds_of
 from gpustump.engines.cpu.known_regions import mark_regions
 from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
@@ -39,6 +40,9 @@ from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
+
+_MOST_ELEMENTS_AHEAD = 2**20
+"""A round of more elements takes a millisecond or more: making it ahead saves next to nothing."""
 
 _SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
@@ -63,6 +67,11 @@ class DirectTable:
     n_present: np.ndarray
     team: Team
     note: ClassVar[str | None] = None
+
+    @functools.cached_property
+    def thresholds(self) -> np.ndarray:
+        """What `threshold` returns, (n_features, n_samples) of float64; not for float16."""
+        return thresholds_of(self.source, self.order, self.n_present)
 
     @functools.cached_property
     def _working(self) -> type[np.generic]:
@@ -228,10 +237,10 @@ class DirectState:
         None where a round is worth more threads than one, or the values are of another type.
         """
         table, n_outputs = self.table, self.search.n_outputs
+        is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
         is_for_one = table.team.size == 1 or len(table.parts(n_outputs)) == 1
-        if self.search.votes != "newton" or not is_for_one or table.source.is_half:
-            return None
-        return RoundsAhead(self, rule, watched)
+        is_known = self.search.votes == "newton" and not table.source.is_half
+        return RoundsAhead(self, rule, watched) if is_known and is_small and is_for_one else None
 
     def take_made(self, sums: np.ndarray) -> None:
         """Take the sums over all samples behind rounds that were made ahead."""

@@ -36,8 +36,6 @@ class HeldOut(NamedTuple):
     Attributes
     ----------
     keys : ndarray (n_features, n_held_out) of int64
-    thresholds : ndarray (n_features, n_samples) of float64
-        Those behind the sorted positions of the samples that are trained on.
     is_wide : bool
         Whether the keys are those of float64.
     scores : ndarray (n_held_out, n_outputs) of float64
@@ -48,7 +46,6 @@ class HeldOut(NamedTuple):
     """
 
     keys: Annotated[np.ndarray, "int64[:, ::1]"]
-    thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
     is_wide: bool
     scores: Annotated[np.ndarray, "float64[:, ::1]"]
     classes: Integers
@@ -63,25 +60,28 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
     floats, columns = np.zeros(0), np.zeros((0, 0))
     integers, keys = floats.astype(np.int64), columns.astype(np.int64)
     none = HeldOut(
-        keys, columns, True, columns, integers, integers, floats, _NOTHING, bits=0
+        keys, True, columns, integers, integers, floats, _NOTHING, bits=0
     )  # fmt: skip
     return none, LossTable(integers, integers, 0)
 
 
-def held_out_of(
-    watched: WatchedSamples, source: Source, order: np.ndarray, n_present: np.ndarray
-) -> tuple[HeldOut, LossTable]:
-    """Held-out samples beside a table's samples, which are sorted as in `direct`."""
-    thresholds = np.empty(order.shape)
+def thresholds_of(source: Source, order: np.ndarray, n_present: np.ndarray) -> np.ndarray:
+    """The thresholds behind all sorted positions, (n_features, n_samples) of float64."""
+    found = np.empty(order.shape)
     values, rows = _plain(source.X, source.rows)
-    _set_thresholds(values, rows, order, n_present, values.dtype.type(2.0), thresholds)
+    _set_thresholds(values, rows, order, n_present, values.dtype.type(2.0), found)
+    return found
+
+
+def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
+    """Held-out samples as the kernels take them."""
     values, rows = _plain(watched.X, watched.rows)
     is_wide = values.dtype.itemsize == 8
-    keys = np.empty((order.shape[0], len(watched.scores)), dtype=np.int64)
+    keys = np.empty((values.shape[1], len(watched.scores)), dtype=np.int64)
     _set_keys(values.view(np.int64 if is_wide else np.int32), rows, keys)
     loss = watched.loss
     found = HeldOut(
-        keys, thresholds, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
+        keys, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
         _KINDS[loss.kind], loss.bits,
     )  # fmt: skip
     return found, LossTable(*loss.table)
@@ -157,12 +157,12 @@ def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-de
             scores[i, output] += apart if key == missing else vote
 
 
-@kernel("void(HeldOut, LossTable, int64, int64, float64[:, ::1], int64[::1], int64[::1])")
-def judge(held_out, table, feature, position, votes, right, losses):  # type: ignore[no-untyped-def]
+@kernel("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
+def judge(held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
     """Add a round's votes to the scores, and then add up right weights and losses."""
     if held_out.kind == _NOTHING:
         return
-    end = _end(held_out.thresholds[feature, position], held_out.is_wide)
+    end = _end(threshold, held_out.is_wide)
     missing = 2**63 - 1 if held_out.is_wide else 2**31 - 1
     scores, classes = held_out.scores, held_out.classes
     _add_votes(held_out.keys[feature], end, missing, votes, scores)

@@ -49,11 +49,14 @@ class Sorted(NamedTuple):
     n_present : ndarray (n_features,) of int64
     directions : ndarray (n_features,) of int64
         Empty if there are no constraints.
+    thresholds : ndarray (n_features, n_samples) of float64
+        Behind each sorted position.
     """
 
     order: Annotated[np.ndarray, "int32[:, ::1]"]
     n_present: Integers
     directions: Integers
+    thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
 
 
 @group
@@ -118,11 +121,12 @@ class RoundsAhead:
     ) -> None:
         self._state, self._rule, self._powers = state, rule, powers()
         table, self._shape = state.table, (0, 0)
-        self._sorted = Sorted(table.order, table.n_present, state.search.directions)
+        directions = state.search.directions
+        self._sorted = Sorted(table.order, table.n_present, directions, table.thresholds)
         self._held_out = nothing_held_out()
         if watched is not None:
             self._shape = watched.n_classes, n_sums_of(watched)
-            self._held_out = held_out_of(watched, table.source, table.order, table.n_present)
+            self._held_out = held_out_of(watched)
 
     def make(self, n_rounds: int, offered: np.ndarray = NO_CUTS) -> MadeRounds:
         """Make so many rounds, or fewer; see `engines.ahead.Ahead.make`."""
@@ -146,7 +150,7 @@ class RoundsAhead:
         features, positions, bits = made.cuts[:n_made].T
         return MadeRounds(
             features,
-            positions,
+            self._sorted.thresholds[features, positions],
             made.votes[:n_made],
             bits.copy().view(np.float64),
             made.sums[1 : n_made + 1, -1],
@@ -218,6 +222,7 @@ def _make(table, numbers, rule, tables, held_out, losses, offered, made):  # typ
             return number
         if not set_factors(votes, tables, factors):
             return number
-        judge(held_out, losses, cut[0], cut[1], votes, made.right[number], made.losses[number])
+        threshold = table.thresholds[cut[0], cut[1]]
+        judge(held_out, losses, cut[0], threshold, votes, made.right[number], made.losses[number])
         _advance(numbers, votes, factors, made.sums[number + 1])
     return len(made.cuts)
