@@ -21,6 +21,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
 from gpustump.boosting.judging import LocalJudge
+from gpustump.boosting.looking_ahead import Watcher
 from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
@@ -391,7 +392,7 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)
             told = _Told(bar, watch, observer, series, number, logs[number])
-            series.runs[number] = _run(boosting, own, told)
+            series.runs[number] = _run(boosting, own, told, settings)
             observer.run_ends(series.so_far)
             bar.skip(limit - boosting.n_done)
     observer.training_ends(series.so_far)
@@ -550,7 +551,7 @@ class LocalGround:
             return EarlyStopping(judge, settings.stopping)
 
 
-def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
+def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Run:
     rounds, watch = list(before.rounds), told.watch
     is_judged = len(before.held_out_scores) >= len(rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
@@ -558,6 +559,8 @@ def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
     if watch is not None:
         watch.resume(*known, judges_each=not is_judged)
     _replay(boosting, rounds, told)
+    if settings.resources.max_memory is None and not told.log.stop_reason:
+        boosting.look_ahead(None if watch is None else Watcher(watch.watched, watch.n_to_come))
     reason = told.log.stop_reason or _made(boosting, rounds, told)
     told.log.end(reason)
     if watch is None:
@@ -593,7 +596,7 @@ def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
             return boosting.stop_reason or ""
         rounds.append(record)
         told.bar.advance(record)
-        is_early = told.watch is not None and told.watch(record)
+        is_early = told.watch is not None and told.watch(record, boosting.parts)
         is_ended = told.observer.round_ends(so_far)
         reason = boosting.stop_reason or ""
         if is_early or is_ended:
