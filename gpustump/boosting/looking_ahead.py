@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.smoothing import Offers
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import RegionRound, Votes
-from gpustump.engines.ahead import Ahead, MadeRounds, WatchedSamples
+from gpustump.engines.ahead import NO_CUTS, Ahead, MadeRounds, WatchedSamples
 from gpustump.engines.contract import PreparedTable, RegionVotes, State
 from gpustump.learners.hypothesis import FIRST, SECOND
 from gpustump.learners.split import Split
@@ -82,6 +83,8 @@ class LookingAhead:
     state : State
     n_to_come : callable
         See `Watcher`.
+    offers : Offers or None
+        What smoothing rounds choose from.
     """
 
     def __init__(
@@ -91,9 +94,10 @@ class LookingAhead:
         table: PreparedTable,
         state: State,
         n_to_come: Callable[[], int | None],
+        offers: Offers | None,
     ) -> None:
         self._ahead, self._rule, self._n_to_come = ahead, rule, n_to_come
-        self._state = state
+        self._state, self._offers = state, offers
         self._made = deque[MadeRound]()
         self._splits: dict[tuple[int, float], Split] = {}  # many rounds make the same cuts
         self._n_rounds = _FIRST_ROUNDS
@@ -103,7 +107,12 @@ class LookingAhead:
 
     @classmethod
     def of(
-        cls, votes: Votes, table: PreparedTable, state: State, watcher: Watcher | None
+        cls,
+        votes: Votes,
+        table: PreparedTable,
+        state: State,
+        watcher: Watcher | None,
+        offers: Offers | None = None,
     ) -> LookingAhead | None:
         """For a run as it stands; None where its rounds cannot be made ahead."""
         begin = getattr(state, "looking_ahead", None)
@@ -118,7 +127,7 @@ class LookingAhead:
         if ahead is None:
             return None
         n_to_come = (lambda: None) if watcher is None else watcher.n_to_come
-        return cls(ahead, votes.rule, table, state, n_to_come)
+        return cls(ahead, votes.rule, table, state, n_to_come, offers)
 
     @property
     def has_more(self) -> bool:
@@ -158,7 +167,11 @@ class LookingAhead:
 
         After a call that made none, there are ever more ordinary rounds before the next call.
         """
-        made = self._ahead.make(n_rounds) if n_rounds > 0 else None
+        made = None
+        if n_rounds > 0:
+            offers, n_done = self._offers, so_far.n_rounds
+            offered = NO_CUTS if offers is None else offers.cuts(n_done, n_rounds)
+            made = self._ahead.make(n_rounds, offered)
         if made is None or not len(made.features):
             self._n_ordinary = self._pause - 1
             self._pause = min(2 * self._pause, _MOST_ROUNDS)

@@ -312,7 +312,9 @@ class Boosting(Iterator[Any]):
             Of early stopping.
         """
         with arrays.computing_on(self._labels):
-            self._ahead = LookingAhead.of(self._votes, self._table, self._state, watcher)
+            self._ahead = LookingAhead.of(
+                self._votes, self._table, self._state, watcher, self._offers
+            )
 
     def _made_ahead(self, ahead: LookingAhead) -> MadeRound | None:
         """The next round, if it is made ahead."""

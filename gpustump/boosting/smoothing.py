@@ -19,11 +19,13 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.ahead import NO_CUTS, OfferedCuts
 from gpustump.engines.category_search import Groups
 from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.kinds import AnySplit
@@ -117,6 +119,11 @@ class CutPlaces:
         starts: np.ndarray = np.cumsum(counts) - counts
         return starts
 
+    def thresholds_at(self, features: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The thresholds of features at places, arrays of one shape; none is categorical."""
+        found: np.ndarray = self.thresholds[self._starts[features] + places]
+        return found
+
     def split(self, feature: int, place: int, drawn: int) -> AnySplit:
         """A feature's cut at a place from 0 to n_places - 1.
 
@@ -175,7 +182,7 @@ class Offers:
     def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
         self._n_rounds, self._places = smoothing.n_rounds, places
         self._key = _mixed(_mixed(np.uint64(smoothing.bag)) + np.uint64(run))
-        self._drawn_from, self._splits = -1, list[list[AnySplit]]()
+        self._drawn_from, self._draws = -1, _Draws.of_nothing()
 
     @classmethod
     def of(cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int) -> Offers | None:
@@ -187,29 +194,69 @@ class Offers:
         no smoothing round."""
         if n_done >= self._n_rounds:
             return ()
-        first = n_done - n_done % _ROUNDS_AT_ONCE
-        if first != self._drawn_from:
-            self._splits, self._drawn_from = self._drawn(first), first
-        return self._splits[n_done - first]
+        draws = self._drawn(n_done, 1)
+        return [self._places.split(*own) for own in zip(*draws.lists(), strict=True)]
 
-    def _drawn(self, first: int) -> list[list[AnySplit]]:
-        """What the rounds behind `first` others and more offer."""
-        features = self._places.features
-        last = min(first + _ROUNDS_AT_ONCE, self._n_rounds)
-        if not len(features):
-            return [[]] * (last - first)
-        rounds = np.arange(first, last, dtype=np.uint64)[:, np.newaxis]
-        bits = _mixed(_mixed(self._key + rounds) + features.astype(np.uint64))
-        n_offered = n_offered_of(len(features))
-        chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_offered], axis=1)
-        again = _mixed(np.take_along_axis(bits, chosen, axis=1))
-        numbers = features[chosen]
-        n_places = self._places.n_places[numbers].astype(np.uint64)
-        places = (again >> np.uint64(32)) * n_places >> np.uint64(32)
-        return [
-            [self._places.split(*own) for own in zip(*of_round, strict=True)]
-            for of_round in zip(numbers.tolist(), places.tolist(), again.tolist(), strict=True)
-        ]
+    def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
+        """What so many rounds behind others offer, as engines take it that make rounds ahead.
+
+        No feature is categorical.
+        """
+        last = min(n_done + n_rounds, self._n_rounds)
+        if last <= n_done:
+            return NO_CUTS
+        draws = self._drawn(n_done, last - n_done)
+        return OfferedCuts(draws.features, self._places.thresholds_at(draws.features, draws.places))
+
+    def _drawn(self, first: int, n_rounds: int) -> _Draws:
+        """What some smoothing rounds draw."""
+        start, end = first - self._drawn_from, first - self._drawn_from + n_rounds
+        if self._drawn_from < 0 or start < 0 or end > len(self._draws.features):
+            last = min(first + max(n_rounds, _ROUNDS_AT_ONCE), self._n_rounds)
+            rounds = np.arange(first, last, dtype=np.uint64)
+            self._draws, self._drawn_from = _draws_of(self._key + rounds, self._places), first
+            start, end = 0, n_rounds
+        return _Draws(*(own[start:end] for own in self._draws))
+
+
+class _Draws(NamedTuple):
+    """What some rounds draw.
+
+    Attributes
+    ----------
+    features : ndarray (n_rounds, k) of int64
+        Increasing in each round.
+    places : ndarray (n_rounds, k) of int64
+        Of the cuts, from 0.
+    bits : ndarray (n_rounds, k) of uint64
+    """
+
+    features: np.ndarray
+    places: np.ndarray
+    bits: np.ndarray
+
+    @classmethod
+    def of_nothing(cls) -> _Draws:
+        return cls(*[np.zeros((0, 0), dtype=np.int64)] * 3)
+
+    def lists(self) -> Sequence[Sequence[int]]:
+        """Features, places and bits of the first round."""
+        return [own[0].tolist() for own in self]
+
+
+def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
+    """What rounds with these keys draw, (n_rounds,) of uint64."""
+    features = places.features
+    if not len(features):
+        return _Draws(*[np.zeros((len(keys), 0), dtype=np.int64)] * 3)
+    bits = _mixed(_mixed(keys)[:, np.newaxis] + features.astype(np.uint64))
+    n_offered = n_offered_of(len(features))
+    chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_offered], axis=1)
+    again = _mixed(np.take_along_axis(bits, chosen, axis=1))
+    numbers = features[chosen]
+    n_places = places.n_places[numbers].astype(np.uint64)
+    found = (again >> np.uint64(32)) * n_places >> np.uint64(32)
+    return _Draws(numbers, found.astype(np.int64), again)
 
 
 def _mixed(given: np.ndarray | np.uint64) -> np.ndarray:

@@ -17,9 +17,6 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-NO_CUTS = np.zeros((0, 0, 2), dtype=np.int64)
-"""Offered cuts of no round at all."""
-
 VOTE_DOUBT = 2.0**-50
 """More than the relative error of a Newton vote in float64, which is rounded five times."""
 
@@ -90,6 +87,25 @@ class WatchedSamples(NamedTuple):
     loss: WatchedLoss
 
 
+class OfferedCuts(NamedTuple):
+    """What the first of some rounds choose from.
+
+    Attributes
+    ----------
+    features : ndarray (n_offering_rounds, k) of int64
+        Increasing in each round.
+    thresholds : ndarray (n_offering_rounds, k) of float64
+        Infinite for the cut that parts missing values from all others.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+
+
+NO_CUTS = OfferedCuts(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
+"""Of no round at all."""
+
+
 @dataclass(frozen=True)
 class MadeRounds:
     """What each of some rounds did.
@@ -123,15 +139,13 @@ class MadeRounds:
 class Ahead(Protocol):
     """Makes rounds of one run ahead."""
 
-    def make(self, n_rounds: int, offered: np.ndarray = NO_CUTS) -> MadeRounds:
+    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
         """Make so many rounds, or fewer; the state is then behind the last one of them.
 
         Parameters
         ----------
         n_rounds : int
-        offered : ndarray (n_offering_rounds, k, 2) of int64
-            For each of the first rounds to make up to k cuts, as feature and sorted position, of
-            which it takes the best one; feature -1 for none. The position of the last sample that
-            is not missing stands for the threshold above all values. A round without an offer is
-            free to take any cut.
+        offered : OfferedCuts
+            For each of the first rounds to make: it takes the best of these cuts. A round without
+            an offer is free to take any cut.
         """

@@ -68,14 +68,14 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
 def thresholds_of(source: Source, order: np.ndarray, n_present: np.ndarray) -> np.ndarray:
     """The thresholds behind all sorted positions, (n_features, n_samples) of float64."""
     found = np.empty(order.shape)
-    values, rows = _plain(source.X, source.rows)
+    values, rows = plain(source.X, source.rows)
     _set_thresholds(values, rows, order, n_present, values.dtype.type(2.0), found)
     return found
 
 
 def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
     """Held-out samples as the kernels take them."""
-    values, rows = _plain(watched.X, watched.rows)
+    values, rows = plain(watched.X, watched.rows)
     is_wide = values.dtype.itemsize == 8
     keys = np.empty((values.shape[1], len(watched.scores)), dtype=np.int64)
     _set_keys(values.view(np.int64 if is_wide else np.int32), rows, keys)
@@ -92,7 +92,7 @@ def n_sums_of(watched: WatchedSamples) -> int:
     return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
 
 
-def _plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Values as float32 or float64, and which rows are meant, or none for all.
 
     A table of these types stays where it is: no copy is made.

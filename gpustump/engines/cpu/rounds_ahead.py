@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import NO_CUTS, MadeRounds, NewtonRule, WatchedSamples
+from gpustump.engines.ahead import NO_CUTS, MadeRounds, NewtonRule, OfferedCuts, WatchedSamples
 from gpustump.engines.cpu.certain_votes import says_nothing_of_missing, set_factors, set_votes
 from gpustump.engines.cpu.compiling import Bytes, Floats, Integers, group, kernel
 from gpustump.engines.cpu.direct_regions import mark
@@ -27,7 +27,7 @@ from gpustump.engines.cpu.held_out_votes import (
     nothing_held_out,
 )
 from gpustump.engines.cpu.logistic_loss import advance as advance_odds
-from gpustump.engines.cpu.offered_cuts import best_offered
+from gpustump.engines.cpu.offered_cuts import best_offered, cuts_of
 from gpustump.engines.cpu.softmax_loss import advance as advance_probabilities
 from gpustump.engines.cpu.terms import sum_regions
 from gpustump.learners.hypothesis import N_REGIONS
@@ -83,6 +83,21 @@ class Numbers(NamedTuple):
 
 
 @group
+class Choice(NamedTuple):
+    """What the first rounds choose from; see `engines.ahead.OfferedCuts`.
+
+    Attributes
+    ----------
+    cuts : ndarray (n_offering_rounds, k, 2) of int64
+        Feature and sorted position.
+    thresholds : ndarray (n_offering_rounds, k) of float64
+    """
+
+    cuts: Annotated[np.ndarray, "int64[:, :, ::1]"]
+    thresholds: Annotated[np.ndarray, "float64[:, ::1]"]
+
+
+@group
 class Made(NamedTuple):
     """Where rounds are written to.
 
@@ -90,6 +105,7 @@ class Made(NamedTuple):
     ----------
     cuts : ndarray (n_rounds, 3) of int64
         Feature, position, and the bits of the score.
+    thresholds : ndarray (n_rounds,) of float64
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     sums : ndarray (n_rounds + 1, 2 * n_outputs + 1) of int64
         The numbers of `terms.PieceSums` before the first round, and behind each; zeros at first.
@@ -99,6 +115,7 @@ class Made(NamedTuple):
     """
 
     cuts: Table
+    thresholds: Floats
     votes: Annotated[np.ndarray, "float64[:, :, ::1]"]
     sums: Table
     right: Table
@@ -128,7 +145,7 @@ class RoundsAhead:
             self._shape = watched.n_classes, n_sums_of(watched)
             self._held_out = held_out_of(watched)
 
-    def make(self, n_rounds: int, offered: np.ndarray = NO_CUTS) -> MadeRounds:
+    def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
         """Make so many rounds, or fewer; see `engines.ahead.Ahead.make`."""
         state = self._state
         loss, sums = state.loss, state.sums.numbers
@@ -136,6 +153,7 @@ class RoundsAhead:
         n_classes, n_sums = self._shape
         made = Made(
             np.empty((n_rounds, 3), dtype=np.int64),
+            np.empty(n_rounds),
             np.empty((n_rounds, N_REGIONS, n_outputs)),
             np.zeros((n_rounds + 1, len(sums)), dtype=np.int64),
             np.zeros((n_rounds, n_classes), dtype=np.int64),
@@ -143,14 +161,15 @@ class RoundsAhead:
         )
         made.sums[0] = sums
         numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, state.regions)
+        choice = Choice(cuts_of(offered, state.table), offered.thresholds)
         n_made = _make(
-            self._sorted, numbers, self._rule, self._powers, *self._held_out, offered, made
+            self._sorted, numbers, self._rule, self._powers, *self._held_out, choice, made
         )
         state.take_made(made.sums[n_made])
-        features, positions, bits = made.cuts[:n_made].T
+        features, _, bits = made.cuts[:n_made].T
         return MadeRounds(
             features,
-            self._sorted.thresholds[features, positions],
+            made.thresholds[:n_made],
             made.votes[:n_made],
             bits.copy().view(np.float64),
             made.sums[1 : n_made + 1, -1],
@@ -159,22 +178,25 @@ class RoundsAhead:
         )
 
 
-@kernel("boolean(Sorted, Numbers, NewtonRule, int64[:, ::1], int64[:, ::1], int64[::1])")
-def _choose(table, numbers, rule, totals, offered, cut):  # type: ignore[no-untyped-def]
-    """Find the best cut, or the best one offered; whether it is an ordinary one."""
+@kernel("boolean(Sorted, Numbers, NewtonRule, int64[:, ::1], Choice, int64, Made)")
+def _choose(table, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
+    """Find the best cut of a round, or the best one offered; whether it is an ordinary one."""
     order, n_present, directions = table.order, table.n_present, table.directions
-    first, second = numbers.first, numbers.second
-    feature, position, score = best_offered(
-        order, n_present, first, second, totals, rule.l2, directions, offered
-    )
-    if feature >= 0:
-        cut[0], cut[1] = feature, position
+    first, second, cut = numbers.first, numbers.second, made.cuts[number]
+    if number < len(offered.cuts) and offered.cuts.shape[1] > 0:
+        cuts = offered.cuts[number]
+        found, score = best_offered(
+            order, n_present, first, second, totals, rule.l2, directions, cuts
+        )
+        cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
         cut[2:].view(np.float64)[0] = score
+        made.thresholds[number] = offered.thresholds[number, found]
         return score >= 0.0
     key, feature, position, constant = best_split(
         order, n_present, first, second, totals, NEWTON, rule.l2, directions, 0, len(order)
     )
     cut[0], cut[1], cut[2] = feature, position, key_of(key)
+    made.thresholds[number] = table.thresholds[feature, position]
     return key >= constant
 
 
@@ -206,23 +228,28 @@ def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
         )
 
 
-@kernel("int64(Sorted, Numbers, NewtonRule, Powers, HeldOut, LossTable, int64[:, :, ::1], Made)")
+@kernel("int64(Sorted, Numbers, NewtonRule, Powers, HeldOut, LossTable, Choice, Made)")
 def _make(table, numbers, rule, tables, held_out, losses, offered, made):  # type: ignore[no-untyped-def]
     """Make rounds until all are made, or one is not an ordinary one; returns how many."""
     n_outputs = len(numbers.first)
     factors = np.empty((N_REGIONS, n_outputs, 2))
-    nothing = np.empty((0, 2), dtype=np.int64)
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
         cut, votes = made.cuts[number], made.votes[number]
-        cuts = offered[number] if number < len(offered) else nothing
-        if not _choose(table, numbers, rule, totals, cuts, cut):
+        if not _choose(table, numbers, rule, totals, offered, number, made):
             return number
         if not _vote(table, numbers, rule, cut, votes):
             return number
         if not set_factors(votes, tables, factors):
             return number
-        threshold = table.thresholds[cut[0], cut[1]]
-        judge(held_out, losses, cut[0], threshold, votes, made.right[number], made.losses[number])
+        judge(
+            held_out,
+            losses,
+            cut[0],
+            made.thresholds[number],
+            votes,
+            made.right[number],
+            made.losses[number],
+        )
         _advance(numbers, votes, factors, made.sums[number + 1])
     return len(made.cuts)
