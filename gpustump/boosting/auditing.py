@@ -174,6 +174,7 @@ def audit_runs(
     AuditedRuns
     """
     settings = training.settings
+    settings = settings.of_bag(bag)
     stopping = settings.stopping
     if stopping is not None and (stopping.patience is None or not depth.with_end):
         settings = replace(settings, stopping=None)  # it would watch, and decide nothing
@@ -348,18 +349,21 @@ class _AuditedVotes:
         """What the round did."""
         return self.votes.record(taken, change, so_far)
 
-    def found(self, table: PreparedTable, state: State) -> Taken | str:
+    def found(
+        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+    ) -> Taken | str:
         """What the data say of the next round, if it is what is claimed."""
         if self.log.difference is not None:
             return DIFFERS
         number = self._n_compared
         if number >= len(self.claimed):
-            return self._beyond(table, state)
+            return self._beyond(table, state, offered)
         self._n_compared += 1
         hypothesis, vote = self.claimed.hypotheses[number], self.claimed.votes[number]
         is_searched = number in self.plan.searched or not self.plan.fits(hypothesis)
+        is_searched |= len(offered) > 0  # which is quick, and proves that it was offered
         if is_searched:
-            taken = self.votes.found(table, state)
+            taken = self.votes.found(table, state, offered)
         else:
             own = self.plan.cuts.written(hypothesis)
             taken = _with_votes(self.votes.derived(own, vote, state))
@@ -371,9 +375,11 @@ class _AuditedVotes:
         self._differ(what, file, taken, is_searched)
         return DIFFERS
 
-    def _beyond(self, table: PreparedTable, state: State) -> Taken | str:
+    def _beyond(
+        self, table: PreparedTable, state: State, offered: Sequence[AnySplit]
+    ) -> Taken | str:
         """A round that the model does not hold."""
-        taken = self.votes.found(table, state)
+        taken = self.votes.found(table, state, offered)
         if isinstance(taken, str) or not self.plan.ends_itself:
             return taken
         self._n_compared += 1

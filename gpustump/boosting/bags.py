@@ -101,7 +101,7 @@ def train_bags(
             made += 1
             return together.note(record)
 
-        watched = replace(settings, callback=note, show_progress=False)
+        watched = replace(settings.of_bag(number), callback=note, show_progress=False)
         trained = trained_on(shares[number], watched)
         together.skip(to_come[number] - made)
         return trained

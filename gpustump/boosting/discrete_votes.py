@@ -36,7 +36,7 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.integer_weights import grown_factor
 from gpustump.learners.hypothesis import signs
-from gpustump.learners.kinds import AnyStump, has_one_side
+from gpustump.learners.kinds import AnySplit, AnyStump, has_one_side
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ class DiscreteVotes:
         """The same from the integer weight of each class; with one output of the labels -1, +1."""
         return (0.0,)
 
-    def found(self, table: PreparedTable, state: State) -> Taken | str:
+    def found(
+        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+    ) -> Taken | str:
         """The best cut with its vote, or why there is none."""
         cut = state.best_cut()
         vote = self.vote(cut.agreement, state)

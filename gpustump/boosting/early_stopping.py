@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gpustump.boosting.judging import Judge, Judgement
+from gpustump.boosting.judging import Judge, Judgement, LocalJudge
 from gpustump.boosting.votes import AnyRound, Vote
 from gpustump.data.parameters import Scoring
+from gpustump.engines.ahead import WatchedSamples
 from gpustump.learners.hypothesis import signs
 
 
@@ -33,11 +34,14 @@ class Stopping:
         By how much a score must be above the best one to count as new; not negative.
     scoring : str
         Which score of the held-out samples.
+    least : int
+        Make more rounds than that in any case.
     """
 
     patience: int | None
     tol: float = 0.0
     scoring: Scoring = "loss"
+    least: int = 0
 
 
 class EarlyStopping:
@@ -69,11 +73,32 @@ class EarlyStopping:
         self._n_rounds = 0
         self._judge = judge
 
-    def __call__(self, record: AnyRound) -> bool:
-        self._count(record.stump, record.vote)
-        self._note(self._judge.judged())
-        patience = self._stopping.patience
-        return patience is not None and self._n_rounds - self.best_round >= patience
+    def __call__(self, record: AnyRound, parts: Sequence[int] | None = None) -> bool:
+        """Judge a round; whether it is the last one.
+
+        `parts` are what the judge's `parts` would be, where they are known already.
+        """
+        if parts is None:
+            self._count(record.stump, record.vote)
+            judged = self._judge.judged()
+        else:
+            assert isinstance(self._judge, LocalJudge)
+            self._n_rounds += 1
+            judged = self._judge.judged_by(parts)
+        self._note(judged)
+        n_to_come = self.n_to_come()
+        return n_to_come is not None and n_to_come <= 0
+
+    def n_to_come(self) -> int | None:
+        """So many rounds are judged yet before it can stop; None if it never does."""
+        patience, least = self._stopping.patience, self._stopping.least
+        if patience is None:
+            return None
+        return max(self.best_round + patience, least + 1) - self._n_rounds
+
+    def watched(self) -> WatchedSamples | None:
+        """The held-out samples as engines take them that make rounds ahead; None if none can."""
+        return self._judge.watched() if isinstance(self._judge, LocalJudge) else None
 
     @property
     def last(self) -> Judgement:

@@ -16,6 +16,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.boosting.held_out_samples import UNIT_BITS, Watched, weight_of
 from gpustump.boosting.loss_tables import LOSS_BITS, ExponentialTable, LogisticTable
+from gpustump.engines.ahead import WatchedLoss
 from gpustump.engines.held_out import HeldOutSums
 
 
@@ -27,6 +28,9 @@ class Losses(Protocol):
 
         The loss of a sample is the mean of its entries in these arrays.
         """
+
+    def watched(self, weights: Array) -> WatchedLoss | None:
+        """The loss as engines take it that make rounds ahead; None if they do not know it."""
 
     def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
         """For each of these arrays the sum of its products with the weights, each rounded."""
@@ -76,6 +80,11 @@ class NegativeLogLoss:
         """The integer weight, as the only item."""
         return [self.total]
 
+    @property
+    def watched(self) -> WatchedLoss | None:
+        """The loss as engines take it that make rounds ahead; None if they do not know it."""
+        return self.losses.watched(self.weights)
+
     def parts(self, scores: Array) -> list[int]:
         """The sum of the weighted losses in each array of `losses`, in units of 2**20."""
         if self.kernels is None:
@@ -120,6 +129,9 @@ class LogisticLosses:
         for margins in self.held_out.margins(scores):
             yield self.table.loss(margins, self.bits)
 
+    def watched(self, weights: Array) -> WatchedLoss:
+        return WatchedLoss("logistic", weights, self.table.plain, self.bits)
+
     def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
         return kernels.logistic(scores, weights, self.table.plain, self.bits)
 
@@ -147,6 +159,9 @@ class SoftmaxLosses:
         own = _of_own_class(self.held_out, self.held_out.outputs(scores))
         yield (log_total - own) >> (self.bits - LOSS_BITS)
 
+    def watched(self, weights: Array) -> WatchedLoss:
+        return WatchedLoss("softmax", weights, self.table.plain, self.bits)
+
     def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
         return kernels.softmax(scores, weights, self.table.plain, self.bits)
 
@@ -171,6 +186,9 @@ class LogisticShareLosses:
     def __call__(self, scores: Array) -> Iterator[Array]:
         log_total = self.table.log_of_sum(self._logs(scores), LOSS_BITS)
         yield log_total - _of_own_class(self.held_out, self._logs(scores))
+
+    def watched(self, weights: Array) -> None:
+        """None: no votes that are made ahead have this link."""
 
     def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
         return kernels.logistic_shares(scores, weights, self.table.plain, UNIT_BITS - 1)

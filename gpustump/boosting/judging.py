@@ -15,9 +15,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gpustump.arrays import Array
+from gpustump.boosting.held_out_losses import NegativeLogLoss
 from gpustump.boosting.held_out_samples import Watched, error_of, weight_of
 from gpustump.boosting.held_out_scores import AdditiveScorer, Scorer, check_classes, value_of
 from gpustump.data.parameters import Scoring
+from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.running_scores import running_scores
 from gpustump.learners.hypothesis import Partition
 
@@ -87,6 +89,26 @@ class LocalJudge:
         scores = self._now()
         right = self._held_out.right_weight(scores)
         return Judgement(self._scorer(scores), error_of(right, self._weight))
+
+    def watched(self) -> WatchedSamples | None:
+        """The samples as engines take them that make rounds ahead; None where they cannot."""
+        place, sums, own = self._scores.on_host(), self._held_out.sums, self._scorer
+        if place is None or sums is None or not isinstance(own, NegativeLogLoss):
+            return None
+        loss = own.watched
+        return None if loss is None else WatchedSamples(*place, *sums.samples, loss)
+
+    def judged_by(self, parts: Sequence[int]) -> Judgement:
+        """What the samples say after a round that an engine has added to their scores.
+
+        Parameters
+        ----------
+        parts : sequence of int
+            What `parts` would be.
+        """
+        scorer = self._additive()
+        score = scorer.value(parts[1:], scorer.totals)
+        return Judgement(score, error_of(parts[0], self._weight))
 
     @property
     def totals(self) -> list[int]:

@@ -21,6 +21,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.exact_numbers import EXACT, exponential, nearest_vote, vote_of
 from gpustump.boosting.quick_exponentials import DoubtError, certain_power, exponentials
 from gpustump.boosting.votes import Change, Taken
+from gpustump.engines.ahead import VOTE_DOUBT, NewtonRule
 from gpustump.engines.contract import (
     OutputFactors,
     RegionFactors,
@@ -78,6 +79,16 @@ class NewtonVotes:
         """For a run whose integers are sample weights times 2**exponent; see `unit_exponent`."""
         l2 = _times_power_of_two(l2_regularization, exponent)
         return cls(learning_rate, n_outputs, l2, exponent)
+
+    @property
+    def plain(self) -> NewtonRule:
+        """The rule as engines take it that make rounds ahead."""
+        return NewtonRule(self.learning_rate / (2 * VOTE_UNIT), self.l2, float(LARGEST_STEP))
+
+    @property
+    def largest_size(self) -> float:
+        """What a round counts towards `VOTES_LIMIT` at most; see `votes.sizes_of`."""
+        return LARGEST_STEP * self.learning_rate + VOTE_UNIT
 
     @functools.cached_property
     def search(self) -> Search:
@@ -146,7 +157,7 @@ class NewtonVotes:
         units = step * (self.learning_rate / (2 * VOTE_UNIT))
         if abs(units) < 2.0**40:
             nearest = round(units)
-            if abs(units - nearest) + abs(units) * 2.0**-50 < 0.5:
+            if abs(units - nearest) + abs(units) * VOTE_DOUBT < 0.5:
                 return nearest * VOTE_UNIT
         return exact_vote(self, first, second)
 

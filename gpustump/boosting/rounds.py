@@ -8,6 +8,7 @@ these steps, when to stop, and going on from rounds that were made earlier.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +18,10 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.finished import link_of, member_of
+from gpustump.boosting.looking_ahead import LookingAhead, MadeRound, Standing, Watcher
+from gpustump.boosting.smoothing import Offers
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
+from gpustump.boosting.votes import RegionRound, SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
     Learner,
     Link,
@@ -156,10 +159,15 @@ class Boosting(Iterator[Any]):
     constant : tuple of float, optional
         The scores from which boosting starts, one for each output; by default those that the votes
         ask for: LogitBoost's follow from the classes' weights, others are 0.
+    offers : Offers, optional
+        What the first rounds choose from, if they are smoothing rounds; for votes of splits only.
 
     Attributes
     ----------
     constant : tuple of float
+    parts : tuple of int, or None
+        What `judging.LocalJudge.parts` would be behind the last round, if an engine that looks
+        ahead has worked it out; see `look_ahead`.
     stop_reason : str or None
         Why there are no more rounds: "no edge" (the best stump is no better than chance),
         "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done),
@@ -179,6 +187,7 @@ class Boosting(Iterator[Any]):
         learner: Learner = "stump",
         callback: Callback | None = None,
         constant: tuple[float, ...] | None = None,
+        offers: Offers | None = None,
     ) -> None:
         self.stop_reason: str | None = None
         self._table, self._labels = table, labels
@@ -187,10 +196,13 @@ class Boosting(Iterator[Any]):
         self.constant = constant or self._votes.constant(labels, sample_weight)
         self._n_rounds = n_rounds
         self._callback = callback
+        self._offers = offers
         self._model: list[tuple[Any, Vote]] = []
         self._bound = 1.0
         self._sums_of_votes = [abs(score) for score in self.constant]
         self._is_whole = True
+        self._ahead: LookingAhead | None = None
+        self.parts: tuple[int, ...] | None = None
         with arrays.computing_on(labels):
             self._state = table.start(labels, sample_weight, self._search)
             if any(self.constant):
@@ -214,6 +226,7 @@ class Boosting(Iterator[Any]):
         D_t up to a common factor. For Newton votes, weight * p * (1 - p) up to a common factor,
         where p is the probability that the model gives the output's class.
         """
+        self._check_in_step()
         with arrays.computing_on(self._labels):
             return moved_to_device_of(self._state.weights, self._labels)
 
@@ -241,8 +254,12 @@ class Boosting(Iterator[Any]):
         if self.stop_reason is not None:
             raise StopIteration
         self._check_whole()
-        with arrays.computing_on(self._labels):
-            record = self._round()
+        made = None if self._ahead is None else self._made_ahead(self._ahead)
+        if made is not None:
+            record = self._recorded(made)
+        else:
+            with arrays.computing_on(self._labels):
+                record = self._round()
         if record is None:
             raise StopIteration
         if self._callback is not None and self._asked_to_stop(record):
@@ -274,6 +291,7 @@ class Boosting(Iterator[Any]):
             If this boosting was interrupted in the middle of a round.
         """
         self._check_whole()
+        self._check_in_step()
         records = []
         with arrays.computing_on(self._labels):
             for hypothesis, vote in zip(hypotheses, votes, strict=True):
@@ -281,9 +299,46 @@ class Boosting(Iterator[Any]):
                 records.append(self._take(known, sizes_of(hypothesis, known.vote)))
         return tuple(records)
 
+    def look_ahead(self, watcher: Watcher | None = None) -> None:
+        """Let the engine make many rounds at a time from now on, if it can.
+
+        The rounds handed out are the same. Between them the samples may be further on; so `resume`
+        and `weights` are refused. What early stopping adds up is in `parts`, and its judge is not
+        to add these rounds itself.
+
+        Parameters
+        ----------
+        watcher : Watcher, optional
+            Of early stopping.
+        """
+        with arrays.computing_on(self._labels):
+            self._ahead = LookingAhead.of(
+                self._votes, self._table, self._state, watcher, self._offers
+            )
+
+    def _made_ahead(self, ahead: LookingAhead) -> MadeRound | None:
+        """The next round, if it is made ahead."""
+        n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
+        self._is_whole = False
+        made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most)
+        self._is_whole = True
+        self.parts = None if made is None else made.parts
+        return made
+
+    def _recorded(self, made: MadeRound) -> RegionRound:
+        """Take a round that was made ahead into the model; its record."""
+        record = made.record
+        self._model.append((record.stump, record.votes))
+        self._sums_of_votes = made.sums_of_votes
+        return record
+
     def _check_whole(self) -> None:
         if not self._is_whole:
             raise RuntimeError("this boosting was interrupted in the middle of a round; start anew")
+
+    def _check_in_step(self) -> None:
+        if self._ahead is not None and self._ahead.has_more:
+            raise RuntimeError("the samples are further on than this boosting: it looks ahead")
 
     def _asked_to_stop(self, record: Any) -> bool:
         assert self._callback is not None
@@ -301,7 +356,8 @@ class Boosting(Iterator[Any]):
         self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
 
     def _round(self) -> Any:
-        found = self._votes.found(self._table, self._state)
+        offered = () if self._offers is None else self._offers.at(self.n_done)
+        found = self._votes.found(self._table, self._state, offered)
         if isinstance(found, str):
             self.stop_reason = found
             return None

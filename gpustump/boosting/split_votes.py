@@ -29,7 +29,8 @@ from gpustump.engines.contract import (
     Totals,
     split_at,
 )
-from gpustump.engines.worth_of_split import score_of
+from gpustump.engines.monotone import is_allowed
+from gpustump.engines.worth_of_split import exact_score_of, score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import AnySplit
 
@@ -105,14 +106,32 @@ class SplitVotes:
         """The same from the integer weight of each class; with one output of the labels -1, +1."""
         return self.rule.constant_of(class_weights)
 
-    def found(self, table: PreparedTable, state: State) -> Taken | str:
+    def found(
+        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+    ) -> Taken | str:
         """The best cut and the votes of its regions, or why there are none."""
-        taken = self.best(table, state)
+        taken = self._best_of(offered, state) or self.best(table, state)
         if any(vote for own in taken.region_votes for vote in own):
             return taken
         assert taken.cut is not None
         has_edge = self.rule.has_edge(_of_cut(taken.cut, taken.sums), taken.totals)
         return "small vote" if has_edge else "no edge"
+
+    def _best_of(self, offered: Sequence[AnySplit], state: State) -> Taken | None:
+        """The best of the splits that are offered, the first of equally good ones; None if none of
+        them is allowed and votes anything."""
+        if not offered:
+            return None
+        totals, search = state.totals, self.search("stump")
+        pairs = zip(offered, state.sums_over_each(offered), strict=True)
+        allowed = [own for own in pairs if is_allowed(own[0].feature, own[1], totals, search)]
+        if not allowed:
+            return None
+        split, sums = max(allowed, key=lambda own: exact_score_of(own[1], search))
+        votes = self._of_split(split.feature, sums, totals)
+        if not any(vote for own in votes for vote in own):
+            return None
+        return Taken(split, votes, totals, sums=sums)
 
     def best(self, table: PreparedTable, state: State) -> Taken:
         """The best cut and the votes of its regions, which may all be 0."""

@@ -6,6 +6,7 @@ line see it; what a round does is in `rounds`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
@@ -20,15 +21,18 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
 from gpustump.boosting.judging import LocalJudge
+from gpustump.boosting.looking_ahead import Watcher
 from gpustump.boosting.observing import Observer, SoFar, Unobserved
 from gpustump.boosting.progress import Bar
 from gpustump.boosting.rounds import Boosting, Callback
 from gpustump.boosting.run_logs import LoggedRound, RunLog
+from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_values
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound, Votes
 from gpustump.data.callers import caller_level
 from gpustump.data.parameters import ROUNDS_OF_AN_OUTPUT, Learner, MultiClass
 from gpustump.engines.announcements import announce
+from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import PreparedTable, Resources, Search, Task
 from gpustump.engines.held_out import held_out_sums, watched_table
 from gpustump.engines.integer_weights import IntegerWeights
@@ -99,6 +103,8 @@ class Settings:
         Say where and by which engine the rounds are made, and why.
     categorical : tuple of int
         The features whose values are numbers of categories.
+    smoothing : Smoothing or None
+        How runs begin; None for rounds that look at all cuts.
     """
 
     n_rounds: int | None
@@ -112,6 +118,13 @@ class Settings:
     show_progress: bool = False
     announces_route: bool = False
     categorical: tuple[int, ...] = ()
+    smoothing: Smoothing | None = None
+
+    def of_bag(self, number: int) -> Settings:
+        """The settings of one of several bags."""
+        if self.smoothing is None:
+            return self
+        return replace(self, smoothing=replace(self.smoothing, bag=number))
 
     def n_outputs(self, n_classes: int) -> int:
         """How many outputs a run has."""
@@ -379,7 +392,7 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)
             told = _Told(bar, watch, observer, series, number, logs[number])
-            series.runs[number] = _run(boosting, own, told)
+            series.runs[number] = _run(boosting, own, told, settings)
             observer.run_ends(series.so_far)
             bar.skip(limit - boosting.n_done)
     observer.training_ends(series.so_far)
@@ -510,7 +523,20 @@ class LocalGround:
                 learner=settings.learner,
                 callback=settings.callback,
                 constant=before.constant or None,
+                offers=self._offers(target, settings.smoothing),
             )
+
+    def _offers(self, target: Target, smoothing: Smoothing | None) -> Offers | None:
+        """What the smoothing rounds of a run offer."""
+        places = None if smoothing is None else self._places
+        return Offers.of(smoothing, places, target.positive)
+
+    @functools.cached_property
+    def _places(self) -> CutPlaces:
+        """Where smoothing rounds may cut."""
+        table, rows = self.table, self.samples.rows
+        groups = table.groups if isinstance(table, CategoryTable) else {}
+        return CutPlaces.of(sampled_values(table.X, rows, table.n_samples), groups)
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
         """What watches the held-out samples, if any are held out."""
@@ -525,7 +551,7 @@ class LocalGround:
             return EarlyStopping(judge, settings.stopping)
 
 
-def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
+def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Run:
     rounds, watch = list(before.rounds), told.watch
     is_judged = len(before.held_out_scores) >= len(rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
@@ -533,6 +559,8 @@ def _run(boosting: Boosting, before: Run, told: _Told) -> Run:
     if watch is not None:
         watch.resume(*known, judges_each=not is_judged)
     _replay(boosting, rounds, told)
+    if settings.resources.max_memory is None and not told.log.stop_reason:
+        boosting.look_ahead(None if watch is None else Watcher(watch.watched, watch.n_to_come))
     reason = told.log.stop_reason or _made(boosting, rounds, told)
     told.log.end(reason)
     if watch is None:
@@ -568,7 +596,7 @@ def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
             return boosting.stop_reason or ""
         rounds.append(record)
         told.bar.advance(record)
-        is_early = told.watch is not None and told.watch(record)
+        is_early = told.watch is not None and told.watch(record, boosting.parts)
         is_ended = told.observer.round_ends(so_far)
         reason = boosting.stop_reason or ""
         if is_early or is_ended:

@@ -178,8 +178,14 @@ class Votes(Protocol):
     def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
         """The same from the integer weight of each class; with one output of the labels -1, +1."""
 
-    def found(self, table: PreparedTable, state: State) -> Taken | str:
-        """The best cut and its votes; or why there are no more rounds, as a `stop_reason`."""
+    def found(
+        self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
+    ) -> Taken | str:
+        """The best cut and its votes; or why there are no more rounds, as a `stop_reason`.
+
+        In a smoothing round the best of the splits that are offered, in order of their features,
+        unless none of them votes anything.
+        """
 
     def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
         """A hypothesis and its votes from elsewhere."""

@@ -414,6 +414,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a good model without further options, the estimator GlassBoxClassifier: --loss "
         f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
+        f"--smoothing-rounds {method.GLASS.smoothing_rounds} "
         f"--bags {method.GLASS.bags} --patience {method.GLASS.patience} "
         f"--set-aside {method.GLASS.set_aside:g} --l2 {L2_OF_ONE_OUTPUT:g}, or "
         f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; each may be changed",
@@ -460,6 +461,13 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         type=_not_negative,
         help="of --loss logistic: shrinks the votes of stumps' sides that hold few rows; "
         f"in units of the weights (default: {method.usual('logistic').l2:g})",
+    )
+    add(
+        "--smoothing-rounds",
+        metavar="N",
+        type=_whole(0),
+        help="of --loss logistic: the first N rounds choose among a few cuts at random places, "
+        "which makes better probabilities where rows are few (default: 0)",
     )
     add(
         "--bags",

@@ -21,7 +21,7 @@ from gpustump.data.parameters import (
     check_count,
     check_real,
 )
-from gpustump.data.readable import listed, shown
+from gpustump.data.readable import counted, listed, shown
 
 if TYPE_CHECKING:
     from gpustump.estimators.boosted import BoostedClassifier
@@ -56,6 +56,8 @@ class Method:
         The share of the rows trained on that early stopping watches, or that a bag leaves out.
     tol : float
         By how much a score must be better to count.
+    smoothing_rounds : int
+        With the logistic loss; see `LogitBoostClassifier`.
     """
 
     loss: Loss
@@ -69,6 +71,7 @@ class Method:
     patience: int | None = None
     set_aside: float = 0.1
     tol: float = 0.0
+    smoothing_rounds: int = 0
 
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
@@ -84,6 +87,7 @@ GLASS = replace(
     patience=GLASS_BOX.n_iter_no_change,
     set_aside=GLASS_BOX.validation_fraction,
     tol=GLASS_BOX.tol,
+    smoothing_rounds=GLASS_BOX.smoothing_rounds,
 )
 """What --glass-box asks for."""
 
@@ -99,6 +103,7 @@ _IN_FILES_WITHOUT = {
     "patience": None,
     "set_aside": 0.1,
     "tol": 0.0,
+    "smoothing_rounds": 0,
 }
 """Settings that earlier versions did not write; a model file without one of them means this."""
 
@@ -122,7 +127,7 @@ def method_of(arguments: argparse.Namespace) -> Method:
     _refuse_undefined(arguments, loss)
     names = (
         *("multi_class", "rounds", "learning_rate", "l2", "votes", "weak_learner"),
-        *("bags", "patience", "set_aside"),
+        *("bags", "patience", "set_aside", "smoothing_rounds"),
     )
     given = {name: getattr(arguments, name) for name in names}
     start = ADABOOST if arguments.weak_learner == "interval" else usual(loss)
@@ -215,7 +220,7 @@ def _constraints(found: Any, where: str) -> Mapping[str, int]:
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     """What was trained, as a row of the summary; None for what `train` does without options."""
-    told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol")
+    told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds")
     unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
         unusual = replace(unusual, multi_class=DEFAULT.multi_class)
@@ -225,6 +230,13 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
     if method.loss == "logistic":
         return "loss", f"logistic: LogitBoost, {words}"
     return "votes", f"{method.votes}: AdaBoost, {words}"
+
+
+def described_smoothing(method: Method) -> list[tuple[str, str]]:
+    """How many rounds are smoothing rounds, as rows of the summary."""
+    if not method.smoothing_rounds:
+        return []
+    return [("smoothing", f"the first {counted(method.smoothing_rounds, 'round')} of each run")]
 
 
 def described_shares(method: Method) -> list[tuple[str, str]]:
@@ -258,7 +270,8 @@ def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedC
         more["n_bags"] = method.bags
     found: BoostedClassifier
     if method.loss == "logistic":
-        found = logitboost(l2_regularization=method.l2, **more)
+        own = {"l2_regularization": method.l2, "smoothing_rounds": method.smoothing_rounds}
+        found = logitboost(**own, **more)
     else:
         found = adaboost(votes=method.votes, weak_learner=method.weak_learner, **more)
     return found
@@ -306,6 +319,8 @@ def _refuse_undefined(arguments: argparse.Namespace, loss: Loss) -> None:
         )
     if loss != "logistic" and arguments.l2 is not None:
         _refuse("--l2 is for --loss logistic, whose votes it shrinks")
+    if loss != "logistic" and arguments.smoothing_rounds is not None:
+        _refuse("--smoothing-rounds is for --loss logistic")
     if arguments.weak_learner != "interval":
         return
     if loss == "logistic":

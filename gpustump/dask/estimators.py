@@ -337,6 +337,8 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         As for `LogitBoostClassifier`.
     n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `LogitBoostClassifier`.
+    smoothing_rounds : int
+        As for `LogitBoostClassifier`.
     scoring, max_memory, device, checkpoint
         As for `DaskAdaBoostClassifier`.
 
@@ -357,6 +359,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         n_estimators: int | None = None,
         learning_rate: float = 0.2,
         l2_regularization: float | None = 3.0,
+        smoothing_rounds: int = 0,
         multi_class: MultiClass = "shared",
         categorical_features: None = None,
         class_weight: Any = None,
@@ -377,6 +380,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             n_estimators=n_estimators,
             learning_rate=learning_rate,
             l2_regularization=l2_regularization,
+            smoothing_rounds=smoothing_rounds,
             multi_class=multi_class,
             categorical_features=categorical_features,
             class_weight=class_weight,

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.boosting.run_logs import RunLog
+from gpustump.boosting.smoothing import CutPlaces, sampled_rows
 from gpustump.boosting.training import Run, Settings, Trained, run_all
 from gpustump.dask.classes import check_watched_labels, classes_of, labels_of, union_of
 from gpustump.dask.conversation import Conversation
@@ -201,6 +202,9 @@ class _Job:
         shards.ask("number_classes", classes)
         split = _parted(shards, found.watched, classes, request)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)
+        places = None
+        if request.settings.smoothing is not None:
+            places = _places_of(shards, np.dtype(types.compared), n_features)
         watched_type = types.coded
         if request.validation is not None:
             watched_type = _types_of(found.watched).coded
@@ -217,7 +221,7 @@ class _Job:
         ground = ClusterGround(
             _route(shards, len(found.trained), any(on_disk for _, on_disk in joined)),
             table, shards, n_classes,
-            None if split is None else HeldOutUnits.of(shards),
+            None if split is None else HeldOutUnits.of(shards), places,
         )  # fmt: skip
         earlier = None if request.earlier is None else request.earlier.runs
         if request.validation is not None:
@@ -372,6 +376,20 @@ def _hold_out(
     )
     shards.ask("hold_out", watched)
     return drawn.split
+
+
+def _places_of(shards: DaskShards, dtype: np.dtype, n_features: int) -> CutPlaces:
+    """Where smoothing rounds may cut: between the values of the rows that one machine samples."""
+    sizes = {part: own for answer in shards.ask("kept_by_part") for part, own in answer.items()}
+    parts = sorted(sizes)
+    first = np.cumsum([0, *(sizes[part] for part in parts)])
+    rows = sampled_rows(int(first[-1]), n_features)
+    ends = np.searchsorted(rows, first)
+    chosen = ByPart({part: rows[ends[n] : ends[n + 1]] - first[n] for n, part in enumerate(parts)})
+    found = {
+        part: own for answer in shards.ask("values_of", chosen) for part, own in answer.items()
+    }
+    return CutPlaces.of(np.concatenate([found[part].astype(dtype) for part in sorted(found)]))
 
 
 def _route(shards: DaskShards, n_parts: int, is_on_disk: bool) -> Route:

@@ -16,6 +16,7 @@ from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses
 from gpustump.boosting.held_out_scores import scorer
 from gpustump.boosting.judging import Judgement, added_up, check_totals, judgement
 from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.smoothing import CutPlaces, Offers
 from gpustump.boosting.training import Run, Settings, Target
 from gpustump.dask.holding import Watch
 from gpustump.dask.shards import DaskShards
@@ -52,6 +53,8 @@ class ClusterGround:
     shards : DaskShards
     n_classes : int
     held_out : HeldOutUnits or None
+    places : CutPlaces or None
+        Where smoothing rounds may cut, if there are any.
     started : list of Boosting
         The runs so far.
     """
@@ -61,6 +64,7 @@ class ClusterGround:
     shards: DaskShards
     n_classes: int
     held_out: HeldOutUnits | None
+    places: CutPlaces | None = None
     started: list[Boosting] = field(default_factory=list)
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
@@ -74,6 +78,7 @@ class ClusterGround:
             learner=settings.learner,
             callback=settings.callback,
             constant=before.constant or target.votes.constant_of(self._class_weights(target)),
+            offers=Offers.of(settings.smoothing, self.places, target.positive),
         )
         self.started.append(boosting)
         return boosting

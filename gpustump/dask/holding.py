@@ -219,6 +219,27 @@ class Holding:
             if block is not None:
                 block.watched = np.arange(len(block.weights)) if own is None else own
 
+    def kept_by_part(self) -> dict[int, int]:
+        """For each partition how many of its samples are trained on."""
+        return {number: len(_kept(block)) for number, block in self._blocks.items()}
+
+    def values_of(self, chosen: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Values (n, n_features) of some of the samples that are trained on, by partition.
+
+        Parameters
+        ----------
+        chosen : mapping from numbers of partitions to ndarray (n,) of int64
+            Their numbers among the partition's samples that are trained on.
+        """
+        found = {}
+        for number, own in chosen.items():
+            block = self._blocks.get(number)
+            if block is not None and len(own):
+                samples = _kept(block)[own]
+                rows = samples if block.rows is None else block.rows[samples]
+                found[number] = np.ascontiguousarray(block.values[:, rows].T)
+        return found
+
     def join(self, dtype: str, watched_dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
         """Make a shard of all partitions; how many samples it has, and whether values are in files.
 
@@ -368,7 +389,8 @@ class Watch:
 
 OWN = (
     "replay", "keep", "weigh_labels", "number_classes", "samples_by_part", "hold_out", "join",
-    "leaves", "size", "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
+    "kept_by_part", "values_of", "leaves", "size",
+    "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""
 

@@ -146,6 +146,17 @@ class CategoryState:
             sums[hypothesis.feature].over(own) for own in (hypothesis.left, hypothesis.right, rest)
         ]
 
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses."""
+        plain = [own for own in hypotheses if not isinstance(own, OfCategories)]
+        if len(plain) < len(hypotheses):
+            self._category_sums()
+        of_plain = iter(self._inner.sums_over_each(plain))
+        return [
+            self.region_sums(own) if isinstance(own, OfCategories) else next(of_plain)
+            for own in hypotheses
+        ]
+
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         if step.cut is not None and step.cut.categories is not None:

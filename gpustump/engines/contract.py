@@ -320,6 +320,9 @@ class State(Protocol):
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """What a hypothesis, found here or elsewhere, puts into its regions."""
 
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """The same for each of several hypotheses."""
+
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
 

@@ -25,6 +25,10 @@ class HeldOutSums(Protocol):
     products, each rounded to an integer, is below 2**62.
     """
 
+    @property
+    def samples(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Classes, units, and how many classes there are."""
+
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
 

@@ -31,8 +31,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.contract import Search
+from gpustump.engines.contract import RegionSums, Search, Totals
 from gpustump.engines.worth import Sums
+from gpustump.learners.hypothesis import FIRST, SECOND
 
 Level = Callable[[Sums], Array]
 """From the sums of a region to what its vote grows with."""
@@ -88,6 +89,35 @@ def limit_of(search: Search, weight: int, n_samples: int) -> Limit | None:
 def smoothing_of(weight: int, n_samples: int) -> float:
     """The smoothing s of real votes."""
     return float(weight) / float(2 * n_samples)
+
+
+def is_allowed(feature: int, sums: RegionSums, totals: Totals, search: Search) -> bool:
+    """Whether a monotone constraint allows a split with these sums over its regions.
+
+    Of real or Newton votes, with one output if there are constraints.
+    """
+    direction = 0 if search.monotone is None else search.monotone[feature]
+    left, right = sums[FIRST][0], sums[SECOND][0]
+    if direction == 0 or not right[1]:  # there is nothing on the right
+        return True
+    if search.votes == "real":
+        smoothing = smoothing_of(totals.weight, totals.n_samples)
+        one, two = _odds_of(left, smoothing), _odds_of(right, smoothing)
+    else:
+        one, two = _newton_step_of(left, search.l2), _newton_step_of(right, search.l2)
+    return one <= two if direction > 0 else one >= two
+
+
+def _odds_of(sums: tuple[int, int], smoothing: float) -> float:
+    """The level of real votes, from Python's own numbers."""
+    first, second = sums
+    return (float((second + first) >> 1) + smoothing) / (float((second - first) >> 1) + smoothing)
+
+
+def _newton_step_of(sums: tuple[int, int], l2: float) -> float:
+    """The level of Newton votes, from Python's own numbers."""
+    first, second = sums
+    return float(first) / max(float(second) + l2, 1.0)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ class RunningScores(Protocol):
     def now(self) -> Array:
         """The scores so far, (n_rows, n_outputs); the next term may change this array."""
 
+    def on_host(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray] | None:
+        """The table, the row numbers (None for all) and `now()`; None if these are no kernels'."""
+
     def copy(self) -> Array:
         """The scores so far, in an array of their own."""
 

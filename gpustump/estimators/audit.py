@@ -121,7 +121,8 @@ def audit(
     rounds : int, optional
         Search so many rounds of each run, evenly spread, the first and the last among them. In all
         others the model's own hypothesis is taken, and its thresholds, signs, error and votes are
-        derived from it. By default all rounds are searched.
+        derived from it. Smoothing rounds are searched in any case, which is quick. By default all
+        rounds are searched.
     X_val, y_val, sample_weight_val : array, optional
         Those that were given to `fit`. Without them it is not derived where a run that watched them
         stops early.

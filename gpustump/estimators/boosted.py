@@ -13,6 +13,7 @@ from gpustump.arrays import Array
 from gpustump.boosting.checkpoints import check_checkpoint
 from gpustump.boosting.early_stopping import Stopping
 from gpustump.boosting.rounds import Callback, checked_resources
+from gpustump.boosting.smoothing import Smoothing
 from gpustump.boosting.training import Run, Settings
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import AnyRound
@@ -222,6 +223,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             raise TypeError(f"callback must be callable or None; got {self.callback!r}.")
         is_flag = isinstance(self.verbose, bool)
         verbose = int(self.verbose) if is_flag else check_count(self.verbose, "verbose", least=0)
+        n_smoothing = self._n_smoothing()
         return Settings(
             n_rounds=self._n_rounds_asked_for(),
             votes=self._votes(check_real(self.learning_rate, "learning_rate", above=0.0)),
@@ -232,6 +234,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             resources=checked_resources(self.n_jobs, self.max_memory, self.block_bytes),
             show_progress=verbose > 0,
             announces_route=verbose > 1,
+            smoothing=Smoothing(n_smoothing) if n_smoothing else None,
         )
 
     def _constrained(self, settings: Settings, earlier: Sequence[Earlier] | None) -> Settings:
@@ -257,6 +260,10 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         """The most rounds of a run; None for what suits the classes."""
         return check_count(self.n_estimators, "n_estimators")
 
+    def _n_smoothing(self) -> int:
+        """How many rounds of a run are smoothing rounds."""
+        return 0
+
     def _learner(self) -> Learner:
         """What a round may choose from."""
         return "stump"
@@ -269,7 +276,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             return None
         patience = check_count(self.n_iter_no_change, "n_iter_no_change")
         self._checked_fraction()
-        return Stopping(patience, tol, scoring)
+        return Stopping(patience, tol, scoring, self._n_smoothing())
 
     def _checked_fraction(self) -> float:
         """The share that is held out."""

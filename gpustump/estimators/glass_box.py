@@ -29,6 +29,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         The most rounds of each bag.
     learning_rate : float
     l2_regularization : float or None
+    smoothing_rounds : int
     multi_class : "shared" or "one_vs_rest"
     categorical_features : None, "from_dtype", or array-like of bool, int or str
     class_weight : dict, "balanced" or None
@@ -67,6 +68,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
         n_estimators: int | None = GLASS_BOX.n_estimators,
         learning_rate: float = GLASS_BOX.learning_rate,
         l2_regularization: float | None = None,
+        smoothing_rounds: int = GLASS_BOX.smoothing_rounds,
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
         class_weight: Any = None,
@@ -90,6 +92,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
             n_estimators=n_estimators,
             learning_rate=learning_rate,
             l2_regularization=l2_regularization,
+            smoothing_rounds=smoothing_rounds,
             multi_class=multi_class,
             categorical_features=categorical_features,
             class_weight=class_weight,

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpustump.boosting.rounds import Callback
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.data.parameters import MultiClass, Scoring, check_real
+from gpustump.data.parameters import MultiClass, Scoring, check_count, check_real
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.checkpointing import CheckpointName
 from gpustump.estimators.fitted import DeviceName
@@ -38,6 +38,15 @@ class LogitBoostClassifier(BoostedClassifier):
         negative. It is on the scale of the sample weights, as in XGBoost. 0 for none: A / B is
         never more than 4 in any case. None for 1, or 0.1 where several classes share the stumps,
         which suits fits that are stopped early.
+    smoothing_rounds : int
+        So many rounds of each run, the first ones, choose among a few cuts only: as many features
+        as the square root of their number, drawn at random, offer one cut each, at a random place
+        among the feature's distinct values. So the first, large part of each shape function is
+        smooth, which makes better probabilities where samples are few (some thousands or less).
+        The rounds that follow look at all cuts. Early
+        stopping counts these rounds, too, but does not end a run before they are over. What is
+        drawn does not depend on `random_state`: each bag has draws of its own, always the same
+        ones. 0 for none.
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: one run whose stumps vote for all classes at once, under the
         softmax; or a run for each class against the rest. For two classes both are the same.
@@ -160,12 +169,15 @@ class LogitBoostClassifier(BoostedClassifier):
     ([-0.13, 0.08, 0.05], [0.19, -0.12, -0.07])
     """
 
+    smoothing_rounds: int = 0  # for pickles of earlier versions, which lack it
+
     def __init__(
         self,
         *,
         n_estimators: int | None = None,
         learning_rate: float = 0.2,
         l2_regularization: float | None = 3.0,
+        smoothing_rounds: int = 0,
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
         class_weight: Any = None,
@@ -188,6 +200,7 @@ class LogitBoostClassifier(BoostedClassifier):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.l2_regularization = l2_regularization
+        self.smoothing_rounds = smoothing_rounds
         self.multi_class = multi_class
         self.categorical_features = categorical_features
         self.class_weight = class_weight
@@ -209,6 +222,9 @@ class LogitBoostClassifier(BoostedClassifier):
 
     def _n_rounds_asked_for(self) -> int | None:
         return None if self.n_estimators is None else super()._n_rounds_asked_for()
+
+    def _n_smoothing(self) -> int:
+        return check_count(self.smoothing_rounds, "smoothing_rounds", least=0)
 
     def _votes(self, learning_rate: float) -> VoteSettings:
         l2 = self.l2_regularization

@@ -38,6 +38,9 @@ OPTIONS = {
             device="cpu",
         )
     ),
+    "--loss logistic --smoothing-rounds 9 --rounds 20": (
+        lambda: LogitBoostClassifier(n_estimators=20, smoothing_rounds=9, device="cpu")
+    ),
     "--votes real": lambda: AdaBoostClassifier(n_estimators=100, votes="real", device="cpu"),
     "--multi-class shared --loss exponential --rounds 30": (
         lambda: AdaBoostClassifier(n_estimators=30, multi_class="shared", device="cpu")
@@ -123,6 +126,9 @@ UNDEFINED = {
     "--loss ''": "--loss: must be exponential or logistic",
     "--votes newton": "must be discrete or real; got 'newton'; Newton votes are what --loss",
     "--multi-class all": "--multi-class: must be one-vs-rest or shared; got 'all'",
+    "--smoothing-rounds 9": "--smoothing-rounds is for --loss logistic",
+    "--smoothing-rounds 9 --votes real": "--smoothing-rounds is for --loss logistic",
+    "--smoothing-rounds -1 --loss logistic": "--smoothing-rounds: must be a whole number",
     "--l2 -1 --loss logistic": "--l2: must be a number of at least 0; got '-1'",
     "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
     "--l2 much --loss logistic": "--l2: must be a number of at least 0; got 'much'",
@@ -220,6 +226,12 @@ def test_the_summary_says_what_was_trained_unless_it_is_the_default(
     outcome = trained(command, options)
     found = re.findall(r"^(loss|votes)  +(.*)$", outcome.out, re.M)
     assert found == ([] if row is None else [row])
+
+
+def test_the_summary_tells_of_smoothing_rounds(command):
+    table(2)
+    outcome = trained(command, "--loss logistic --smoothing-rounds 9 --rounds 12")
+    assert outcome.row("smoothing") == "the first 9 rounds of each run"
 
 
 def test_logistic_boosting_states_the_training_log_loss_and_no_bound(command):

@@ -71,6 +71,21 @@ def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
     assert there.cluster_.n_workers in (1, 2)  # as Dask places the partitions
 
 
+@pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
+def test_smoothing_rounds_make_the_model_of_one_machine(threads, multi_class):
+    """Which rows are sampled depends on their order in the table, not on who holds them."""
+    X, y = load_wine(return_X_y=True)
+    X = np.round(np.tile(X, (9, 1)) * np.linspace(0.9, 1.1, 9 * len(y))[:, None], 3)
+    X[::7, 2], y = np.nan, np.tile(y, 9)
+    weights = np.where(np.arange(len(y)) % 5, 1.0, 0.0)
+    there, here = fitted(
+        DaskLogitBoostClassifier, threads, (X.astype(np.float32), y, weights), n_estimators=12,
+        smoothing_rounds=9, n_iter_no_change=3, random_state=0, multi_class=multi_class,
+    )  # fmt: skip
+    check_equal(there, here)
+    assert there.held_out_scores_ == here.held_out_scores_
+
+
 @pytest.mark.parametrize(("kind", "how"), KINDS, ids=str)
 def test_monotone_constraints_make_the_model_of_one_machine(threads, kind, how):
     X, y = load_breast_cancer(return_X_y=True)

@@ -96,7 +96,7 @@ def test_the_layout_of_the_table_does_not_matter(monkeypatch, tmp_path, kernels,
         ("coded", "gpustump.engines.cpu.regions.votes_by_code"),
         ("coded", "gpustump.engines.cpu.signed_run.advance"),
         ("coded", "gpustump.engines.cpu.signed_run.add"),
-        ("direct", "gpustump.engines.cpu.direct._mark"),
+        ("direct", "gpustump.engines.cpu.direct.mark"),
         ("direct", "gpustump.engines.cpu.exponential_loss._advance"),
         ("reference", "gpustump.engines.reference.exponential_loss.reweighted"),
     ],
@@ -148,6 +148,6 @@ def test_runs_in_several_threads_do_not_disturb_each_other(monkeypatch):
 def test_running_scores_compare_with_the_thresholds_rounded_down_to_the_datas_dtype(thresholds):
     for dtype, integer in ((np.float32, np.int32), (np.float64, np.int64)):
         ends = np.empty(len(thresholds) + 1, dtype=integer)
-        running_scores._set_ends(np.asarray(thresholds), ends)
+        running_scores.set_ends(np.asarray(thresholds), ends)
         wanted = [*rounded_down(np.asarray(thresholds), np.dtype(dtype).name), np.inf]
         assert ends.tolist() == arrays.order_keys(np.asarray(wanted, dtype=dtype)).tolist()

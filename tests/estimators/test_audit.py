@@ -54,11 +54,13 @@ def test_a_fresh_model_is_the_one_that_the_data_give_on_another_engine(name, mon
 
 @EVERY_FIT
 def test_what_follows_from_a_model_s_own_stumps_is_what_it_holds(name):
-    """All rounds but each run's last are derived: signs, errors and votes."""
+    """All rounds but each run's last, and smoothing rounds, are derived: signs, errors, votes."""
     fit = fit_named(name)
     found = audited(fit, rounds=1)
     assert found.same
-    assert found.n_searched == len(fit.classifier.rounds_)
+    n_smoothing = getattr(fit.classifier, "smoothing_rounds", 0)
+    lengths = [len(rounds) for rounds in fit.classifier.rounds_]
+    assert found.n_searched == sum(min(n, n_smoothing) + (n > n_smoothing) for n in lengths)
     assert found.end_derived == (fit.classifier.n_iter_no_change is None)
     assert ("Where the runs end was not derived" in str(found)) != found.end_derived
 

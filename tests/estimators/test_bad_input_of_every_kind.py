@@ -75,6 +75,10 @@ def test_a_bad_parameter_is_named_with_what_was_found(kind, name, value, error, 
         (LogitBoostClassifier(l2_regularization=math.inf), ValueError, "l2_reg.* got inf"),
         (LogitBoostClassifier(l2_regularization="1"), TypeError, "l2_regularization .* got '1'"),
         (LogitBoostClassifier(l2_regularization=True), TypeError, "l2_reg.* got True"),
+        (LogitBoostClassifier(smoothing_rounds=-1), ValueError, "smoothing_rounds must be .*-1"),
+        (LogitBoostClassifier(smoothing_rounds=1.5), TypeError, "smoothing_rounds .* got 1.5"),
+        (LogitBoostClassifier(smoothing_rounds=True), TypeError, "smoothing_rounds .* got True"),
+        (LogitBoostClassifier(smoothing_rounds=None), TypeError, "smoothing_rounds .* got None"),
     ],
 )
 def test_a_bad_choice_of_votes_is_named_with_what_was_found(

@@ -183,7 +183,8 @@ KINDS: dict[str, Callable[[str], StumpEnsemble]] = {
     "newton-monotone": _fitted(
         LogitBoostClassifier(n_estimators=6, monotonic_cst=[1, 0, 0, -1]), (0, 1)
     ),
-    "glass-box": _fitted(GlassBoxClassifier(n_estimators=6, n_bags=3), (0, 1)),
+    "newton-smoothing": _fitted(LogitBoostClassifier(n_estimators=8, smoothing_rounds=5), TEXT),
+    "glass-box": _fitted(GlassBoxClassifier(n_estimators=6, n_bags=3, smoothing_rounds=0), (0, 1)),
     "categories-discrete": _fitted(
         AdaBoostClassifier(n_estimators=6, categorical_features=[2, 3]), (0, 1)
     ),
@@ -213,7 +214,7 @@ COMMANDS: dict[str, Callable[[str], StumpEnsemble]] = {
     ),
     "command-glass-box": _of_command(
         *("--target", "ok", "--glass-box", "--rounds", "6", "--bags", "2"),
-        *("--monotone", "amount=1"),
+        *("--monotone", "amount=1", "--smoothing-rounds", "0"),
     ),
 }
 """How each model of the command line is made, which takes `TABLE` as it is."""

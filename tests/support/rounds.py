@@ -35,6 +35,7 @@ from gpustump.engines.contract import (
 )
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.worth_of_split import score_of
+from gpustump.learners.category_split import CategorySplit
 from gpustump.learners.hypothesis import signs as signs_of
 from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.learners.split import Split
@@ -134,7 +135,8 @@ class Case:
 class Facts:
     """What the reference knows at the beginning of a round, and what the round then does.
 
-    `hypothesis` holds the thresholds of the cut. `step` is None where boosting ends; before the
+    `hypothesis` holds the thresholds of the cut. `offered` are other splits with the sums over
+    their regions, where hypotheses have no signs. `step` is None where boosting ends; before the
     first round of Newton votes it is the step to the constant from which they start.
     """
 
@@ -144,6 +146,7 @@ class Facts:
     weights: np.ndarray
     hypothesis: AnyStump | AnySplit
     region_sums: RegionSums
+    offered: dict[AnySplit, RegionSums]
     step: Step | None
 
 
@@ -167,12 +170,28 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
         assert sum(second for own in in_regions for _, second in own) == totals.weight
         step = step or _next_step(votes, table, state)
         smallest, weights = state.smallest_weight(), np.array(state.weights)
-        found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, step))
+        offered = {} if search.has_signs else _offered(case, state, len(found))
+        found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, offered, step))
         if step is None:
             break
         state.advance(step)
         step = None
     return tuple(found)
+
+
+def _offered(case: Case, state: State, number: int) -> dict[AnySplit, RegionSums]:
+    """Splits that a round might offer, up to three, and the sums over their regions."""
+    found: dict[AnySplit, RegionSums] = {}
+    for place in range(min(3, case.X.shape[1])):
+        feature = (number + place) % case.X.shape[1]
+        values = np.unique(case.X[:, feature].astype(np.float64))
+        split: AnySplit = Split(
+            feature, float(np.nan_to_num(values, nan=np.inf)[number % len(values)])
+        )
+        if feature in case.categorical:
+            split = CategorySplit(feature, (0, 2), (1,))
+        found[split] = list(state.region_sums(split))
+    return found
 
 
 def hypothesis_of(
@@ -238,6 +257,7 @@ def check_facts(
         assert state.totals == fact.totals, where
         assert state.smallest_weight() == fact.smallest_weight, where
         assert np.array_equal(to_numpy(state.weights), fact.weights), where
+        assert list(state.sums_over_each(list(fact.offered))) == list(fact.offered.values()), where
         found = hypothesis_of(search, table, fact.cut, fact.totals)
         assert found == fact.hypothesis, where
         assert list(state.region_sums(fact.hypothesis)) == fact.region_sums, where

@@ -133,6 +133,9 @@ class InOrder:
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         return self.state.region_sums(hypothesis)
 
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        return self.state.sums_over_each(hypotheses)
+
     def advance(self, step: Step) -> None:
         self.state.advance(step)
 

@@ -12,7 +12,7 @@ import numpy as np
 from gpustump.cli.input.constraints import as_text
 from gpustump.cli.input.telling_columns import telling_columns
 from gpustump.cli.input.training_data import Part, TrainingData
-from gpustump.cli.method import DEFAULT, Method, described, described_shares
+from gpustump.cli.method import DEFAULT, Method, described, described_shares, described_smoothing
 from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.cli.wording import label_text, percent
 from gpustump.data.columns import UNITS
@@ -184,6 +184,7 @@ def _about_method(training: FinishedTraining) -> list[tuple[str, str]]:
     constraints = training.model.details.get("training", {}).get("monotone")
     return [
         *([] if found is None else [found]),
+        *described_smoothing(training.method),
         *described_shares(training.method),
         *([("monotone", shortened(as_text(constraints)))] if constraints else []),
     ]

@@ -6,6 +6,7 @@ losses are the reference's. The sums over a slice are differences of running sum
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,10 @@ class ArrayShard:
         """The sums over the regions of a hypothesis."""
         with arrays.computing_on(self._table.X):
             return np.asarray(self._state.region_sums(hypothesis), dtype=np.int64)
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """The same for each of several hypotheses."""
+        return np.stack([self.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -91,6 +91,10 @@ class KernelShard:
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
         return self._rows.region_sums(self._regions(hypothesis))
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """The same for each of several hypotheses."""
+        return np.stack([self.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""

@@ -8,6 +8,7 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -167,6 +168,9 @@ class Shard(Protocol):
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis, (n_regions, n_outputs, 2) of int64."""
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
+        """The same for each of several hypotheses, (n, n_regions, n_outputs, 2)."""
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""

@@ -7,6 +7,7 @@ and one or two for the bins that may hold the best cut.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,8 +83,14 @@ class ClusterState:
             known = self._split.sums_of(self._found[1])
             if known is not None:
                 return known
-        sums = np.sum(self._shards.ask("region_sums", hypothesis), axis=0)
-        return [[(first, second) for first, second in own] for own in sums.tolist()]
+        return _as_tuples(np.sum(self._shards.ask("region_sums", hypothesis), axis=0))
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses, by one message."""
+        if not hypotheses:
+            return []
+        found = np.sum(self._shards.ask("sums_over_each", tuple(hypotheses)), axis=0)
+        return [_as_tuples(own) for own in found]
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
@@ -104,6 +111,11 @@ class ClusterState:
 
     def _n_present(self, feature: int) -> int:
         return self._table.n_samples - int(self._table.n_missing[feature])
+
+
+def _as_tuples(sums: np.ndarray) -> RegionSums:
+    """Sums (n_regions, n_outputs, 2) as Python's own."""
+    return [[(first, second) for first, second in own] for own in sums.tolist()]
 
 
 class _Bins:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -18,25 +18,32 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
+from gpustump.engines.ahead import NewtonRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.cpu.category_sums import category_sums
-from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.direct_regions import mark
 from gpustump.engines.cpu.direct_signs import SignedScan
 from gpustump.engines.cpu.direct_splits import SplitScan
 from gpustump.engines.cpu.found_split import STUMP
+from gpustump.engines.cpu.held_out_votes import thresholds_of
 from gpustump.engines.cpu.known_regions import mark_regions
 from gpustump.engines.cpu.loss import Loss
 from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.offered_sums import offered_sums
+from gpustump.engines.cpu.rounds_ahead import RoundsAhead
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team, ranges
-from gpustump.learners.hypothesis import FIRST, MISSING, SECOND, Partition
+from gpustump.learners.hypothesis import Partition
 from gpustump.learners.thresholds import midpoint
 
 _ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
+
+_MOST_ELEMENTS_AHEAD = 2**20
+"""A round of more elements takes a millisecond or more: making it ahead saves next to nothing."""
 
 _SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
@@ -61,6 +68,11 @@ class DirectTable:
     n_present: np.ndarray
     team: Team
     note: ClassVar[str | None] = None
+
+    @functools.cached_property
+    def thresholds(self) -> np.ndarray:
+        """What `threshold` returns, (n_features, n_samples) of float64; not for float16."""
+        return thresholds_of(self.source, self.order, self.n_present)
 
     @functools.cached_property
     def _working(self) -> type[np.generic]:
@@ -97,9 +109,8 @@ class DirectTable:
         """Begin a run; see `engines.contract.PreparedTable`."""
         units = in_units(arrays.to_host(sample_weight), search.n_copies)
         loss = loss_of(arrays.to_host(labels), units, search)
-        if search.has_signs:
-            return DirectState(self, loss, SignedScan(self, search))
-        return DirectState(self, loss, SplitScan(self, search))
+        scan = SignedScan(self, search) if search.has_signs else SplitScan(self, search)
+        return DirectState(self, loss, scan, search)
 
     def parts(self, n_outputs: int) -> list[tuple[int, int]]:
         """Ranges of features, each of them worth a thread's while."""
@@ -165,19 +176,24 @@ class DirectState:
     loss : Loss
         Its samples, before the first round.
     scan : Scan
+    search : Search
 
     Attributes
     ----------
     totals : Totals
         Sums over all samples.
+    sums : PieceSums
+        The same, for each output.
+    regions : ndarray (n_samples,) of uint8
+        Of the last hypothesis.
     """
 
     totals: Totals
-    _sums: PieceSums
+    sums: PieceSums
 
-    def __init__(self, table: DirectTable, loss: Loss, scan: Scan) -> None:
-        self._table, self._loss, self._scan = table, loss, scan
-        self._regions = np.zeros(table.n_samples, dtype=np.uint8)
+    def __init__(self, table: DirectTable, loss: Loss, scan: Scan, search: Search) -> None:
+        self.table, self.loss, self._scan, self.search = table, loss, scan, search
+        self.regions = np.zeros(table.n_samples, dtype=np.uint8)
         self._parted: Partition | None = None  # whose regions these are
         self._found: Cut | None = None
         self._pieces = ranges(table.n_samples, _ELEMENTS_AT_ONCE)
@@ -186,35 +202,56 @@ class DirectState:
     @property
     def weights(self) -> np.ndarray:
         """See `engines.contract.State.weights`."""
-        return self._loss.weights
+        return self.loss.weights
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""
-        return self._loss.smallest_weight()
+        return self.loss.smallest_weight()
 
     def best_cut(self) -> Cut:
         """The largest cut."""
-        self._found = self._scan.best_cut(self._loss.terms, self._sums.totals)
+        self._found = self._scan.best_cut(self.loss.terms, self.sums.totals)
         return self._found
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
         found = self._found
-        is_found = found is not None and self._table.has_cut(found, hypothesis)
+        is_found = found is not None and self.table.has_cut(found, hypothesis)
         self._part(hypothesis, found if is_found else None)
-        terms, regions = self._loss.terms, self._regions
+        terms, regions = self.loss.terms, self.regions
         by_piece = (region_sums(terms, regions, *piece) for piece in self._pieces)
         sums = functools.reduce(operator.add, by_piece).tolist()
         return [[(first, second) for first, second in own] for own in sums]
 
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses, in one pass over the samples."""
+        terms, totals = self.loss.terms, self.sums.totals
+        return offered_sums(self.table.source, hypotheses, terms, totals, self.table.team)
+
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
-        return category_sums(columns, self._loss.terms, self._table.team)
+        return category_sums(columns, self.loss.terms, self.table.team)
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the samples' numbers by its factors."""
         self._part(step.hypothesis, step.cut)
-        self._take(lambda low, high: self._loss.advance(step, self._regions, low, high))
+        self._take(lambda low, high: self.loss.advance(step, self.regions, low, high))
+
+    def looking_ahead(self, rule: NewtonRule, watched: WatchedSamples | None) -> RoundsAhead | None:
+        """What makes rounds of Newton votes ahead; see `engines.ahead`.
+
+        None where a round is worth more threads than one, or the values are of another type.
+        """
+        table, n_outputs = self.table, self.search.n_outputs
+        is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
+        is_for_one = table.team.size == 1 or len(table.parts(n_outputs)) == 1
+        is_known = self.search.votes == "newton" and not table.source.is_half
+        return RoundsAhead(self, rule, watched) if is_known and is_small and is_for_one else None
+
+    def take_made(self, sums: np.ndarray) -> None:
+        """Take the sums over all samples behind rounds that were made ahead."""
+        self._parted = self._found = None
+        self._total(PieceSums(sums))
 
     def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
         """Find the region of each sample; `cut` is where the hypothesis parts them, if known."""
@@ -222,31 +259,24 @@ class DirectState:
             return
         self._parted = None
         if cut is None:
-            values = self._table.values(hypothesis.feature)
-            mark_regions(hypothesis, values, self._table.team, self._regions)
+            values = self.table.values(hypothesis.feature)
+            mark_regions(hypothesis, values, self.table.team, self.regions)
         else:
-            own, n_present = self._table.order[cut.feature], int(self._table.n_present[cut.feature])
+            own, n_present = self.table.order[cut.feature], int(self.table.n_present[cut.feature])
             position = n_present - 1 if cut.position is None else cut.position
             after = STUMP if cut.after is None else cut.after
-            _mark(own, n_present, after, position, self._regions)
+            mark(own, n_present, after, position, self.regions)
         self._parted = hypothesis
 
     def _take(self, take: Callable[[int, int], PieceSums]) -> None:
         """Take all pieces of the samples, and the sums over them."""
         sums: list[PieceSums] = []
-        self._table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
-        self._sums = functools.reduce(operator.add, sums)
-        *numbers, misclassified = self._sums.numbers.tolist()
-        rest = (misclassified, self._loss.first_weight, self._table.n_samples)
+        self.table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
+        self._total(functools.reduce(operator.add, sums))
+
+    def _total(self, sums: PieceSums) -> None:
+        """Take the sums over all samples."""
+        self.sums = sums
+        *numbers, misclassified = sums.numbers.tolist()
+        rest = (misclassified, self.loss.first_weight, self.table.n_samples)
         self.totals = Totals(sum(numbers[::2]), sum(numbers[1::2]), *rest)
-
-
-@kernel("void(int32[::1], int64, int64, int64, uint8[::1])")
-def _mark(order, n_present, after, position, regions):  # type: ignore[no-untyped-def]
-    """The regions of samples that are given in sorted order; see `Found` for the positions."""
-    for k in range(len(order)):
-        sample = order[k] & 0x7FFFFFFF
-        if k < n_present:
-            regions[sample] = FIRST if after < k <= position else SECOND
-        else:
-            regions[sample] = MISSING

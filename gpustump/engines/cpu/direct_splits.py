@@ -6,8 +6,8 @@ and added to those of the outputs before. The threshold above all values, which 
 values from the missing ones, is one cut more. Cuts that a monotone constraint forbids get a score
 below all others.
 
-Scores compare as integers here: `_key` maps floats to such, in their order. Compilers vectorise the
-maximum of integers, but not that of floats, since one of those might not be a number.
+Scores compare as integers here: `key_of` maps floats to such, in their order. Compilers vectorise
+the maximum of integers, but not that of floats, since one of those might not be a number.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from gpustump.engines.cpu.terms import Terms
 if TYPE_CHECKING:
     from gpustump.engines.cpu.direct import DirectTable
 
-_DISCRETE, _REAL, _NEWTON = range(3)
-_KINDS = {"discrete": _DISCRETE, "real": _REAL, "newton": _NEWTON}
+_DISCRETE, _REAL, NEWTON = range(3)
+_KINDS = {"discrete": _DISCRETE, "real": _REAL, "newton": NEWTON}
 """Kinds of votes, as the kernels take them."""
 
 _TOP = 2**63 - 1
@@ -81,7 +81,7 @@ class SplitScan:
         found: list[_Best] = []
 
         def search(part: tuple[int, int]) -> None:
-            own = _best_split(table.order, table.n_present, *terms, *how, *part)
+            own = best_split(table.order, table.n_present, *terms, *how, *part)
             found.append(_Best(*own))
 
         table.team.each(search, self._parts)
@@ -98,8 +98,8 @@ class SplitScan:
 
 
 @kernel("int64(int64)")
-def _key(bits):  # type: ignore[no-untyped-def]
-    """The key of a float with these bits, which compares as the float does."""
+def key_of(bits):  # type: ignore[no-untyped-def]
+    """The key of a float with these bits, which compares as the float does; and the other way."""
     return bits ^ ((bits >> 63) & _TOP)
 
 
@@ -155,7 +155,7 @@ def _largest(scores):  # type: ignore[no-untyped-def]
     """The largest key."""
     largest = _NO_KEY
     for i in range(len(scores)):
-        largest = max(largest, _key(scores[i]))
+        largest = max(largest, key_of(scores[i]))
     return largest
 
 
@@ -163,7 +163,7 @@ def _largest(scores):  # type: ignore[no-untyped-def]
 def _first_with(scores, key):  # type: ignore[no-untyped-def]
     """The first of the scores that has this key."""
     number = 0
-    while _key(scores[number]) != key:
+    while key_of(scores[number]) != key:
         number += 1
     return number
 
@@ -176,7 +176,7 @@ def _constant_key(totals, kind, l2):  # type: ignore[no-untyped-def]
     for output in range(len(totals)):
         left[:, 0] = totals[output]
         _add_scores(left, (totals[output, 0], totals[output, 1]), (0, 0), kind, l2, score)
-    return _key(score[0])
+    return key_of(score[0])
 
 
 @kernel(
@@ -226,7 +226,7 @@ def _forbid(left, present, direction, kind, l2, smoothing, scores):  # type: ign
     "UniTuple(int64, 4)(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1],"
     " int64, float64, int64[::1], int64, int64)"
 )
-def _best_split(  # type: ignore[no-untyped-def]
+def best_split(  # type: ignore[no-untyped-def]
     order, n_present, first, second, totals, kind, l2, directions, low, high
 ):
     """The best split of features `low` to `high`.
@@ -252,7 +252,7 @@ def _best_split(  # type: ignore[no-untyped-def]
             present = (left[0, n_cuts], left[1, n_cuts])
             _forbid(left, present, directions[j], kind, l2, smoothing, scores[:n_cuts])
         key = _largest(scores[:n_cuts])
-        apart = _key(scores[n_cuts])
+        apart = key_of(scores[n_cuts])
         # The threshold above all values makes a split only where it is better than a constant; it
         # is not where all values are present, or missing.
         if apart > constant and apart > key and apart > best.key:

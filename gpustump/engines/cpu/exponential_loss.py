@@ -27,12 +27,17 @@ class ExponentialLoss(Loss):
         self._weights = np.tile(units, (n_outputs, 1))
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The weights; see `Loss`."""
+        return self._weights
+
+    @property
     def weights(self) -> np.ndarray:
         """(n_samples,), or (n_samples, n_outputs) for more outputs than one."""
         return by_sample(self._weights)
 
     def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no weight
-        _advance(self._weights, self._scores, self.terms.first, self._units, *piece)
+        _advance(self._weights, self.scores, self.terms.first, self.units, *piece)
 
 
 @kernel("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")

@@ -47,22 +47,27 @@ class HeldOutSums:
         self._pieces = ranges(len(units), _PIECE)
         self._team = Team(threads_of(n_jobs) if len(self._pieces) > 1 else 1)
 
+    @property
+    def samples(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Classes, units, and how many classes there are."""
+        return self._classes, self._units, self._n_classes
+
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
-        return self._added_up(_add_right, scores, self._n_classes, self._units)
+        return self._added_up(add_right, scores, self._n_classes, self._units)
 
     def logistic(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """For each output the sum of the weighted logistic losses."""
         rest = weights, LossTable(*table), bits
-        return self._added_up(_add_logistic, scores, _n_outputs(scores), *rest)
+        return self._added_up(add_logistic, scores, _n_outputs(scores), *rest)
 
     def softmax(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
         """The sum of the weighted losses of the softmax, as its only item."""
-        return self._added_up(_add_softmax, scores, 1, weights, LossTable(*table), bits)
+        return self._added_up(add_softmax, scores, 1, weights, LossTable(*table), bits)
 
     def logistic_shares(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
@@ -90,7 +95,7 @@ def _n_outputs(scores: np.ndarray) -> int:
 
 
 @kernel("void(float64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int64)")
-def _add_right(scores, classes, units, sums, low, high):  # type: ignore[no-untyped-def]
+def add_right(scores, classes, units, sums, low, high):  # type: ignore[no-untyped-def]
     if scores.shape[1] == 1:
         right, positive = 0, 0
         for i in range(low, high):  # without branches and stores: several samples at once
@@ -142,7 +147,7 @@ _ADD_LOSSES = (
 
 
 @kernel(_ADD_LOSSES)
-def _add_logistic(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
+def add_logistic(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
     n_outputs = scores.shape[1]
     for output in range(n_outputs):
         positive = 1 if n_outputs == 1 else output
@@ -161,7 +166,7 @@ def _log_of_sum(total, term, table, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel(_ADD_LOSSES)
-def _add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
+def add_softmax(scores, classes, weights, table, bits, sums, low, high):  # type: ignore[no-untyped-def]
     for i in range(low, high):
         total = _in_units(scores[i, 0])
         for output in range(1, scores.shape[1]):

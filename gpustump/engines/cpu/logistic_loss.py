@@ -29,14 +29,19 @@ class LogisticLoss(Loss):
         self._odds = np.ones(len(labels))
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The odds; see `Loss`."""
+        return self._odds.reshape(1, -1)
+
+    @property
     def weights(self) -> np.ndarray:
         """weight * w * (1 - w), (n_samples,), where w is the probability of the wrong label."""
         below = self._odds + 1.0
-        found: np.ndarray = self._units * (self._odds / below) * (1.0 / below)
+        found: np.ndarray = self.units * (self._odds / below) * (1.0 / below)
         return found
 
     def _take(self, piece: Piece, *, moves: bool) -> None:  # a factor of 1 changes no odds
-        _advance(self._odds, self._scores, *self.terms, self._units, *piece)
+        advance(self._odds, self.scores, *self.terms, self.units, *piece)
 
 
 @kernel("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
@@ -75,7 +80,7 @@ def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
     "void(float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1], uint8[::1],"
     " float64[:, ::1], float64[:, :, ::1], int64, int64[::1])"
 )
-def _advance(  # type: ignore[no-untyped-def]
+def advance(  # type: ignore[no-untyped-def]
     odds, scores, first, second, units, regions, votes, factors, low, sums
 ):
     """The arguments are plain arrays, as Numba takes microseconds to find the type of a group."""

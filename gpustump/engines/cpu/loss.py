@@ -62,6 +62,9 @@ class Loss(ABC):
         The integers of this round, once `begin` has worked them out.
     first_weight : int
         The sum of the units: the weight that may be misclassified.
+    units : ndarray (n_samples,) or (1,) of float64
+        One number if it is that of all samples.
+    scores : ndarray (n_outputs, n_samples) of float64
     """
 
     def __init__(
@@ -74,10 +77,15 @@ class Loss(ABC):
         second_shape = first.shape if has_second else (0, 0)
         self.terms = Terms(first, np.empty(second_shape, dtype=np.int64))
         differ = bool(units.min() < units.max())
-        self._units = units if differ else units[:1].copy()
+        self.units = units if differ else units[:1].copy()
         repeats = 1 if differ else n_samples
-        self.first_weight = int(self._units.astype(np.int64).sum()) * repeats
-        self._scores = np.zeros((n_outputs, n_samples))
+        self.first_weight = int(self.units.astype(np.int64).sum()) * repeats
+        self.scores = np.zeros((n_outputs, n_samples))
+
+    @property
+    @abstractmethod
+    def numbers(self) -> np.ndarray:
+        """The loss's own numbers, (n_outputs, n_samples) of float64: what a step multiplies."""
 
     @property
     @abstractmethod
@@ -91,7 +99,7 @@ class Loss(ABC):
 
     def begin(self, low: int, high: int) -> PieceSums:
         """Work out the terms of samples `low` to `high` before the first round."""
-        n_outputs = len(self._scores)
+        n_outputs = len(self.scores)
         regions = np.zeros(high - low, dtype=np.uint8)
         votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
         sums = np.zeros(2 * n_outputs + 1, dtype=np.int64)
@@ -109,7 +117,7 @@ class Loss(ABC):
         low, high : int
         """
         votes, factors = np.array(step.votes), np.array(step.factors)
-        sums = np.zeros(2 * len(self._scores) + 1, dtype=np.int64)
+        sums = np.zeros(2 * len(self.scores) + 1, dtype=np.int64)
         self._take(Piece(regions[low:high], votes, factors, low, sums), moves=True)
         return PieceSums(sums)
 

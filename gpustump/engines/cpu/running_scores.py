@@ -76,6 +76,10 @@ class RunningScores:
         """The scores so far; the next term changes this array."""
         return self._scores
 
+    def on_host(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+        """The table, the row numbers (None for all) and `now()`."""
+        return self._X, self._rows, self._scores
+
     def copy(self) -> np.ndarray:
         """The scores so far, in an array of their own."""
         return self._scores.copy()
@@ -88,7 +92,7 @@ def _regions(slices: tuple[int, ...]) -> np.ndarray:
 
 
 @kernel("void(float64[::1], KEY[::1])", KEY=KEYS)
-def _set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
+def set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
     """The key of the largest value that is not above each threshold and, last, of infinity.
 
     Only NaN is above that. Between finite values, and infinities, keys follow without a gap, so the
@@ -118,7 +122,7 @@ def _set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
 def _add_votes(bits, rows, thresholds, votes, scores, low, high):  # type: ignore[no-untyped-def]
     """Add votes (n_slices + 1, n_outputs), the last for NaN, to the scores from `low` to `high`."""
     ends = np.empty(len(thresholds) + 1, dtype=bits.dtype)
-    _set_ends(thresholds, ends)
+    set_ends(thresholds, ends)
     all_keys = np.empty(_TILE, dtype=bits.dtype)
     all_places = np.empty(_TILE, dtype=np.uint32)
     for start in range(low, high, _TILE):

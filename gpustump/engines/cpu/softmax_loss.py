@@ -30,13 +30,18 @@ class SoftmaxLoss(Loss):
         self._probabilities = np.full((n_outputs, len(labels)), 1.0 / n_outputs)
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The probabilities; see `Loss`."""
+        return self._probabilities
+
+    @property
     def weights(self) -> np.ndarray:
         """weight * p * (1 - p), (n_samples, n_outputs)."""
         own = self._probabilities
-        return by_sample(self._units * own * (1.0 - own))
+        return by_sample(self.units * own * (1.0 - own))
 
     def _take(self, piece: Piece, *, moves: bool) -> None:
-        _advance(self._probabilities, self._scores, *self.terms, self._units, *piece, moves)
+        advance(self._probabilities, self.scores, *self.terms, self.units, *piece, moves)
 
 
 @kernel("void(float64[::1], uint8[::1], float64[:], float64[::1])")
@@ -90,7 +95,7 @@ def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-d
     "void(float64[:, ::1], float64[:, ::1], int64[:, ::1], int64[:, ::1], float64[::1],"
     " uint8[::1], float64[:, ::1], float64[:, :, ::1], int64, int64[::1], boolean)"
 )
-def _advance(  # type: ignore[no-untyped-def]
+def advance(  # type: ignore[no-untyped-def]
     probabilities, scores, first, second, units, regions, votes, factors, low, sums, moves
 ):
     """The arguments are plain arrays, as Numba takes microseconds to find the type of a group."""

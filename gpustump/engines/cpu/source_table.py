@@ -44,6 +44,11 @@ class Source:
         return np.dtype(arrays.working_dtype(arrays.dtype_name(self.X)))
 
     @property
+    def is_half(self) -> bool:
+        """Whether they are compared in float16, which kernels do not compute in."""
+        return self.working_dtype == np.float16
+
+    @property
     def rows_for_kernels(self) -> np.ndarray:
         """`rows`; empty if all of them take part."""
         return _ALL_ROWS if self.rows is None else self.rows

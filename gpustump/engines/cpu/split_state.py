@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gpustump.engines.cpu.estimates import is_worth_following
 from gpustump.engines.cpu.histograms import pieces_of
 from gpustump.engines.cpu.known_regions import KnownRegions
 from gpustump.engines.cpu.losses import loss_of
+from gpustump.engines.cpu.offered_sums import offered_sums
 from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.split_search import Counts, SplitSearch
@@ -91,6 +92,11 @@ class SplitState:
                 return known
         self._known.mark(hypothesis)
         return _as_tuples(region_sums(self._loss.terms, self._regions, 0, self._table.n_samples))
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses, in one pass over the samples."""
+        terms, totals = self._loss.terms, self._sums.totals
+        return offered_sums(self._table.source, hypotheses, terms, totals, self._table.team)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""

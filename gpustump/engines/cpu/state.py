@@ -6,6 +6,8 @@ found with one sweep over the samples. Runs with other votes are in `split_state
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
@@ -81,6 +83,10 @@ class CodedState:
         """See `engines.category_table.SummingState`."""
         none = np.empty((0, 0), dtype=np.int64)
         return category_sums(columns, Terms(self._run.units[np.newaxis], none), self._table.team)
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses."""
+        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""

@@ -70,7 +70,7 @@ def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.nd
         Of the first and of the second integers.
     """
     sums = np.zeros((N_REGIONS, len(terms.first), 2), dtype=np.int64)
-    _sum_regions(*terms, regions, low, high, sums)
+    sum_regions(*terms, regions, low, high, sums)
     return sums
 
 
@@ -106,7 +106,7 @@ def _sums_of_two(first, second, regions):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(int64[:, ::1], int64[:, ::1], uint8[::1], int64, int64, int64[:, :, ::1])")
-def _sum_regions(first, second, regions, low, high, sums):  # type: ignore[no-untyped-def]
+def sum_regions(first, second, regions, low, high, sums):  # type: ignore[no-untyped-def]
     for output in range(len(first)):
         own = first[output]
         if len(second) == 0:

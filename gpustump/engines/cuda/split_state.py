@@ -8,7 +8,7 @@ the host, with the sums over its regions, from which the votes are decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -83,6 +83,10 @@ class SplitState:
             if hypothesis.thresholds == (math.inf,):
                 return self._sums_of_all(hypothesis.feature)
             return self._sums_over(self._regions(hypothesis))
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses."""
+        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""

@@ -9,6 +9,8 @@ need a result wait for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpustump import arrays
@@ -96,6 +98,10 @@ class StumpState:
             found = arrays.integers(xp.stack(sums))
         weights = zip(found[::2], found[1::2], strict=True)
         return [[(positive - negative, positive + negative)] for negative, positive in weights]
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses."""
+        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
 
     def advance(self, step: Step) -> None:
         """Queue everything that a step changes, and the search for the next cut."""

@@ -37,6 +37,9 @@ class RunningScores:
         """The scores so far."""
         return self.copy()
 
+    def on_host(self) -> None:
+        """None: no kernels add to these scores."""
+
     def copy(self) -> Array:
         """The scores so far, in an array of their own."""
         with arrays.computing_on(self._X):

@@ -6,6 +6,8 @@ with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpustump import arrays
@@ -99,6 +101,10 @@ class ArrayState:
         found = arrays.integers(xp.stack(sums))
         pairs = list(zip(found[::2], found[1::2], strict=True))
         return [pairs[n * len(integers) : (n + 1) * len(integers)] for n in range(N_REGIONS)]
+
+    def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
+        """`region_sums` of each of several hypotheses."""
+        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""

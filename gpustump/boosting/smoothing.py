@@ -1,0 +1,269 @@
+"""Smoothing rounds: a run's first rounds choose among a few cuts at random places.
+
+The best of all cuts is the one that suits the noise of the training samples best, too. Where
+samples are few, a shape function made of such cuts has a few large steps. In a smoothing round a
+fifth of the features, drawn at random, offer one cut each, at a random place among the feature's
+distinct values, and the round takes the best of these. So the first, large part of each shape
+function has many small steps, and the rounds that follow mend what it lacks. Interpret's
+Explainable Boosting Machine begins in a similar way. `bench/NOTES.md` says what it does for
+accuracy.
+
+Nothing here depends on a generator's state: what a round offers follows from the numbers of the
+bag, the class, the round and the feature by a hash of 64 bits. So it is the same on every machine,
+and a run that goes on from known rounds, or is audited, offers what it offered before.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.arrays import Array
+from gpustump.engines.ahead import NO_CUTS, OfferedCuts
+from gpustump.engines.category_search import Groups
+from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.kinds import AnySplit
+from gpustump.learners.split import Split
+from gpustump.learners.thresholds import midpoints
+
+_MOST_ROWS = 1024
+_MOST_VALUES = 2**22
+"""Cuts lie between the values of that many rows, evenly spread; fewer if features are many."""
+
+_LEAST_ROWS = 64
+_ROUNDS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How a run begins.
+
+    Attributes
+    ----------
+    n_rounds : int
+        So many rounds are smoothing rounds.
+    bag : int
+        The number of the bag that the run belongs to, from 0: each bag draws its own cuts.
+    """
+
+    n_rounds: int
+    bag: int = 0
+
+
+def sampled_rows(n_samples: int, n_features: int) -> np.ndarray:
+    """The samples between whose values cuts are offered, (n,) of int64, increasing."""
+    most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_VALUES // n_features))
+    n = min(n_samples, most)
+    return np.arange(n, dtype=np.int64) * n_samples // n
+
+
+@dataclass(frozen=True)
+class CutPlaces:
+    """Where each feature may be cut in smoothing rounds.
+
+    Attributes
+    ----------
+    thresholds : ndarray (n_thresholds,) of float64
+        Feature after feature, increasing: the midpoints between neighbouring distinct values of the
+        sampled rows, and infinity where some of them have a value and some have none.
+    n_places : ndarray (n_features,) of int64
+        How many cuts each feature has; of a categorical one, one less than its groups.
+    groups : mapping of int to Groups
+        Of the categorical features.
+    """
+
+    thresholds: np.ndarray
+    n_places: np.ndarray
+    groups: Mapping[int, Groups] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: np.ndarray, groups: Mapping[int, Groups] | None = None) -> CutPlaces:
+        """From the values of the sampled rows.
+
+        Parameters
+        ----------
+        values : ndarray (n_rows, n_features) of float
+            In the dtype in which the table's values are compared. NaN means missing.
+        groups : mapping of int to Groups, optional
+            Of the categorical features, whose values are not looked at.
+        """
+        ordered = np.sort(values, axis=0)  # missing values last
+        is_missing = np.isnan(ordered)
+        is_cut = np.empty(ordered.shape, dtype=bool)
+        is_cut[:-1] = ordered[:-1] < ordered[1:]
+        is_cut[-1] = is_missing[-1] & ~is_missing[0]
+        thresholds = np.full(ordered.shape, np.inf)
+        thresholds[:-1] = midpoints(ordered)
+        known = dict(groups or {})
+        is_cut[:, list(known)] = False
+        n_places = is_cut.sum(axis=0)
+        n_places[list(known)] = [max(0, len(own.members) - 1) for own in known.values()]
+        return cls(thresholds.T[is_cut.T], n_places, known)
+
+    @functools.cached_property
+    def features(self) -> np.ndarray:
+        """The features that have a cut, increasing."""
+        return np.flatnonzero(self.n_places)
+
+    @functools.cached_property
+    def _starts(self) -> np.ndarray:
+        """Where the thresholds of each feature begin."""
+        counts = self.n_places.copy()
+        counts[list(self.groups)] = 0
+        starts: np.ndarray = np.cumsum(counts) - counts
+        return starts
+
+    def thresholds_at(self, features: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The thresholds of features at places, arrays of one shape; none is categorical."""
+        found: np.ndarray = self.thresholds[self._starts[features] + places]
+        return found
+
+    def split(self, feature: int, place: int, drawn: int) -> AnySplit:
+        """A feature's cut at a place from 0 to n_places - 1.
+
+        Parameters
+        ----------
+        feature, place : int
+        drawn : int
+            Of 64 random bits: of a categorical feature they say in which order its groups stand.
+        """
+        groups = self.groups.get(feature)
+        if groups is None:
+            return Split(feature, float(self.thresholds[self._starts[feature] + place]))
+        order = _mixed(np.uint64(drawn) + np.arange(len(groups.members), dtype=np.uint64))
+        return CategorySplit(feature, *groups.sides(np.argsort(order)[: place + 1].tolist()))
+
+
+def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
+    """The values of the sampled rows, (n, n_features), in NumPy and as they are compared.
+
+    Parameters
+    ----------
+    X : array (n_samples_given, n_features)
+    rows : array (n_samples,) of int, or None
+        The rows that take part; None for all.
+    n_samples : int
+    """
+    index = sampled_rows(n_samples, int(X.shape[1]))
+    if rows is not None:
+        index = arrays.to_host(rows)[index]
+    with arrays.computing_on(X):
+        xp, device = arrays.namespace_of(X), arrays.device_of(X)
+        found = xp.take(X, xp.asarray(index, device=device), axis=0)
+        values: np.ndarray = arrays.to_host(arrays.as_working(found))
+        return values
+
+
+def n_offered_of(n_features: int) -> int:
+    """How many of the features that have a cut offer one in a round: the square root, rounded up.
+
+    As many as a random forest looks at for a split of two classes [Breiman 2001].
+    """
+    return math.isqrt(n_features - 1) + 1
+
+
+class Offers:
+    """The cuts that the smoothing rounds of a run offer.
+
+    Parameters
+    ----------
+    smoothing : Smoothing
+    places : CutPlaces
+    run : int
+        The number of the class whose run it is.
+    """
+
+    def __init__(self, smoothing: Smoothing, places: CutPlaces, run: int = 0) -> None:
+        self._n_rounds, self._places = smoothing.n_rounds, places
+        self._key = _mixed(_mixed(np.uint64(smoothing.bag)) + np.uint64(run))
+        self._drawn_from, self._draws = -1, _Draws.of_nothing()
+
+    @classmethod
+    def of(cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int) -> Offers | None:
+        """None if no rounds are smoothing rounds."""
+        return None if smoothing is None or places is None else cls(smoothing, places, run)
+
+    def at(self, n_done: int) -> Sequence[AnySplit]:
+        """What the round behind so many others offers, in order of the features; nothing if it is
+        no smoothing round."""
+        if n_done >= self._n_rounds:
+            return ()
+        draws = self._drawn(n_done, 1)
+        return [self._places.split(*own) for own in zip(*draws.lists(), strict=True)]
+
+    def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
+        """What so many rounds behind others offer, as engines take it that make rounds ahead.
+
+        No feature is categorical.
+        """
+        last = min(n_done + n_rounds, self._n_rounds)
+        if last <= n_done:
+            return NO_CUTS
+        draws = self._drawn(n_done, last - n_done)
+        return OfferedCuts(draws.features, self._places.thresholds_at(draws.features, draws.places))
+
+    def _drawn(self, first: int, n_rounds: int) -> _Draws:
+        """What some smoothing rounds draw."""
+        start, end = first - self._drawn_from, first - self._drawn_from + n_rounds
+        if self._drawn_from < 0 or start < 0 or end > len(self._draws.features):
+            last = min(first + max(n_rounds, _ROUNDS_AT_ONCE), self._n_rounds)
+            rounds = np.arange(first, last, dtype=np.uint64)
+            self._draws, self._drawn_from = _draws_of(self._key + rounds, self._places), first
+            start, end = 0, n_rounds
+        return _Draws(*(own[start:end] for own in self._draws))
+
+
+class _Draws(NamedTuple):
+    """What some rounds draw.
+
+    Attributes
+    ----------
+    features : ndarray (n_rounds, k) of int64
+        Increasing in each round.
+    places : ndarray (n_rounds, k) of int64
+        Of the cuts, from 0.
+    bits : ndarray (n_rounds, k) of uint64
+    """
+
+    features: np.ndarray
+    places: np.ndarray
+    bits: np.ndarray
+
+    @classmethod
+    def of_nothing(cls) -> _Draws:
+        return cls(*[np.zeros((0, 0), dtype=np.int64)] * 3)
+
+    def lists(self) -> Sequence[Sequence[int]]:
+        """Features, places and bits of the first round."""
+        return [own[0].tolist() for own in self]
+
+
+def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
+    """What rounds with these keys draw, (n_rounds,) of uint64."""
+    features = places.features
+    if not len(features):
+        return _Draws(*[np.zeros((len(keys), 0), dtype=np.int64)] * 3)
+    bits = _mixed(_mixed(keys)[:, np.newaxis] + features.astype(np.uint64))
+    n_offered = n_offered_of(len(features))
+    chosen = np.sort(np.argsort(bits, axis=1, kind="stable")[:, :n_offered], axis=1)
+    again = _mixed(np.take_along_axis(bits, chosen, axis=1))
+    numbers = features[chosen]
+    n_places = places.n_places[numbers].astype(np.uint64)
+    found = (again >> np.uint64(32)) * n_places >> np.uint64(32)
+    return _Draws(numbers, found.astype(np.int64), again)
+
+
+def _mixed(given: np.ndarray | np.uint64) -> np.ndarray:
+    """64 bits that look random, from others: the finaliser of SplitMix64 [Steele, Lea and Flood
+    2014] behind its increment."""
+    with np.errstate(over="ignore"):
+        x = np.asarray(given, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))

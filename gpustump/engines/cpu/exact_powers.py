@@ -1,0 +1,139 @@
+"""Exponentials of votes in kernels: the nearest float64, or the answer that it is not certain.
+
+What a vote multiplies odds and probabilities by is defined as the float64 nearest to exp(x), for an
+x that is a whole multiple of `VOTE_UNIT`. `boosting.newton_votes.factors_of` works it out in whole
+numbers of Python; here it is the sum of two floats, so that rounds need no Python.
+
+x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables, which the host
+makes by decimal arithmetic. exp(t) is 1 + t + t**2 / 2, of which no bit is lost, and a series.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import math
+from decimal import Decimal
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump.engines.cpu.compiling import group, kernel
+from gpustump.learners.step_table import VOTE_UNIT
+
+LARGEST = 16
+"""Bound of the numbers whose exponentials are computed here."""
+
+DOUBT = 2.0**-73
+"""More than the relative error of the sum of two floats that `_exponential` returns: 2**-75."""
+
+_UNITS = round(1 / VOTE_UNIT)
+_STEP_BITS = 28
+"""1/256 is 2**28 units of votes."""
+
+_REST = (1 << _STEP_BITS) - 1
+_SPLITTER = float(2**27 + 1)
+"""Times a float: its upper half stands out [Dekker 1971]."""
+
+
+@group
+class Powers(NamedTuple):
+    """Tables of exponentials, each as a float and what rounding to it took away.
+
+    Attributes
+    ----------
+    whole : ndarray (2 * LARGEST + 1, 2) of float64
+        exp(i) for i from -LARGEST on.
+    parts : ndarray (256, 2) of float64
+        exp(k/256).
+    doubt : float
+        How far, relatively, results may be off.
+    """
+
+    whole: Annotated[np.ndarray, "float64[:, ::1]"]
+    parts: Annotated[np.ndarray, "float64[:, ::1]"]
+    doubt: float
+
+
+@functools.cache
+def powers() -> Powers:
+    """The tables, made once."""
+    with decimal.localcontext(decimal.Context(prec=50, rounding=decimal.ROUND_HALF_EVEN)):
+        whole = [_in_two(Decimal(i).exp()) for i in range(-LARGEST, LARGEST + 1)]
+        parts = [_in_two((Decimal(k) / 256).exp()) for k in range(256)]
+    return Powers(np.asarray(whole), np.asarray(parts), DOUBT)
+
+
+def _in_two(exactly: Decimal) -> tuple[float, float]:
+    nearest = float(exactly)
+    return nearest, float(exactly - Decimal(nearest))
+
+
+@kernel("UniTuple(float64, 2)(float64)")
+def _halves(x):  # type: ignore[no-untyped-def]
+    """Two floats of 26 bits or so whose sum is x."""
+    scaled = _SPLITTER * x
+    upper = scaled - (scaled - x)
+    return upper, x - upper
+
+
+@kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
+def _product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
+    """(x + x_rest) * (y + y_rest) as such a sum, right within 2**-102 of itself [Dekker 1971].
+
+    A compiler that fuses operations may change its last bits, which that bound has room for.
+    """
+    found = x * y
+    x_upper, x_lower = _halves(x)
+    y_upper, y_lower = _halves(y)
+    lost = x_upper * y_upper - found
+    lost = ((lost + x_upper * y_lower) + x_lower * y_upper) + x_lower * y_lower
+    rest = lost + (x * y_rest + x_rest * y)
+    nearest = found + rest
+    return nearest, rest - (nearest - found)
+
+
+@kernel("UniTuple(float64, 2)(int64)")
+def _of_rest(rest):  # type: ignore[no-untyped-def]
+    """exp(t) for t = rest * VOTE_UNIT below 2**-8, as the sum of two floats; off by 2**-76.
+
+    The square of `rest` has 56 bits. Its upper and its lower half are floats, and so is 1 + t.
+    t**3 / 6 and so on are below 2**-26 and computed in float64, with an error below 2**-77, the
+    terms left out below 2**-79. The two sums that are rounded are below 2**-25: by 2**-79 at most.
+    """
+    t = rest * VOTE_UNIT
+    square = rest * rest
+    upper = (square >> 28) << 28
+    half_upper = upper * (VOTE_UNIT * VOTE_UNIT / 2)
+    half_lower = (square - upper) * (VOTE_UNIT * VOTE_UNIT / 2)
+    series = (t * t * t) * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720 + t / 5040))))
+    first = 1.0 + t
+    found = first + half_upper
+    lost = half_upper - (found - first)  # exact: the first one is larger
+    small = lost + (half_lower + series)
+    nearest = found + small
+    return nearest, small - (nearest - found)
+
+
+@kernel("UniTuple(float64, 2)(int64, Powers)")
+def _exponential(units, tables):  # type: ignore[no-untyped-def]
+    """exp(units * VOTE_UNIT) as the sum of two floats, the first one the nearest to it.
+
+    Right within 2**-75 of itself: 2**-76 for the last factor, next to nothing for the others.
+    """
+    step = units >> _STEP_BITS
+    whole, part = tables.whole[(step >> 8) + LARGEST], tables.parts[step & 255]
+    first, first_rest = _product(whole[0], whole[1], part[0], part[1])
+    last, last_rest = _of_rest(units & _REST)
+    return _product(first, first_rest, last, last_rest)
+
+
+@kernel("float64(float64, Powers)")
+def certain_power(x, tables):  # type: ignore[no-untyped-def]
+    """The float64 nearest to exp(x), or NaN where that is in doubt; x is a multiple of the unit."""
+    if not -LARGEST <= x <= LARGEST:
+        return math.nan
+    found, rest = _exponential(np.int64(x * _UNITS), tables)
+    doubt = found * tables.doubt
+    lowest, highest = found + (rest - doubt), found + (rest + doubt)
+    return lowest if lowest == highest else math.nan

@@ -1,0 +1,174 @@
+"""Held-out samples in rounds that are made ahead: which side of a cut they lie on, and their sums.
+
+Every value is turned into its order key once (see `arrays.order_keys`); and the thresholds behind
+all sorted positions are worked out once. Then a round is one comparison for each sample.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.ahead import WatchedSamples
+from gpustump.engines.cpu.compiling import Floats, Integers, group, kernel
+from gpustump.engines.cpu.held_out_sums import LossTable, add_logistic, add_right, add_softmax
+from gpustump.engines.cpu.prediction import KEYS, as_keys
+from gpustump.engines.cpu.running_scores import set_ends
+from gpustump.engines.cpu.source_table import Source
+
+_NOTHING, _LOGISTIC, _SOFTMAX = range(3)
+_KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX}
+"""Losses, as the kernels take them."""
+
+_ALL = np.empty(0, dtype=np.int64)
+"""In place of row numbers: every row."""
+
+_SAMPLE = 2**31 - 1
+"""Masks the sign bit out."""
+
+
+@group
+class HeldOut(NamedTuple):
+    """Held-out samples, as `engines.ahead.WatchedSamples`.
+
+    Attributes
+    ----------
+    keys : ndarray (n_features, n_held_out) of int64
+    is_wide : bool
+        Whether the keys are those of float64.
+    scores : ndarray (n_held_out, n_outputs) of float64
+    classes, units : ndarray (n_held_out,) of int64
+    weights : ndarray (n_held_out,) of float64
+    kind, bits : int
+        Of the loss. If nothing is watched, the kind says so, and the arrays are empty.
+    """
+
+    keys: Annotated[np.ndarray, "int64[:, ::1]"]
+    is_wide: bool
+    scores: Annotated[np.ndarray, "float64[:, ::1]"]
+    classes: Integers
+    units: Integers
+    weights: Floats
+    kind: int
+    bits: int
+
+
+def nothing_held_out() -> tuple[HeldOut, LossTable]:
+    """What the kernels take where nothing is watched."""
+    floats, columns = np.zeros(0), np.zeros((0, 0))
+    integers, keys = floats.astype(np.int64), columns.astype(np.int64)
+    none = HeldOut(
+        keys, True, columns, integers, integers, floats, _NOTHING, bits=0
+    )  # fmt: skip
+    return none, LossTable(integers, integers, 0)
+
+
+def thresholds_of(source: Source, order: np.ndarray, n_present: np.ndarray) -> np.ndarray:
+    """The thresholds behind all sorted positions, (n_features, n_samples) of float64."""
+    found = np.empty(order.shape)
+    values, rows = plain(source.X, source.rows)
+    _set_thresholds(values, rows, order, n_present, values.dtype.type(2.0), found)
+    return found
+
+
+def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
+    """Held-out samples as the kernels take them."""
+    values, rows = plain(watched.X, watched.rows)
+    is_wide = values.dtype.itemsize == 8
+    keys = np.empty((values.shape[1], len(watched.scores)), dtype=np.int64)
+    _set_keys(values.view(np.int64 if is_wide else np.int32), rows, keys)
+    loss = watched.loss
+    found = HeldOut(
+        keys, is_wide, watched.scores, watched.classes, watched.units, loss.weights,
+        _KINDS[loss.kind], loss.bits,
+    )  # fmt: skip
+    return found, LossTable(*loss.table)
+
+
+def n_sums_of(watched: WatchedSamples) -> int:
+    """How many sums of losses there are after a round."""
+    return int(watched.scores.shape[1]) if watched.loss.kind == "logistic" else 1
+
+
+def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Values as float32 or float64, and which rows are meant, or none for all.
+
+    A table of these types stays where it is: no copy is made.
+    """
+    if X.dtype in (np.float32, np.float64) and X.flags.aligned:
+        return X, _ALL if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+    values = arrays.as_working(X if rows is None else X[rows])
+    return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL
+
+
+@kernel(
+    "void(Array(FLOAT, 2, 'A', readonly=True), int64[::1], int32[:, ::1], int64[::1], FLOAT,"
+    " float64[:, ::1])",
+    FLOAT=("float32", "float64"),
+)
+def _set_thresholds(values, rows, order, n_present, two, thresholds):  # type: ignore[no-untyped-def]
+    """`learners.thresholds.midpoint` behind each sorted position, in the values' own type."""
+    for j in range(len(order)):
+        thresholds[j, :] = np.inf
+        for k in range(n_present[j] - 1):
+            one, next_one = order[j, k] & _SAMPLE, order[j, k + 1] & _SAMPLE
+            low = values[rows[one] if len(rows) > 0 else one, j]
+            high = values[rows[next_one] if len(rows) > 0 else next_one, j]
+            middle = (low + high) / two
+            is_between = low <= middle and middle < high
+            thresholds[j, k] = np.float64(middle if is_between else low) + 0.0
+
+
+@kernel("void(Array(KEY, 2, 'A', readonly=True), int64[::1], int64[:, ::1])", KEY=KEYS)
+def _set_keys(bits, rows, keys):  # type: ignore[no-untyped-def]
+    """The keys of the rows, feature by feature."""
+    own = np.empty(keys.shape[1], dtype=bits.dtype)
+    for j in range(len(keys)):
+        for i in range(len(own)):
+            own[i] = bits[rows[i] if len(rows) > 0 else i, j]
+        as_keys(own, own)
+        keys[j, :] = own
+
+
+@kernel("int64(float64, boolean)")
+def _end(threshold, is_wide):  # type: ignore[no-untyped-def]
+    """The key of the largest value that is not above a threshold."""
+    given = np.empty(1)
+    given[0] = threshold
+    if is_wide:
+        wide = np.empty(2, dtype=np.int64)
+        set_ends(given, wide)
+        return wide[0]
+    narrow = np.empty(2, dtype=np.int32)
+    set_ends(given, narrow)
+    return np.int64(narrow[0])
+
+
+@kernel("void(int64[::1], int64, int64, float64[:, ::1], float64[:, ::1])")
+def _add_votes(keys, end, missing, votes, scores):  # type: ignore[no-untyped-def]
+    """Add votes (n_regions, n_outputs) to the scores of samples with these keys."""
+    for output in range(scores.shape[1]):
+        left, right, apart = votes[0, output], votes[1, output], votes[2, output]
+        for i in range(len(keys)):
+            key = keys[i]
+            vote = left if key <= end else right
+            scores[i, output] += apart if key == missing else vote
+
+
+@kernel("void(HeldOut, LossTable, int64, float64, float64[:, ::1], int64[::1], int64[::1])")
+def judge(held_out, table, feature, threshold, votes, right, losses):  # type: ignore[no-untyped-def]
+    """Add a round's votes to the scores, and then add up right weights and losses."""
+    if held_out.kind == _NOTHING:
+        return
+    end = _end(threshold, held_out.is_wide)
+    missing = 2**63 - 1 if held_out.is_wide else 2**31 - 1
+    scores, classes = held_out.scores, held_out.classes
+    _add_votes(held_out.keys[feature], end, missing, votes, scores)
+    add_right(scores, classes, held_out.units, right, 0, len(scores))
+    rest = (scores, classes, held_out.weights, table, held_out.bits, losses, 0, len(scores))
+    if held_out.kind == _LOGISTIC:
+        add_logistic(*rest)
+    else:
+        add_softmax(*rest)

@@ -1,0 +1,126 @@
+"""The best of a few cuts that a round is offered, by sums over their own samples only.
+
+Each cut is a feature and a sorted position, as in `direct_splits`. The search of all cuts gives
+each of them the same score, and forbids the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpustump import arrays
+from gpustump.engines.ahead import OfferedCuts
+from gpustump.engines.cpu.allowed import are_in_order, newton_step
+from gpustump.engines.cpu.compiling import kernel
+from gpustump.engines.cpu.held_out_votes import plain
+from gpustump.engines.cpu.split_scores import gain
+from gpustump.learners.thresholds import rounded_down
+
+if TYPE_CHECKING:
+    from gpustump.engines.cpu.direct import DirectTable
+
+_SAMPLE = np.uint32(2**31 - 1)
+"""Masks the sign bit out."""
+
+
+def cuts_of(offered: OfferedCuts, table: DirectTable) -> np.ndarray:
+    """Features and sorted positions of offered cuts, (n_rounds, k, 2) of int64."""
+    features, thresholds = offered
+    values, rows = plain(table.source.X, table.source.rows)
+    dtype = arrays.dtype_name(values)
+    ends = arrays.order_keys(rounded_down(thresholds, dtype)).astype(np.int64)
+    bits = values.view("int" + dtype.removeprefix("float"))
+    lowest = -arrays.missing_key(dtype) - 1
+    cuts = np.empty((*features.shape, 2), dtype=np.int64)
+    cuts[..., 0] = features
+    _set_positions(bits, rows, table.order, table.n_present, ends, lowest, cuts)
+    return cuts
+
+
+@kernel(
+    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int32[:, ::1], int64[::1],"
+    " int64[:, ::1], int64, int64[:, :, ::1])",
+    BITS=("int32", "int64"),
+)
+def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: ignore[no-untyped-def]
+    """Find the last sorted position of each feature whose key is not above an end."""
+    for number in range(len(cuts)):
+        for place in range(cuts.shape[1]):
+            j, end = cuts[number, place, 0], ends[number, place]
+            low, high = 0, n_present[j]
+            while low < high:
+                middle = (low + high) >> 1
+                sample = np.uint32(order[j, middle]) & _SAMPLE
+                row = rows[sample] if len(rows) > 0 else np.int64(sample)
+                key = np.int64(bits[row, j])
+                key = lowest - key if key < 0 else key
+                if key <= end:
+                    low = middle + 1
+                else:
+                    high = middle
+            cuts[number, place, 1] = low - 1
+
+
+@kernel("UniTuple(int64, 2)(int32[::1], int64, int64, int64[::1], int64[::1])")
+def _sums(order, low, high, first, second):  # type: ignore[no-untyped-def]
+    """The sums of both integers over the sorted positions `low` to `high`."""
+    a, b = 0, 0
+    for k in range(low, high):
+        sample = np.uint32(order[k]) & _SAMPLE
+        a += first[sample]
+        b += second[sample]
+    return a, b
+
+
+@kernel("UniTuple(int64, 6)(int32[::1], int64, int64, int64[::1], int64[::1], UniTuple(int64, 2))")
+def _region_sums(order, n_present, position, first, second, totals):  # type: ignore[no-untyped-def]
+    """The sums of both integers over left, right and missing, from the shorter of two sides."""
+    missing = _sums(order, n_present, len(order), first, second)
+    present = (totals[0] - missing[0], totals[1] - missing[1])
+    end = position + 1
+    if end <= n_present - end:
+        left = _sums(order, 0, end, first, second)
+        right = (present[0] - left[0], present[1] - left[1])
+    else:
+        right = _sums(order, end, n_present, first, second)
+        left = (present[0] - right[0], present[1] - right[1])
+    return left[0], left[1], right[0], right[1], missing[0], missing[1]
+
+
+@kernel(
+    "float64(int32[::1], int64, int64, int64[:, ::1], int64[:, ::1], int64[:, ::1], float64, int64)"
+)
+def _score(order, n_present, position, first, second, totals, l2, direction):  # type: ignore[no-untyped-def]
+    """What a cut is worth, as `direct_splits` computes it; -1 if a constraint forbids it."""
+    score = 0.0  # gains are not negative, so adding to 0 changes none
+    for output in range(len(first)):
+        a, b, c, d, e, f = _region_sums(
+            order, n_present, position, first[output], second[output],
+            (totals[output, 0], totals[output, 1]),
+        )  # fmt: skip
+        score += (gain(a, b, l2) + gain(c, d, l2)) + gain(e, f, l2)
+        is_bound = position + 1 < n_present and direction != 0
+        if is_bound and not are_in_order(direction, newton_step(a, b, l2), newton_step(c, d, l2)):
+            return -1.0
+    return score
+
+
+@kernel(
+    "Tuple((int64, float64))(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1],"
+    " int64[:, ::1], float64, int64[::1], int64[:, ::1])"
+)
+def best_offered(order, n_present, first, second, totals, l2, directions, cuts):  # type: ignore[no-untyped-def]
+    """The number of the best of some cuts (k, 2), the first of equal ones, and its score.
+
+    -1 if there are no cuts, and score -1 if none is allowed.
+    """
+    found, best = -1, -1.0
+    for number in range(len(cuts)):
+        j, position = cuts[number, 0], cuts[number, 1]
+        direction = directions[j] if len(directions) > 0 else 0
+        score = _score(order[j], n_present[j], position, first, second, totals, l2, direction)
+        if found < 0 or score > best:
+            found, best = number, score
+    return found, best

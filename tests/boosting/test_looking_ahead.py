@@ -1,0 +1,339 @@
+"""Rounds that are made ahead are those that are made one by one, in everything that can be seen.
+
+Fits of the direct engine are compared with the same fits where nothing is made ahead, and with the
+reference's: digests, records, held-out scores and errors, what callbacks get, and checkpoints.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from gpustump import LogitBoostClassifier
+from gpustump.boosting import looking_ahead
+from gpustump.boosting.looking_ahead import LookingAhead
+from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.vote_settings import VoteSettings
+from gpustump.engines.cpu import direct, rounds_ahead
+from gpustump.engines.cpu.rounds_ahead import RoundsAhead
+from gpustump.engines.threads import Team
+
+
+@pytest.fixture(autouse=True)
+def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "direct")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """How many rounds each call was asked for and made, and which rounds were ordinary."""
+    found: list[tuple[str, int]] = []
+    make, hand_out = RoundsAhead.make, LookingAhead.next
+
+    def making(self: RoundsAhead, n_rounds: int, *offered: Any) -> Any:
+        made = make(self, n_rounds, *offered)
+        found.extend([("asked", n_rounds), ("made", len(made.features))])
+        return made
+
+    def handing_out(self: LookingAhead, *so_far: Any) -> Any:
+        made = hand_out(self, *so_far)
+        found.append(("ordinary" if made is None else "handed out", 1))
+        return made
+
+    monkeypatch.setattr(RoundsAhead, "make", making)
+    monkeypatch.setattr(LookingAhead, "next", handing_out)
+    return found
+
+
+def n_of(told: list[tuple[str, int]], what: str) -> int:
+    return sum(number for name, number in told if name == what)
+
+
+def without_looking_ahead(make: Callable[[], Any]) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LookingAhead, "of", lambda *_: None)
+        return make()
+
+
+def by_the_reference(make: Callable[[], Any]) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUSTUMP_KERNELS", "reference")
+        return make()
+
+
+def table(
+    seed: int = 0, n_classes: int = 2, shape: tuple[int, int] = (160, 4)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ties, a constant column, missing and infinite values."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=shape)
+    X[:, 1] = np.round(X[:, 1])
+    X[:, -1] = 2.0
+    score = X[:, 0] + np.abs(X[:, 1]) + random.normal(size=len(X))
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[random.random(X.shape) < 0.02] = np.inf
+    X[random.random(X.shape) < 0.02] = -np.inf
+    return X, y
+
+
+STOPPING = {
+    "n_iter_no_change": 12, "validation_fraction": 0.3, "random_state": 0,
+    "scoring": "neg_log_loss", "tol": 1e-4,
+}  # fmt: skip
+
+
+def fitted(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:
+    """All that can be seen of a fit, and what its callback got."""
+    records: list[Any] = []
+    watched = {name: how.pop(name) for name in ("X_val", "y_val") if name in how}
+    how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}
+    classifier = LogitBoostClassifier(callback=records.append, **how).fit(*given, **watched)
+    return seen(classifier), repr(records)
+
+
+def seen(classifier: Any) -> tuple[Any, ...]:
+    names = ("rounds_", "held_out_scores_", "held_out_errors_", "stop_reasons_", "n_iter_")
+    rest = [repr(getattr(classifier, name)) for name in names]
+    return (classifier.model_.digest(), classifier.model_.bags, *rest)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "two classes": {},
+    "stopped early": STOPPING,
+    "stopped early, by the loss": {**STOPPING, "scoring": "loss"},
+    "stopped early, by another score": {**STOPPING, "scoring": "balanced_accuracy"},
+    "watched only": {**STOPPING, "n_iter_no_change": 1000},
+    "patience of one round": {**STOPPING, "n_iter_no_change": 1, "learning_rate": 0.01},
+    "constrained": {"monotonic_cst": [1, -1, -1, 0]},
+    "constrained, stopped early": {**STOPPING, "monotonic_cst": [-1, 1, 0, 1]},
+    "not regularised": {"l2_regularization": 0.0, "learning_rate": 1.0, "n_estimators": 150},
+    "tiny votes": {"learning_rate": 1e-9},
+    "votes that round to zero": {"learning_rate": 1e-10, "l2_regularization": 50.0},
+    "huge votes": {"learning_rate": 40.0},
+    "bags": {**STOPPING, "n_bags": 3},
+}
+CLASSES = ["two classes", "stopped early", "watched only", "not regularised", "huge votes"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_classes_are_learnt_in_the_same_rounds(case):
+    X, y = table(len(case))
+    weights = np.random.default_rng(1).random(len(X)) + 0.1
+    assert fitted(X, y, **CASES[case]) == without_looking_ahead(lambda: fitted(X, y, **CASES[case]))
+    assert fitted(X, y, weights, **CASES[case]) == by_the_reference(
+        lambda: fitted(X, y, weights, **CASES[case])
+    )
+
+
+@pytest.mark.parametrize("case", CLASSES)
+@pytest.mark.parametrize(
+    ("n_classes", "multi_class"), [(3, "shared"), (5, "shared"), (3, "one_vs_rest")]
+)
+def test_several_classes_are_learnt_in_the_same_rounds(case, n_classes, multi_class):
+    X, y = table(n_classes, n_classes)
+    how = {**CASES[case], "multi_class": multi_class}
+    assert fitted(X, y, **how) == without_looking_ahead(lambda: fitted(X, y, **how))
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e9])
+def test_weights_far_apart_are_no_matter(weight):
+    X, y = table(3)
+    weights = np.where(np.arange(len(X)) % 7 == 0, weight, 1.0)
+    assert fitted(X, y, weights) == by_the_reference(lambda: fitted(X, y, weights))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int16", "int64"])
+@pytest.mark.parametrize("dtype_watched", ["float32", "float64"])
+def test_values_of_other_types_lie_on_the_same_side(dtype, dtype_watched):
+    """Watched values next to thresholds, of the same dtype or of another one."""
+    random = np.random.default_rng(4)
+    X = (random.integers(-9, 9, size=(120, 3)) * 7).astype(dtype)
+    y = (X[:, 0] + random.normal(scale=20, size=120) > 0).astype(int)
+    X_val = np.nextafter(random.choice(np.unique(X), (60, 3)) + 3.5, 0).astype(dtype_watched)
+    how = {**STOPPING, "X_val": X_val, "y_val": np.arange(60) % 2}
+    assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))
+
+
+def test_a_watched_table_larger_than_the_other_is_watched_as_before(told):
+    X, y = table()
+    large, labels = table(1, shape=(400, 4))
+    how = {**STOPPING, "X_val": large, "y_val": labels}
+    assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))
+    assert n_of(told, "handed out") > 12
+
+
+def test_nearly_all_rounds_are_made_ahead_and_few_beyond_the_last(told):
+    X, y = table(shape=(300, 4))
+    fitted(X, y, **STOPPING, n_estimators=1000)
+    n_made, n_taken = n_of(told, "made"), n_of(told, "handed out")
+    assert n_made - n_taken < 4  # as early stopping is bound to wait for the others
+    assert n_of(told, "ordinary") < n_taken / 10
+    assert n_taken > 25
+
+
+def fewer_digits(patch: pytest.MonkeyPatch, what: str) -> None:
+    """Doubts in every few rounds."""
+    if what == "factors":
+        tables = rounds_ahead.powers()._replace(doubt=2.0**-59)
+        patch.setattr(rounds_ahead, "powers", lambda: tables)
+    else:
+        plain = NewtonVotes.plain.fget
+        assert plain is not None
+        rough = property(lambda votes: plain(votes)._replace(doubt=2.0**-36))
+        patch.setattr(NewtonVotes, "plain", rough)
+
+
+@pytest.mark.parametrize("what", ["factors", "votes"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_doubt_is_left_to_an_ordinary_round_and_the_next_rounds_are_made_ahead(
+    monkeypatch, told, what, n_classes
+):
+    X, y = table(n_classes, n_classes)
+    expected = without_looking_ahead(lambda: fitted(X, y, **STOPPING))
+    with monkeypatch.context() as patch:
+        fewer_digits(patch, what)
+        assert fitted(X, y, **STOPPING) == expected
+    assert n_of(told, "ordinary") > 2
+    assert n_of(told, "handed out") > 2
+
+
+def test_where_every_round_is_in_doubt_ever_fewer_are_tried(told):
+    X, y = table()
+    expected = without_looking_ahead(lambda: fitted(X, y, learning_rate=40.0))
+    told.clear()
+    assert fitted(X, y, learning_rate=40.0) == expected
+    calls = [number for name, number in told if name == "made"]
+    assert 3 <= len(calls) <= 8
+    assert not any(calls)
+
+
+class Stopper:
+    """A callback that ends a run at a round, by an answer or by an error."""
+
+    def __init__(self, at: int, error: type[BaseException] | None = None) -> None:
+        self.records: list[Any] = []
+        self._at, self._error = at, error
+
+    def __call__(self, record: Any) -> bool:
+        self.records.append(record)
+        if record.number == self._at and self._error is not None:
+            raise self._error
+        return bool(record.number == self._at)
+
+
+@pytest.mark.parametrize("at", [1, 8, 11, 25])
+def test_a_callback_ends_a_run_in_the_middle_of_what_was_made(at):
+    X, y = table()
+
+    def run() -> tuple[Any, ...]:
+        stopper = Stopper(at)
+        how = {**STOPPING, "n_iter_no_change": 1000}
+        classifier = LogitBoostClassifier(callback=stopper, device="cpu", **how).fit(X, y)
+        return seen(classifier), repr(stopper.records)
+
+    assert run() == without_looking_ahead(run)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", [5, 11])
+def test_an_error_of_a_callback_leaves_the_rounds_so_far_and_a_fit_goes_on_from_them(
+    tmp_path: Path, error, at
+):
+    X, y = table()
+    how: dict[str, Any] = {**STOPPING, "device": "cpu", "n_estimators": 60}
+    expected = seen(LogitBoostClassifier(**how).fit(X, y))
+    files = []
+    for name in ("ahead", "one by one"):
+        path = tmp_path / name
+        fit = LogitBoostClassifier(callback=Stopper(at, error), checkpoint=str(path), **how).fit
+        with pytest.raises(error):
+            fit(X, y) if name == "ahead" else without_looking_ahead(lambda f=fit: f(X, y))
+        files.append(json.loads(path.read_text()))
+        again = Stopper(1000)
+        whole = LogitBoostClassifier(callback=again, checkpoint=str(path), **how).fit(X, y)
+        assert seen(whole) == expected
+        assert again.records[0].number == at
+    assert files[0]["bags"] == files[1]["bags"]
+
+
+def test_a_warm_start_goes_on_from_the_middle():
+    X, y = table()
+
+    def run() -> tuple[Any, ...]:
+        classifier = LogitBoostClassifier(
+            n_estimators=13, warm_start=True, device="cpu", **STOPPING
+        )
+        classifier.fit(X, y)
+        return seen(classifier.set_params(n_estimators=70).fit(X, y))
+
+    assert run() == without_looking_ahead(run)
+
+
+def test_a_memory_limit_leaves_no_room_for_looking_ahead(told):
+    X, y = table()
+    limited = fitted(X, y, max_memory="1 GiB")
+    assert told == []
+    assert limited == fitted(X, y)
+    assert told != []
+
+
+@pytest.fixture
+def boosting() -> Boosting:
+    X, y = table()
+    labels = np.where(y > 0, 1.0, -1.0)
+    votes = VoteSettings("newton", 0.3, 1.0).votes(np.ones(len(X)))
+    made = direct.prepare(X, None, Team(1))
+    return Boosting(made, labels, np.ones(len(X)), votes=votes, n_rounds=20)
+
+
+def test_a_boosting_that_looks_ahead_hands_out_the_rounds_of_one_that_does_not(boosting):
+    other = copy.deepcopy(boosting)
+    boosting.look_ahead()
+    assert list(boosting) == list(other)
+    assert boosting.n_done == 20
+    assert boosting.stop_reason == other.stop_reason == "limit"
+    assert boosting.model.digest() == other.model.digest()
+    assert boosting.weights.tolist() == other.weights.tolist()
+
+
+def test_what_is_further_on_than_the_rounds_is_not_told(boosting):
+    boosting.look_ahead()
+    next(boosting)
+    for ask in (lambda: boosting.weights, lambda: boosting.resume([], [])):
+        with pytest.raises(RuntimeError, match="looks ahead"):
+            ask()
+    list(boosting)
+    boosting.resume([], [])
+
+
+def test_an_interruption_while_rounds_are_made_ends_the_boosting(monkeypatch, boosting):
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    boosting.look_ahead()
+    with monkeypatch.context() as patch:
+        patch.setattr(RoundsAhead, "make", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(boosting)
+    with pytest.raises(RuntimeError, match="start anew"):
+        next(boosting)
+
+
+def test_no_call_may_reach_the_limit_of_the_votes_sum(monkeypatch, told):
+    X, y = table()
+    for limit in (3.0, 1e9):
+        monkeypatch.setattr(looking_ahead, "VOTES_LIMIT", limit)
+        told.clear()
+        fitted(X, y, learning_rate=0.3, n_estimators=40)
+        asked = [number for name, number in told if name == "asked"]
+        assert (max(asked) <= 2) == (limit == 3.0)

@@ -1,0 +1,266 @@
+"""Smoothing rounds: what they offer, by laws of chance, and what they take, by an oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import Backend
+from classifiers import drawn
+from engine_ways import ENGINES, EngineUnderTest
+from numpy.testing import assert_array_equal
+from rounds import Case
+from scipy.stats import chisquare
+
+from gpustump import AdaBoostClassifier, GlassBoxClassifier, LogitBoostClassifier, audit
+from gpustump.boosting.rounds import Boosting
+from gpustump.boosting.smoothing import CutPlaces, Offers, Smoothing, sampled_rows, sampled_values
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_search import Groups
+from gpustump.engines.reference import table as reference_table
+from gpustump.learners.category_split import CategorySplit
+from gpustump.learners.hypothesis import regions
+from gpustump.learners.split import Split
+
+
+def table(seed: int = 0, n_samples: int = 200, n_features: int = 6) -> np.ndarray:
+    """Features with ties, missing values, one value and none."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_samples, n_features))
+    X[:, 1] = np.round(X[:, 1])
+    X[random.random(n_samples) < 0.2, 1] = np.nan
+    X[:, 2], X[:, 3] = 7.0, np.nan
+    X[:, 4] = np.where(random.random(n_samples) < 0.5, 1.0, np.nan)
+    return X
+
+
+def offered(X: np.ndarray, n_rounds: int, bag: int = 0, run: int = 0) -> list[list[Any]]:
+    offers = Offers(Smoothing(n_rounds, bag), CutPlaces.of(X), run)
+    return [list(offers.at(number)) for number in range(n_rounds)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_places_are_the_midpoints_of_distinct_values_and_what_parts_the_missing_ones(dtype):
+    X = table().astype(dtype)
+    places = CutPlaces.of(X)
+    for feature, column in enumerate(X.T):
+        values = np.unique(column[~np.isnan(column)])
+        expected = ((values[1:] + values[:-1]) / values.dtype.type(2)).astype(float).tolist()
+        if len(values) and np.isnan(column).any():
+            expected.append(np.inf)
+        found = [places.split(feature, n, 0) for n in range(places.n_places[feature])]
+        assert found == [Split(feature, threshold) for threshold in expected]
+    assert places.features.tolist() == [0, 1, 4, 5]
+
+
+def test_a_round_offers_as_many_features_as_the_square_root_each_once():
+    X = np.random.default_rng(0).normal(size=(30, 50))
+    for splits in offered(X, 100):
+        features = [split.feature for split in splits]
+        assert len(features) == 8
+        assert features == sorted(set(features))
+    assert all(len(splits) == 1 for splits in offered(X[:, :1], 5))
+
+
+def test_every_feature_and_every_place_is_offered_as_often_as_chance_has_it():
+    X = np.random.default_rng(0).normal(size=(21, 16))
+    counts = np.zeros((16, 20))
+    places = CutPlaces.of(X)
+    thresholds = places.thresholds.reshape(16, 20)
+    for splits in offered(X, 4000):
+        for split in splits:
+            counts[split.feature, np.searchsorted(thresholds[split.feature], split.threshold)] += 1
+    assert chisquare(counts.sum(axis=1)).pvalue > 1e-3
+    assert chisquare(counts.ravel()).pvalue > 1e-3
+
+
+def test_bags_classes_and_rounds_offer_other_cuts_and_always_the_same_ones():
+    X = np.random.default_rng(0).normal(size=(100, 30))
+    draws = {(bag, run): offered(X, 70, bag, run) for bag in (0, 1, 2) for run in (0, 1)}
+    for own in draws.values():
+        assert len({tuple(splits) for splits in own}) == 70
+    assert len({str(own) for own in draws.values()}) == 6
+    assert draws[1, 1] == offered(X, 70, 1, 1)
+    late = Offers(Smoothing(70), CutPlaces.of(X))
+    assert [list(late.at(n)) for n in (69, 3, 64)] == [draws[0, 0][n] for n in (69, 3, 64)]
+    assert list(late.at(70)) == []
+
+
+def test_the_draws_are_those_of_the_first_release():
+    """They decide models, so they must never change."""
+    X = np.arange(40.0).reshape(10, 4)
+    found = [[(s.feature, s.threshold) for s in splits] for splits in offered(X, 3, bag=1, run=2)]
+    assert found == [[(0, 34.0), (2, 12.0)], [(0, 10.0), (3, 9.0)], [(0, 2.0), (3, 33.0)]]
+
+
+def test_a_categorical_feature_offers_random_sets_that_leave_no_side_empty():
+    groups = Groups(((0,), (1, 4), (2,), (7,)))
+    places = CutPlaces.of(np.zeros((10, 1)), {0: groups})
+    offers = Offers(Smoothing(400), places)
+    found = [split for n in range(400) for split in offers.at(n)]
+    assert len(found) == 400
+    counts: dict[tuple[int, ...], int] = {}
+    for split in found:
+        assert isinstance(split, CategorySplit)
+        assert sorted(split.left + split.right) == [0, 1, 2, 4, 7]
+        assert split.right
+        assert (1 in split.left) == (4 in split.left)
+        counts[split.left] = counts.get(split.left, 0) + 1
+    assert len(counts) == 7  # of 4 groups, each set that holds the first one, but not all
+
+
+def test_the_sampled_rows_are_spread_evenly_and_few():
+    assert_array_equal(sampled_rows(5, 3), np.arange(5))
+    rows = sampled_rows(10**6, 20)
+    assert len(rows) == 1024
+    assert set(np.diff(rows)) <= {976, 977}
+    assert len(sampled_rows(10**6, 10**5)) == 64
+
+
+def test_sampled_values_are_those_of_the_rows_that_take_part(backend: Backend):
+    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    rows = np.arange(1, 40, 3)
+    found = sampled_values(backend.asarray(X), backend.asarray(rows), len(rows))
+    assert_array_equal(found, X[rows])
+
+
+def gain_of(split: Split, X: np.ndarray, y: np.ndarray, p: np.ndarray, l2: float) -> float:
+    """What a split is worth under the logistic loss, in floating point."""
+    found = 0.0
+    region = regions(split, X[:, split.feature])
+    for number in range(3):
+        here = region == number
+        found += (y[here] - p[here]).sum() ** 2 / ((p[here] * (1 - p[here])).sum() + l2)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_smoothing_round_takes_the_best_of_the_cuts_that_it_offers(seed):
+    X, y = drawn(2, n_samples=150, missing=0.1, seed=seed)
+    fit = LogitBoostClassifier(n_estimators=20, smoothing_rounds=12, device="cpu").fit(X, y)
+    offers = Offers(Smoothing(12), CutPlaces.of(X), 1)
+    shares = [np.full(len(y), y.mean()), *(p[:, 1] for p in fit.staged_predict_proba(X))]
+    for number, record in enumerate(fit.rounds_[0][:12]):
+        worth = [gain_of(own, X, y, shares[number], 3.0) for own in offers.at(number)]
+        assert record.stump in offers.at(number)
+        assert record.score == pytest.approx(max(worth), rel=1e-9)
+    plain = LogitBoostClassifier(n_estimators=1, device="cpu").fit(X, y)
+    assert fit.rounds_[0][0].score < plain.rounds_[0][0].score
+
+
+SPLIT_VOTES = [engine for engine in ENGINES if "newton" in engine.votes]
+
+
+@pytest.mark.parametrize("kind", ["newton", "shared newton"])
+@pytest.mark.parametrize("engine", SPLIT_VOTES, ids=str)
+def test_every_way_of_every_engine_makes_the_same_smoothing_rounds(
+    engine: EngineUnderTest, kind: str
+):
+    engine.skip_if_unusable()
+    X = table(3, 120)
+    y = np.where(X[:, 0] + X[:, 5] > 0, 1.0, -1.0)
+    case = Case.of(X, y).voting(kind, 1.0)
+    offers = Offers(Smoothing(4), CutPlaces.of(X))
+
+    def rounds_of(prepared: Any, labels: Any, weights: Any) -> list[Any]:
+        votes = case.votes_of_run()
+        return list(Boosting(prepared, labels, weights, votes=votes, n_rounds=7, offers=offers))
+
+    expected = rounds_of(reference_table.prepare(X), case.y, case.weights)
+    assert all(own.stump in offers.at(n) for n, own in enumerate(expected[:4]))
+    labels, weights = engine.asarray(case.y), engine.asarray(case.weights)
+    for _, prepared in engine.ways(X):
+        assert rounds_of(prepared, labels, weights) == expected
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_models_with_smoothing_rounds_are_the_same_in_every_library(backend: Backend, n_classes):
+    X, y = drawn(n_classes, n_samples=60, missing=0.1)
+    how = {"n_estimators": 6, "smoothing_rounds": 4, "n_bags": 2, "random_state": 0}
+    plain = LogitBoostClassifier(**how).fit(X, y)
+    there = LogitBoostClassifier(**how).fit(backend.asarray(X), backend.asarray(y))
+    assert there.model_.digest() == plain.model_.digest()
+
+
+def test_constrained_features_stay_monotone_through_smoothing_rounds():
+    X, y = drawn(2, n_samples=300, missing=0.1)
+    constraints = [1, -1, 1, 0]
+    fit = LogitBoostClassifier(
+        n_estimators=60, smoothing_rounds=50, monotonic_cst=constraints, device="cpu"
+    ).fit(X, y)
+    for feature, direction in enumerate(constraints):
+        steps = np.diff(fit.shape_function(feature).values)
+        assert not direction or (steps * direction >= 0).all()
+
+
+def test_categories_and_numbers_make_smoothing_rounds_together():
+    random = np.random.default_rng(0)
+    X, y = drawn(2, n_samples=400)
+    X[:, 1] = random.integers(0, 6, size=400)
+    fit = LogitBoostClassifier(
+        n_estimators=40, smoothing_rounds=40, categorical_features=[1], device="cpu"
+    ).fit(X, y)
+    columns = CategoryColumns.of(X, None, (1,))
+    groups = {1: Groups.of(columns.counts[0])}
+    offers = Offers(Smoothing(40), CutPlaces.of(X, groups), 1)
+    assert all(own.stump in offers.at(n) for n, own in enumerate(fit.rounds_[0]))
+    assert {type(own.stump) for own in fit.rounds_[0]} == {Split, CategorySplit}
+    assert audit(fit.model_, X, y).same
+
+
+def test_where_nothing_can_be_offered_the_rounds_look_at_all_cuts():
+    X, y = drawn(2, n_samples=5000)
+    X[:, :] = 0.0
+    X[1:4, 0] = 1.0  # no row of the sample has this value
+    y[1:4] = 1
+    how = {"n_estimators": 3, "device": "cpu"}
+    fit = LogitBoostClassifier(smoothing_rounds=3, **how).fit(X, y)
+    assert fit.model_.digest() == LogitBoostClassifier(**how).fit(X, y).model_.digest()
+
+
+def test_early_stopping_waits_for_the_end_of_the_smoothing_rounds():
+    X, y = drawn(2, n_samples=200)
+    y = np.random.default_rng(0).permutation(y)  # nothing to learn
+    how = {"n_iter_no_change": 2, "random_state": 0, "n_estimators": 100, "device": "cpu"}
+    fit = LogitBoostClassifier(smoothing_rounds=30, **how).fit(X, y)
+    assert fit.n_iter_ < 25
+    assert 30 < len(fit.held_out_scores_[0]) < 50
+
+
+def test_a_warm_start_and_a_checkpoint_go_on_with_the_same_draws(tmp_path):
+    X, y = drawn(3, n_samples=150, missing=0.1)
+    how = {"smoothing_rounds": 9, "n_bags": 2, "random_state": 0, "device": "cpu"}
+    whole = LogitBoostClassifier(n_estimators=14, **how).fit(X, y)
+    for n_first in (4, 9, 11):
+        fit = LogitBoostClassifier(n_estimators=n_first, warm_start=True, **how).fit(X, y)
+        fit.set_params(n_estimators=14).fit(X, y)
+        assert fit.model_.digest() == whole.model_.digest()
+
+    def interrupt(record: Any) -> None:
+        if record.number == 6:
+            raise KeyboardInterrupt
+
+    path = str(tmp_path / "fit")
+    kept = {"n_estimators": 14, "checkpoint": path, **how}
+    with pytest.raises(KeyboardInterrupt):
+        LogitBoostClassifier(callback=interrupt, **kept).fit(X, y)
+    again = LogitBoostClassifier(**kept).fit(X, y)
+    assert again.model_.digest() == whole.model_.digest()
+
+
+@pytest.mark.parametrize("rounds", [None, 2])
+def test_an_audit_finds_a_cut_that_a_smoothing_round_did_not_offer(rounds):
+    X, y = drawn(2, n_samples=150)
+    how = {"n_estimators": 12, "device": "cpu"}
+    smooth = LogitBoostClassifier(smoothing_rounds=8, **how).fit(X, y)
+    assert audit(smooth.model_, X, y, rounds=rounds).same
+    plain = LogitBoostClassifier(**how).fit(X, y)
+    found = audit(plain.model_, X, y, estimator=smooth, rounds=rounds)
+    assert found.difference.number == 1
+
+
+def test_only_logitboost_smooths_and_the_preset_does():
+    assert "smoothing_rounds" not in AdaBoostClassifier().get_params()
+    assert LogitBoostClassifier().smoothing_rounds == 0
+    assert GlassBoxClassifier().smoothing_rounds > 0

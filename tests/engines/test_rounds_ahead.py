@@ -1,0 +1,167 @@
+"""What a kernel makes ahead: thresholds, and the best of the cuts that a round is offered.
+
+The reference's state makes the same steps, and tells the sums over the regions of every cut; what a
+cut is worth, and its votes, follow from these on the host. Whole fits are in tests/boosting.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from awkward_tables import DATA, made
+
+pytest.importorskip("numba")
+
+from gpustump.boosting.newton_votes import NewtonVotes
+from gpustump.boosting.split_votes import SplitVotes
+from gpustump.boosting.votes import Taken
+from gpustump.engines.contract import Cut, Search, split_at
+from gpustump.engines.cpu import direct
+from gpustump.engines.reference import table as reference
+from gpustump.engines.threads import Team
+from gpustump.engines.worth_of_split import exact_score_of
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+
+
+class Pair(NamedTuple):
+    """A run of the direct engine, which makes rounds ahead, and the same run of the reference."""
+
+    ahead: Any
+    own: Any
+    other: Any
+    table: Any
+    votes: SplitVotes
+
+    @classmethod
+    def of(cls, random: np.random.Generator, n_outputs: int, monotone: Any = None) -> Pair:
+        X = np.round(random.normal(size=(60, 4)), 1)  # with ties
+        X[:, 3] = 1.0
+        X[random.random(X.shape) < 0.15] = np.nan
+        y = random.integers(0, n_outputs, 60) if n_outputs > 1 else random.choice([-1.0, 1.0], 60)
+        votes = SplitVotes(NewtonVotes(0.3, n_outputs, 0.5, 0), monotone)
+        run = y, random.random(60) + 0.1, votes.search("stump")
+        table = direct.prepare(X, None, Team(1))
+        own, other = table.start(*run), reference.prepare(X).start(*run)
+        return cls(own.looking_ahead(votes.rule.plain, None), own, other, table, votes)
+
+    def best_of(self, offer: list[list[int]]) -> tuple[float, Cut] | None:
+        """The best of some cuts, by the reference's sums."""
+        found = []
+        for feature, position in offer:
+            if feature < 0:
+                continue
+            cut = Cut(feature, position, 0, 0, 0.0)
+            sums = self.other.region_sums(split_at(self.table, cut))
+            if self._is_allowed(cut, sums):
+                found.append((exact_score_of(sums, self.own.search), cut))
+        return max(found, key=lambda one: (one[0], -one[1].feature, -one[1].position), default=None)
+
+    def _is_allowed(self, cut: Cut, sums: Any) -> bool:
+        if self.votes.monotone is None or cut.position + 1 == self.table.n_present[cut.feature]:
+            return True
+        left, right = (
+            float(first) / max(float(second) + self.votes.rule.l2, 1.0)
+            for ((first, second),) in (sums[FIRST], sums[SECOND])
+        )
+        return self.votes.monotone[cut.feature] * (right - left) >= 0.0
+
+    def step(self, cut: Cut) -> Taken:
+        """Let the reference take a cut, with the votes that follow from its sums."""
+        split = split_at(self.table, cut)
+        sums = self.other.region_sums(split)
+        votes = self.votes._of_split(cut.feature, sums, self.other.totals)
+        taken = Taken(split, votes, self.other.totals, sums=sums)
+        if any(vote for own in votes for vote in own):
+            self.other.advance(self.votes.change(taken).step)
+        return taken
+
+
+def drawn_offer(pair: Pair, random: np.random.Generator, n_cuts: int) -> list[list[int]]:
+    """Cuts behind any values that differ, and thresholds above all values; some are missing."""
+    offer = []
+    for _ in range(n_cuts):
+        feature = int(random.integers(-1, 4))
+        n_present = int(pair.table.n_present[feature])
+        ends = np.flatnonzero(pair.table.order[feature][: n_present - 1] >= 0).tolist()
+        offer.append([feature, int(random.choice([*ends, n_present - 1]))])
+    return offer
+
+
+@pytest.mark.parametrize(("n_outputs", "monotone"), [(1, None), (1, (1, -1, 0, 0)), (3, None)])
+def test_the_best_of_the_offered_cuts_is_taken_with_its_votes(n_outputs, monotone):
+    random = np.random.default_rng(n_outputs)
+    n_rounds = n_refused = 0
+    for _ in range(25):
+        pair = Pair.of(random, n_outputs, monotone)
+        offers = np.asarray([drawn_offer(pair, random, 3) for _ in range(6)])
+        done = pair.ahead.make(6, offers)
+        for number, offer in enumerate(offers.tolist()):
+            best = pair.best_of(offer)
+            if number == len(done.features):
+                is_free = all(feature < 0 for feature, _ in offer)
+                assert is_free or best is None or is_left_alone(pair.step(best[1]))
+                n_refused += 1
+                break
+            if best is None:  # nothing is offered: a free round
+                assert all(feature < 0 for feature, _ in offer)
+                best = (pair.other.best_cut().score, pair.other.best_cut())
+            score, cut = best
+            taken = pair.step(cut)
+            assert (done.features[number], done.thresholds[number]) == (
+                cut.feature, taken.hypothesis.threshold,
+            )  # fmt: skip
+            assert done.scores[number] == score
+            assert done.votes[number].tolist() == [list(own) for own in taken.region_votes]
+            assert done.misclassified[number] == pair.other.totals.misclassified
+            n_rounds += 1
+        if len(done.features) == 6:
+            assert pair.own.totals == pair.other.totals
+            assert pair.own.weights.tolist() == pair.other.weights.tolist()
+    assert n_rounds > 50
+    assert n_refused > 0 or monotone is None
+
+
+def is_left_alone(taken: Taken) -> bool:
+    """Whether the host has to look at a round: no votes, or those of a constant."""
+    votes = taken.region_votes
+    is_constant = taken.hypothesis.threshold == math.inf and votes[FIRST] == votes[MISSING]
+    return is_constant or not any(vote for own in votes for vote in own)
+
+
+def test_equal_cuts_are_taken_in_the_order_of_features_and_positions():
+    X = np.asarray([[3.0, 3.0], [2.0, 2.0], [1.0, 1.0], [0.0, 0.0]])
+    y = np.asarray([1.0, -1.0, -1.0, 1.0])  # the cuts behind 0 and 2 are worth the same
+    votes = NewtonVotes(0.3, 1, 0.5, 0)
+    for offer in ([[1, 0], [0, 2], [0, 0]], [[0, 0], [1, 0], [0, 2]], [[0, 2], [1, 0], [0, 0]]):
+        state = direct.prepare(X, None, Team(1)).start(y, np.ones(4), votes.search)
+        done = state.looking_ahead(votes.plain, None).make(1, np.asarray([offer]))
+        assert (done.features.tolist(), done.thresholds.tolist()) == ([0], [0.5])
+
+
+def test_rounds_beyond_the_offers_are_free_and_the_sums_go_on():
+    pair = Pair.of(np.random.default_rng(0), 1)
+    offers = np.asarray([[[0, int(pair.table.n_present[0]) - 1], [-1, 0]]])
+    done = pair.ahead.make(5, offers)
+    assert done.thresholds[0] == math.inf
+    assert done.features[0] == 0
+    pair.step(Cut(0, int(pair.table.n_present[0]) - 1, 0, 0, 0.0))
+    for number in range(1, 5):
+        cut = pair.other.best_cut()
+        assert (done.features[number], done.scores[number]) == (cut.feature, cut.score)
+        pair.step(cut)
+
+
+@pytest.mark.parametrize("name", sorted(DATA))
+def test_the_thresholds_of_a_whole_table_are_those_of_its_positions(name):
+    X = made(name).X
+    table = direct.prepare(X, None, Team(1))
+    if table.source.is_half:
+        state = table.start(made(name).y * 1.0, np.ones(len(X)), Search("stump", "newton"))
+        assert state.looking_ahead(NewtonVotes(0.3, 1, 0.5, 0).plain, None) is None
+        return
+    for feature, own in enumerate(table.thresholds):
+        for position in np.flatnonzero(table.order[feature] >= 0):
+            assert repr(float(own[position])) == repr(table.threshold(feature, int(position)))
