@@ -43,8 +43,8 @@ from gpustump.engines.threads import ranges
 if TYPE_CHECKING:
     from gpustump.engines.cpu.binned import BinnedTable
 
-_ADDITIONS_AT_ONCE = 2**18
-"""Fewer rows to be added than this are not worth another thread."""
+_ADDITIONS_AT_ONCE = 2**20
+"""Fewer integers to be added than this are not worth another thread."""
 
 _UNIT = np.float32(2.0**-62)
 """One, as a share of the largest sum."""
@@ -126,36 +126,40 @@ class BinnedColumns(NamedTuple):
 
 
 @group
-class RoundTerms(NamedTuple):
-    """The integers of a round.
+class Rows(NamedTuple):
+    """The integers of a round, sample by sample; see `binned_rows`.
 
     Attributes
     ----------
-    first, second : ndarray (n_outputs, n_samples) of int64
-        As in `Terms`.
-    totals : ndarray (n_outputs, 2) of int64
-        Their sums.
-    rows : ndarray of int64
-        See `binned_rows`.
-    all_rows : ndarray (width,) of int64
-        The sums of the rows of all samples.
+    rows : ndarray (n_samples * width,) of int64
+    total : ndarray (width,) of int64
+        The sum of all rows.
     positive : ndarray (n_samples,) of int64
         The positive first integer; empty with one output.
     classes : ndarray (n_samples,) of uint16
         The output whose first integer is positive; empty with one output.
     """
 
-    first: Numbers
-    second: Numbers
-    totals: Numbers
     rows: Integers
-    all_rows: Integers
+    total: Integers
     positive: Integers
     classes: Annotated[np.ndarray, "uint16[::1]"]
 
+    @classmethod
+    def empty(cls, first: np.ndarray) -> Rows:
+        """Room for rows, from the first round's first integers (n_outputs, n_samples)."""
+        n_outputs, n_samples = first.shape
+        width = row_width(n_outputs)
+        if n_outputs == 1:
+            first = first[:, :0]
+        return cls(
+            aligned(n_samples * width), aligned(width), np.empty(first.shape[1], dtype=np.int64),
+            (first > 0).argmax(axis=0).astype(np.uint16),
+        )  # fmt: skip
+
 
 @group
-class _Sums(NamedTuple):
+class Room(NamedTuple):
     """Room for the sums over the codes of a few columns, and for those of one feature.
 
     Attributes
@@ -181,6 +185,10 @@ class _Sums(NamedTuple):
         An output's sums of both integers left of some cuts.
     scores : ndarray (most_inside + 256,) of float64
         What these cuts are worth.
+    extra : ndarray (n_outputs,) of float64
+        What each output adds where a feature is missing.
+    last : ndarray (1,) of int64
+        The column that had the best split in the last round.
     """
 
     width: int
@@ -197,9 +205,12 @@ class _Sums(NamedTuple):
     by_right: Singles
     at_cuts: Numbers
     scores: Floats
+    extra: Floats
+    last: Integers
 
     @classmethod
-    def empty(cls, n_outputs: int, most_inside: int) -> _Sums:
+    def empty(cls, n_outputs: int, most_inside: int, low: int) -> Room:
+        """For the columns from `low` on."""
         width, beside = row_width(n_outputs), positive_width(n_outputs)
         at_once = _COLUMNS_OF_ONE if n_outputs == 1 else 1
         size = NARROW_BINS * width
@@ -214,8 +225,22 @@ class _Sums(NamedTuple):
             np.zeros(NARROW_BINS + 1, dtype=np.float32),
             np.zeros(NARROW_BINS + 1, dtype=np.float32),
             np.zeros((2, most_inside + NARROW_BINS), dtype=np.int64),
-            np.zeros(most_inside + NARROW_BINS),
+            np.zeros(most_inside + NARROW_BINS), np.zeros(n_outputs), np.array([low]),
         )  # fmt: skip
+
+
+_NO_INTEGERS = np.empty(0, dtype=np.int64)
+_NO_BYTES = np.empty(0, dtype=np.uint8)
+NO_BINS = (
+    BinnedColumns(
+        np.empty((0, 0), dtype=np.uint8), np.empty((0, 0), dtype=np.int32), _NO_INTEGERS,
+        _NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS, _NO_BYTES, _NO_BYTES, _NO_INTEGERS,
+        _NO_INTEGERS, _NO_INTEGERS, _NO_BYTES, _NO_BYTES, _NO_INTEGERS, _NO_BYTES, 0,
+    ),
+    Rows.empty(np.empty((1, 0), dtype=np.int64)),
+    Room.empty(1, 0, 0),
+)  # fmt: skip
+"""For kernels that may do without."""
 
 
 @group
@@ -235,67 +260,61 @@ class BinnedScan:
     table : BinnedTable
     search : Search
         Without constraints.
+    first : ndarray (n_outputs, n_samples) of int64
+        First integers of the run's samples, or any numbers with their signs.
     """
 
-    def __init__(self, table: BinnedTable, search: Search) -> None:
-        self._table, self._l2 = table, float(search.l2)
-        self._columns, n_outputs = table.binned_columns, search.n_outputs
-        n_samples, n_columns = table.n_samples, len(self._columns.codes)
-        several = n_outputs > 1
-        width = row_width(n_outputs)
-        self._rows, self._all_rows = aligned(n_samples * width), aligned(width)
-        self._positive = np.empty(n_samples if several else 0, dtype=np.int64)
-        self._classes: np.ndarray | None = None if several else np.empty(0, dtype=np.uint16)
-        each = max(_COLUMNS_OF_ONE, 4 * _ADDITIONS_AT_ONCE // max(1, n_samples * width))
-        self._parts = ranges(n_columns, max(each, -(-n_columns // table.team.size)))
-        self._last = {part: np.array(part[:1]) for part in self._parts}
-        self._room = {part: _Sums.empty(n_outputs, self._columns.most_inside) for part in self._parts}
+    def __init__(self, table: BinnedTable, search: Search, first: np.ndarray) -> None:
+        self._team, self._l2 = table.team, float(search.l2)
+        self._columns, self._rows = table.binned_columns, Rows.empty(first)
+        n_columns, least = len(self._columns.codes), _ADDITIONS_AT_ONCE // len(self._rows.rows)
+        size = max(_COLUMNS_OF_ONE, least, -(-n_columns // table.team.size))
+        self._rooms = {
+            part: Room.empty(search.n_outputs, self._columns.most_inside, part[0])
+            for part in ranges(n_columns, size)
+        }
+
+    @property
+    def alone(self) -> tuple[BinnedColumns, Rows, Room] | None:
+        """What one thread needs for the whole search; None if it is worth more threads."""
+        if len(self._rooms) != 1:
+            return None
+        (room,) = self._rooms.values()
+        return self._columns, self._rows, room
 
     def best_cut(self, terms: Terms, totals: np.ndarray) -> Cut:
         """The largest cut, from a round's terms and their sums (n_outputs, 2)."""
-        own = self._packed(terms, totals)
-        constant = _constant(own.totals, self._l2)
+        pack(*terms, totals, self._rows)
+        constant = constant_score(totals, self._l2)
         found: list[_Found] = []
 
         def search(part: tuple[int, int]) -> None:
-            best = _best_split(
-                self._columns, own, self._room[part], self._l2, constant, self._last[part], *part
+            own = best_split(
+                self._columns, self._rows, self._rooms[part], self._l2, constant, *part
             )
-            found.append(_Found(*best))
+            found.append(_Found(*own))
 
-        self._table.team.each(search, self._parts)
-        best = max(found, key=lambda one: (one.score, -one.feature), default=None)
-        if best is None or best.feature < 0 or constant > best.score:
+        self._team.each(search, list(self._rooms))
+        best = max(found, key=lambda one: (one.score, -one.feature))
+        if best.feature < 0 or constant > best.score:
             return Cut(0, None, 0, 0, constant)
         return Cut(best.feature, best.position, 0, 0, best.score)
 
-    def _packed(self, terms: Terms, totals: np.ndarray) -> RoundTerms:
-        """The terms in rows."""
-        first, second = terms
-        if self._classes is None:
-            self._classes = (first > 0).argmax(axis=0).astype(np.uint16)
-        own = RoundTerms(
-            first, second, totals, self._rows, self._all_rows, self._positive, self._classes,
-        )  # fmt: skip
-        _pack(own)
-        return own
 
-
-@kernel("void(RoundTerms)")
-def _pack(own):  # type: ignore[no-untyped-def]
-    """Put the terms into rows, and add these up."""
-    width, n_outputs = len(own.all_rows), len(own.first)
-    own.all_rows[:] = 0
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[:, ::1], Rows)")
+def pack(first, second, totals, rows):  # type: ignore[no-untyped-def]
+    """Put a round's terms into rows; `totals` (n_outputs, 2) are their sums."""
+    n_outputs = len(first)
     for k in range(n_outputs):
-        own.all_rows[2 * k], own.all_rows[2 * k + 1] = own.totals[k]
+        rows.total[2 * k], rows.total[2 * k + 1] = totals[k]
     if n_outputs == 1:
-        pack_one(own.first[0], own.second[0], own.rows)
+        pack_one(first[0], second[0], rows.rows)
     else:
-        pack_several(own.first, own.second, own.classes, width, own.rows, own.positive)
+        pack_several(first, second, rows.classes, len(rows.total), rows.rows, rows.positive)
 
 
 @kernel("float64(int64[:, ::1], float64)")
-def _constant(totals, l2):  # type: ignore[no-untyped-def]
+def constant_score(totals, l2):  # type: ignore[no-untyped-def]
     """The score of all samples together."""
     score = 0.0
     for k in range(len(totals)):
@@ -303,7 +322,7 @@ def _constant(totals, l2):  # type: ignore[no-untyped-def]
     return score
 
 
-@kernel("void(BinnedColumns, RoundTerms, _Sums, int64, int64)")
+@kernel("void(BinnedColumns, Rows, Room, int64, int64)")
 def _add_columns(columns, own, room, low, high):  # type: ignore[no-untyped-def]
     """The sums over the codes of a few columns: as many as there is room for, or fewer."""
     for column in range(low, high):
@@ -346,9 +365,7 @@ def _scaled(sum_):  # type: ignore[no-untyped-def]
     return np.float32(sum_) * _UNIT
 
 
-@kernel(
-    "void(int64[::1], int64[::1], float32, float32, float32[::1], float32[::1], float32[::1])"
-)
+@kernel("void(int64[::1], int64[::1], float32, float32, float32[::1], float32[::1], float32[::1])")
 def _weigh_edges(a, b, extra, l2, by_left, by_right, at_edge):  # type: ignore[no-untyped-def]
     """Add an output's part to the scores at the edges of bins, about.
 
@@ -432,7 +449,20 @@ def _sums_at_cuts(order, start, end, rows, width, a, b, at_cuts):  # type: ignor
     " int64[:, ::1], float64[::1], float64, int64[:, ::1], float64[::1], int64, float64)"
 )
 def _look(  # type: ignore[no-untyped-def]
-    rows, width, order, start, end, n_bins, bin_, left, extra, l2, at_cuts, all_scores, feature, least
+    rows,
+    width,
+    order,
+    start,
+    end,
+    n_bins,
+    bin_,
+    left,
+    extra,
+    l2,
+    at_cuts,
+    all_scores,
+    feature,
+    least,
 ):
     """The best of the splits behind some sorted samples and at a bin's right edge, if it may count.
 
@@ -443,9 +473,7 @@ def _look(  # type: ignore[no-untyped-def]
     all_scores[: end - start + 1] = 0.0
     for k in range(len(extra)):
         a, b = left[2 * k], left[2 * k + 1]
-        n_cuts = _sums_at_cuts(
-            order, start, end, rows[2 * k :], width, a[bin_], b[bin_], at_cuts
-        )
+        n_cuts = _sums_at_cuts(order, start, end, rows[2 * k :], width, a[bin_], b[bin_], at_cuts)
         if bin_ + 1 < n_bins:
             at_cuts[0, n_cuts], at_cuts[1, n_cuts] = a[bin_ + 1], b[bin_ + 1]
             n_cuts += 1
@@ -462,9 +490,7 @@ def _look(  # type: ignore[no-untyped-def]
     return _Found(NO_SCORE, -1, -1)
 
 
-@kernel(
-    "_Found(int64[:, ::1], int64, int64, float64[::1], float64, float64, int64, _Found)"
-)
+@kernel("_Found(int64[:, ::1], int64, int64, float64[::1], float64, float64, int64, _Found)")
 def _apart(left, n_bins, position, extra, l2, constant, feature, best):  # type: ignore[no-untyped-def]
     """The better of the best split and the threshold above all values of a feature.
 
@@ -490,7 +516,7 @@ def _sum_up(sums, width, n_bins, left):  # type: ignore[no-untyped-def]
         own[n_bins] = total
 
 
-@kernel("void(_Sums, int64[::1], uint8[::1], float64, float64[::1], float64[::1])")
+@kernel("void(Room, int64[::1], uint8[::1], float64, float64[::1], float64[::1])")
 def _bound_feature(room, sums, is_open, l2, extra, bounds):  # type: ignore[no-untyped-def]
     """The most that a cut inside of each bin, or at its right edge, may be worth."""
     n_outputs, n_bins, width = len(extra), len(bounds), room.width
@@ -536,14 +562,10 @@ def _search_values(offset, n_bins, left, feature, extra, l2, all_scores, best): 
     return best
 
 
-@kernel(
-    "_Found(BinnedColumns, RoundTerms, _Sums, float64, float64, float64[::1], int64, int64, _Found)"
-)
-def _search_column(columns, own, room, l2, constant, extra, column, number, best):  # type: ignore[no-untyped-def]
-    """The better of the best split and those of the features of a column that has been added up.
-
-    What each output adds where a feature is missing goes to `extra`.
-    """
+@kernel("_Found(BinnedColumns, Rows, Room, float64, float64, int64, int64, _Found)")
+def _search_column(columns, own, room, l2, constant, column, number, best):  # type: ignore[no-untyped-def]
+    """The better of the best split and those of the features of a column that has been added up."""
+    left, extra = room.left, room.extra
     for which in range(columns.begin[column], columns.begin[column + 1]):
         feature = columns.features[which]
         n_bins = columns.n_bins[feature]
@@ -553,13 +575,12 @@ def _search_column(columns, own, room, l2, constant, extra, column, number, best
         if columns.default[feature] >= 0:
             listed = slice(columns.entry[feature], columns.entry[feature + 1])
             _unbundle(
-                sums, room.of_bundled, own.all_rows, columns.entry_codes[listed],
+                sums, room.of_bundled, own.total, columns.entry_codes[listed],
                 columns.entry_slots[listed], columns.default[feature], n_bins + 1,
             )  # fmt: skip
             sums, missing = room.of_bundled, n_bins
         offset = columns.offset[columns.first[feature] :]
         has_missing = offset[n_bins] < columns.order.shape[1]
-        left = room.left
         _sum_up(sums, room.width, n_bins, left)
         for k in range(len(extra)):
             at = missing * room.width + 2 * k
@@ -587,31 +608,23 @@ def _search_column(columns, own, room, l2, constant, extra, column, number, best
     return best
 
 
-@kernel(
-    "Tuple((float64, int64, int64))(BinnedColumns, RoundTerms, _Sums, float64, float64,"
-    " int64[::1], int64, int64)"
-)
-def _best_split(columns, own, room, l2, constant, last, low, high):  # type: ignore[no-untyped-def]
-    """The best split of the features in columns `low` to `high`.
+@kernel("Tuple((float64, int64, int64))(BinnedColumns, Rows, Room, float64, float64, int64, int64)")
+def best_split(columns, own, room, l2, constant, low, high):  # type: ignore[no-untyped-def]
+    """The score, the feature and the position of the best split in columns `low` to `high`.
 
-    `last` (1,) tells the column that had the best one in the last round, and takes that of this
-    one.
+    The feature is -1 if there is none.
     """
     best = _Found(NO_SCORE, -1, -1)
-    extra = np.empty(len(own.first))
     at_once = len(room.sums)
-    n_blocks = -(-(high - low) // at_once)
-    head = (last[0] - low) // at_once
-    for turn in range(n_blocks):
+    head = (room.last[0] - low) // at_once
+    for turn in range(-(-(high - low) // at_once)):
         block = head if turn == 0 else (0 if turn == head else turn)
         start = low + block * at_once
         end = min(start + at_once, high)
         _add_columns(columns, own, room, start, end)
-        for c in range(start, end):
-            before = best
-            best = _search_column(
-                columns, own, room, l2, constant, extra, c, c - start, best
-            )
-            if best.feature != before.feature:
-                last[0] = c
+        for column in range(start, end):
+            before = best.feature
+            best = _search_column(columns, own, room, l2, constant, column, column - start, best)
+            if best.feature != before:
+                room.last[0] = column
     return best.score, best.feature, best.position
