@@ -101,8 +101,10 @@ def train_bags(
             made += 1
             return together.note(record)
 
-        watched = replace(settings.of_bag(number), callback=note, show_progress=False)
-        trained = trained_on(shares[number], watched)
+        own = replace(settings.of_bag(number), show_progress=False)
+        if together.is_told:
+            own = replace(own, callback=note)
+        trained = trained_on(shares[number], own)
         together.skip(to_come[number] - made)
         return trained
 
@@ -111,7 +113,9 @@ def train_bags(
     note, shown = f"{len(shares)} bags", settings.show_progress
     with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:
         together = _Together(bar, settings.callback)
+        together.is_told = shown or settings.callback is not None
         if n_threads > 1 and _go_side_by_side(X, n_classes, settings, device):
+            together.is_told = True
             in_one_thread = _settings_of(shares, settings, n_jobs=1)
             found = _side_by_side(one, in_one_thread, together, n_threads)
         else:
@@ -161,10 +165,18 @@ class _Together:
     ----------
     bar : Bar
     callback : callable or None
+
+    Attributes
+    ----------
+    is_over : bool
+        Whether another bag failed, or all were interrupted.
+    is_told : bool
+        Whether each round is noted: to show it, to call back, or to ask whether all is over.
     """
 
     def __init__(self, bar: Bar, callback: Callback | None) -> None:
         self._bar, self._callback = bar, callback
+        self.is_told = True
         self._lock = threading.Lock()
         self.is_over = False
 

@@ -18,12 +18,14 @@ pytest.importorskip("numba")
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
-from gpustump.engines.contract import Cut, Search, split_at
+from gpustump.engines.ahead import OfferedCuts
+from gpustump.engines.contract import Search, split_at
 from gpustump.engines.cpu import direct
 from gpustump.engines.reference import table as reference
 from gpustump.engines.threads import Team
 from gpustump.engines.worth_of_split import exact_score_of
 from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.split import Split
 
 
 class Pair(NamedTuple):
@@ -47,72 +49,71 @@ class Pair(NamedTuple):
         own, other = table.start(*run), reference.prepare(X).start(*run)
         return cls(own.looking_ahead(votes.rule.plain, None), own, other, table, votes)
 
-    def best_of(self, offer: list[list[int]]) -> tuple[float, Cut] | None:
-        """The best of some cuts, by the reference's sums."""
+    def best_of(self, offer: list[Split]) -> tuple[float, Split] | None:
+        """The best of some splits, the first of equal ones, by the reference's sums."""
         found = []
-        for feature, position in offer:
-            if feature < 0:
-                continue
-            cut = Cut(feature, position, 0, 0, 0.0)
-            sums = self.other.region_sums(split_at(self.table, cut))
-            if self._is_allowed(cut, sums):
-                found.append((exact_score_of(sums, self.own.search), cut))
-        return max(found, key=lambda one: (one[0], -one[1].feature, -one[1].position), default=None)
+        for split in offer:
+            sums = self.other.region_sums(split)
+            if self._is_allowed(split, sums):
+                found.append((exact_score_of(sums, self.own.search), split))
+        return max(found, key=lambda one: one[0], default=None)
 
-    def _is_allowed(self, cut: Cut, sums: Any) -> bool:
-        if self.votes.monotone is None or cut.position + 1 == self.table.n_present[cut.feature]:
+    def _is_allowed(self, split: Split, sums: Any) -> bool:
+        if self.votes.monotone is None or split.threshold == math.inf:
             return True
         left, right = (
             float(first) / max(float(second) + self.votes.rule.l2, 1.0)
             for ((first, second),) in (sums[FIRST], sums[SECOND])
         )
-        return self.votes.monotone[cut.feature] * (right - left) >= 0.0
+        return self.votes.monotone[split.feature] * (right - left) >= 0.0
 
-    def step(self, cut: Cut) -> Taken:
-        """Let the reference take a cut, with the votes that follow from its sums."""
-        split = split_at(self.table, cut)
+    def step(self, split: Split) -> Taken:
+        """Let the reference take a split, with the votes that follow from its sums."""
         sums = self.other.region_sums(split)
-        votes = self.votes._of_split(cut.feature, sums, self.other.totals)
+        votes = self.votes._of_split(split.feature, sums, self.other.totals)
         taken = Taken(split, votes, self.other.totals, sums=sums)
         if any(vote for own in votes for vote in own):
             self.other.advance(self.votes.change(taken).step)
         return taken
 
 
-def drawn_offer(pair: Pair, random: np.random.Generator, n_cuts: int) -> list[list[int]]:
-    """Cuts behind any values that differ, and thresholds above all values; some are missing."""
+def drawn_offer(pair: Pair, random: np.random.Generator) -> list[Split]:
+    """Splits of two of the four features, at values, between them, and above all of them."""
     offer = []
-    for _ in range(n_cuts):
-        feature = int(random.integers(-1, 4))
-        n_present = int(pair.table.n_present[feature])
-        ends = np.flatnonzero(pair.table.order[feature][: n_present - 1] >= 0).tolist()
-        offer.append([feature, int(random.choice([*ends, n_present - 1]))])
+    for feature in sorted(random.choice(4, 2, replace=False).tolist()):
+        values = np.unique(pair.table.values(feature))
+        values = values[~np.isnan(values)]
+        at = random.choice(values) + random.choice([0.0, 0.01, 0.05])
+        is_last = at >= values[-1] or random.random() < 0.1
+        offer.append(Split(feature, math.inf if is_last else float(at)))
     return offer
 
 
-@pytest.mark.parametrize(("n_outputs", "monotone"), [(1, None), (1, (1, -1, 0, 0)), (3, None)])
+def as_arrays(offers: list[list[Split]]) -> OfferedCuts:
+    """Offers of some rounds as engines take them."""
+    features = [[split.feature for split in own] for own in offers]
+    thresholds = [[split.threshold for split in own] for own in offers]
+    return OfferedCuts(np.asarray(features), np.asarray(thresholds))
+
+
+@pytest.mark.parametrize(("n_outputs", "monotone"), [(1, None), (1, (1, -1, 1, 0)), (3, None)])
 def test_the_best_of_the_offered_cuts_is_taken_with_its_votes(n_outputs, monotone):
     random = np.random.default_rng(n_outputs)
     n_rounds = n_refused = 0
     for _ in range(25):
         pair = Pair.of(random, n_outputs, monotone)
-        offers = np.asarray([drawn_offer(pair, random, 3) for _ in range(6)])
-        done = pair.ahead.make(6, offers)
-        for number, offer in enumerate(offers.tolist()):
+        offers = [drawn_offer(pair, random) for _ in range(6)]
+        done = pair.ahead.make(6, as_arrays(offers))
+        for number, offer in enumerate(offers):
             best = pair.best_of(offer)
             if number == len(done.features):
-                is_free = all(feature < 0 for feature, _ in offer)
-                assert is_free or best is None or is_left_alone(pair.step(best[1]))
+                assert best is None or is_left_alone(pair.step(best[1]))
                 n_refused += 1
                 break
-            if best is None:  # nothing is offered: a free round
-                assert all(feature < 0 for feature, _ in offer)
-                best = (pair.other.best_cut().score, pair.other.best_cut())
-            score, cut = best
-            taken = pair.step(cut)
-            assert (done.features[number], done.thresholds[number]) == (
-                cut.feature, taken.hypothesis.threshold,
-            )  # fmt: skip
+            assert best is not None
+            score, split = best
+            taken = pair.step(split)
+            assert Split(done.features[number], done.thresholds[number]) == split
             assert done.scores[number] == score
             assert done.votes[number].tolist() == [list(own) for own in taken.region_votes]
             assert done.misclassified[number] == pair.other.totals.misclassified
@@ -131,27 +132,26 @@ def is_left_alone(taken: Taken) -> bool:
     return is_constant or not any(vote for own in votes for vote in own)
 
 
-def test_equal_cuts_are_taken_in_the_order_of_features_and_positions():
+def test_of_equal_cuts_the_one_of_the_lower_feature_is_taken():
     X = np.asarray([[3.0, 3.0], [2.0, 2.0], [1.0, 1.0], [0.0, 0.0]])
     y = np.asarray([1.0, -1.0, -1.0, 1.0])  # the cuts behind 0 and 2 are worth the same
     votes = NewtonVotes(0.3, 1, 0.5, 0)
-    for offer in ([[1, 0], [0, 2], [0, 0]], [[0, 0], [1, 0], [0, 2]], [[0, 2], [1, 0], [0, 0]]):
+    for thresholds in ([0.5, 2.5], [2.5, 0.5], [0.5, 0.5]):
         state = direct.prepare(X, None, Team(1)).start(y, np.ones(4), votes.search)
-        done = state.looking_ahead(votes.plain, None).make(1, np.asarray([offer]))
-        assert (done.features.tolist(), done.thresholds.tolist()) == ([0], [0.5])
+        offer = [Split(feature, own) for feature, own in enumerate(thresholds)]
+        done = state.looking_ahead(votes.plain, None).make(1, as_arrays([offer]))
+        assert (done.features.tolist(), done.thresholds.tolist()) == ([0], thresholds[:1])
 
 
 def test_rounds_beyond_the_offers_are_free_and_the_sums_go_on():
     pair = Pair.of(np.random.default_rng(0), 1)
-    offers = np.asarray([[[0, int(pair.table.n_present[0]) - 1], [-1, 0]]])
-    done = pair.ahead.make(5, offers)
-    assert done.thresholds[0] == math.inf
-    assert done.features[0] == 0
-    pair.step(Cut(0, int(pair.table.n_present[0]) - 1, 0, 0, 0.0))
+    done = pair.ahead.make(5, as_arrays([[Split(0, math.inf)]]))
+    assert (done.features[0], done.thresholds[0]) == (0, math.inf)
+    pair.step(Split(0, math.inf))
     for number in range(1, 5):
         cut = pair.other.best_cut()
         assert (done.features[number], done.scores[number]) == (cut.feature, cut.score)
-        pair.step(cut)
+        pair.step(split_at(pair.table, cut))
 
 
 @pytest.mark.parametrize("name", sorted(DATA))
