@@ -30,6 +30,7 @@ from gpustump import AdaBoostClassifier, Checkpoint, GlassBoxClassifier, LogitBo
 from gpustump.boosting import bags as bagging
 from gpustump.boosting import checkpoint_file, progress
 from gpustump.boosting import checkpoints as writing
+from gpustump.boosting.looking_ahead import LookingAhead
 from gpustump.boosting.run_logs import RunLog
 from gpustump.engines.category_table import CategoryState
 from gpustump.engines.cpu.direct import DirectState
@@ -162,8 +163,9 @@ STATES = (ArrayState, CodedState, SplitState, DirectState, CategoryState)
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows by an item with each search."""
+    """Grows by an item with each search; all rounds are made one by one."""
     found: list[str] = []
+    monkeypatch.setattr(LookingAhead, "of", lambda *_: None)
     for state in STATES:
 
         def noted(self, own=state.best_cut):
