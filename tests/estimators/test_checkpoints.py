@@ -294,6 +294,7 @@ def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch,
 
 
 def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     given, _ = _data()
     how = {**STOPPING, "n_estimators": 300, "n_iter_no_change": 300, "n_bags": 4, "n_jobs": 2}
@@ -320,6 +321,7 @@ def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path):
 
 
 def test_the_error_of_one_bag_is_told_and_not_that_the_others_were_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     given, _ = _data()
     how = {"n_estimators": 500, "n_bags": 3, "n_jobs": 3, "random_state": 0}
