@@ -247,7 +247,7 @@ def test_a_callback_ends_a_run_in_the_middle_of_what_was_made(at):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("at", [5, 11])
 def test_an_error_of_a_callback_leaves_the_rounds_so_far_and_a_fit_goes_on_from_them(
-    tmp_path: Path, error, at
+    told, tmp_path: Path, error, at
 ):
     X, y = table()
     how: dict[str, Any] = {**STOPPING, "device": "cpu", "n_estimators": 60}
@@ -260,9 +260,12 @@ def test_an_error_of_a_callback_leaves_the_rounds_so_far_and_a_fit_goes_on_from_
             fit(X, y) if name == "ahead" else without_looking_ahead(lambda f=fit: f(X, y))
         files.append(json.loads(path.read_text()))
         again = Stopper(1000)
+        told.clear()
         whole = LogitBoostClassifier(callback=again, checkpoint=str(path), **how).fit(X, y)
         assert seen(whole) == expected
         assert again.records[0].number == at
+        n_taken = n_of(told, "handed out") + n_of(told, "ordinary")
+        assert n_taken == len(again.records)  # those that the checkpoint holds are not made again
     assert files[0]["bags"] == files[1]["bags"]
 
 
