@@ -200,8 +200,9 @@ class _Together:
         """
         if self.is_over:
             raise _AbandonedError
-        with self._lock:
-            self._bar.advance(record)
+        if self._bar.is_shown:
+            with self._lock:
+                self._bar.advance(record)
         return self._callback(record) if self._callback else None
 
     def skip(self, n_rounds: int) -> None:
