@@ -121,8 +121,15 @@ CASES: dict[str, dict[str, Any]] = {
     "votes that round to zero": {"learning_rate": 1e-10, "l2_regularization": 50.0},
     "huge votes": {"learning_rate": 40.0},
     "bags": {**STOPPING, "n_bags": 3},
+    "smoothed": {"smoothing_rounds": 75},
+    "smoothed bags, stopped early": {**STOPPING, "n_bags": 3, "smoothing_rounds": 40},
+    "smoothed, constrained": {"smoothing_rounds": 70, "monotonic_cst": [1, -1, -1, 0]},
+    "smoothed with tiny votes": {"smoothing_rounds": 30, "learning_rate": 1e-10},
 }
-CLASSES = ["two classes", "stopped early", "watched only", "not regularised", "huge votes"]
+CLASSES = [
+    *("two classes", "stopped early", "watched only", "not regularised", "huge votes"),
+    *("smoothed", "smoothed bags, stopped early"),
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -133,6 +140,18 @@ def test_two_classes_are_learnt_in_the_same_rounds(case):
     assert fitted(X, y, weights, **CASES[case]) == by_the_reference(
         lambda: fitted(X, y, weights, **CASES[case])
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_smoothing_rounds_cut_between_the_values_of_some_rows(dtype):
+    """A table of more rows than are sampled: a threshold may stand anywhere between two values."""
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(3000, 3)) * 1000).astype(dtype)
+    y = (X[:, 0] + np.abs(X[:, 1]) > 500).astype(int)
+    how = {**STOPPING, "smoothing_rounds": 50, "n_estimators": 60}
+    found = fitted(X, y, **how)
+    assert found == without_looking_ahead(lambda: fitted(X, y, **how))
+    assert found == by_the_reference(lambda: fitted(X, y, **how))
 
 
 @pytest.mark.parametrize("case", CLASSES)
