@@ -442,7 +442,7 @@ class Engine(Protocol):
     Attributes
     ----------
     name : str
-        What GPUSTUMP_KERNELS calls it: "reference", "direct", "coded", "cuda".
+        What GPUSTUMP_KERNELS calls it: "reference", "direct", "binned", "coded", "cuda".
     summary : str
         What it is, in a few words.
     """

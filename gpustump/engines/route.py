@@ -7,7 +7,8 @@ it costs nothing but time:
 * Arrays on a CUDA device go to the CUDA kernels if CuPy can launch them there, otherwise to the
   reference scan on that device.
 * Arrays on the host go to the CPU kernels if Numba is installed, otherwise to the reference. Small
-  tables are scanned directly, others through histograms.
+  tables are scanned directly, others through histograms; for Newton votes medium ones are sorted
+  and in small bins.
 * With device="auto", a table on the host goes to a GPU if table and number of rounds are large
   enough to gain from it, and if the kernels there can train on it. Nothing is moved to a GPU for
   the reference scan unasked.
@@ -16,8 +17,8 @@ it costs nothing but time:
 * max_memory decides first: an engine that fits is taken before one that would be faster.
 
 The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
-the kernels out, "direct" and "coded" choose between the CPU's, and "cuda" asks for a device's,
-wherever they can be used.
+the kernels out, "direct", "binned" and "coded" choose between the CPU's, and "cuda" asks for a
+device's, wherever they can be used.
 """
 
 from __future__ import annotations
@@ -35,15 +36,19 @@ from gpustump.data.readable import readable_bytes
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.contract import Engine, PreparedTable, Resources, Search, Task
-from gpustump.engines.cpu.engine import CODED, DIRECT, KERNELS, START_SECONDS
+from gpustump.engines.cpu.engine import BINNED, CODED, DIRECT, KERNELS, START_SECONDS
 from gpustump.engines.cuda import device as cuda_device
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
 
-CHOICES = ("auto", "reference", "direct", "coded", "cuda")
+CHOICES = ("auto", "reference", "direct", "binned", "coded", "cuda")
 
 DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
 """Tables of up to this many samples, or elements, are scanned directly."""
+
+BINNED_ADDITIONS, BINNED_ELEMENTS = 2**18, 2**21
+"""Newton votes: from so many elements and outputs on, and up to so many elements, a round is faster
+with small bins."""
 
 USUAL_ROUNDS = 100
 """Taken where the number of rounds is not known."""
@@ -75,7 +80,7 @@ class Route:
     place : str
         "cpu", "cuda:0", ...: the device that trains.
     engine : str
-        "reference", "direct", "coded" or "cuda".
+        "reference", "direct", "binned", "coded" or "cuda".
     summary : str
         What that engine is.
     reason : str
@@ -348,7 +353,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
 
 def _able(task: Task) -> list[Engine]:
     """The host's engines that can train this, in the order in which memory chooses among them."""
-    engines: tuple[Engine, ...] = (CODED, REFERENCE, DIRECT)
+    engines: tuple[Engine, ...] = (CODED, REFERENCE, DIRECT, BINNED)
     if asked_for() == "reference":
         engines = (REFERENCE,)
     return [engine for engine in engines if engine.refusal(task) is None]
@@ -364,10 +369,18 @@ def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
         return REFERENCE, "nothing faster can train this", (f"the CPU kernels: {refusal}",)
     if asked == "coded":
         return CODED, "GPUSTUMP_KERNELS asks for it", ()
-    if asked == "direct":
-        return DIRECT, "GPUSTUMP_KERNELS asks for it", ()
+    refusal = BINNED.refusal(task)
+    if asked == "binned" and refusal is None:
+        return BINNED, "GPUSTUMP_KERNELS asks for it", ()
+    if asked in ("direct", "binned"):
+        others = () if asked == "direct" else (f"small bins: {refusal}",)
+        return DIRECT, "GPUSTUMP_KERNELS asks for it", others
     if task.n_rounds is not None and not is_worth_its_start(REFERENCE.seconds(task)):
         return REFERENCE, "the job is too short to load Numba for", ()
+    n_additions = task.n_elements * task.search.n_outputs
+    is_medium = n_additions >= BINNED_ADDITIONS and task.n_elements <= BINNED_ELEMENTS
+    if is_medium and refusal is None:
+        return BINNED, "the table is of medium size, and votes are Newton's", ()
     if task.n_samples <= DIRECT_SAMPLES or task.n_elements <= DIRECT_ELEMENTS:
         return DIRECT, "the table is small", ()
     return CODED, "the table is large", ()

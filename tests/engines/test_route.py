@@ -63,6 +63,30 @@ def test_small_tables_are_scanned_directly_and_others_through_histograms():
     assert engine_of(table(route.DIRECT_ELEMENTS, 1)) == "direct"
 
 
+@needs_numba
+def test_medium_tables_go_to_small_bins_where_votes_are_newtons():
+    def engine(n_samples: int, n_features: int, **search) -> str:
+        X = np.broadcast_to(np.float32(0), (n_samples, n_features))
+        return route.choose(Task(X, n_samples, Search(votes="newton", **search))).route.engine
+
+    least = route.BINNED_ADDITIONS // 64
+    assert engine(least - 1, 64) == "direct"
+    assert engine(least, 64) == engine(least // 8, 64, n_outputs=8) == "binned"
+    assert engine(route.BINNED_ELEMENTS // 64, 64) == "binned"
+    assert engine(route.BINNED_ELEMENTS // 64 + 1, 64) == "coded"
+    assert engine(least, 64, monotone=(1,) * 64) == "direct"
+    assert engine_of(table(least, 64)) == "direct"
+
+
+@needs_numba
+def test_other_votes_are_scanned_directly_where_small_bins_are_asked_for(monkeypatch):
+    monkeypatch.setenv("GPUSTUMP_KERNELS", "binned")
+    assert engine_of(table()) == "direct"
+    assert "not small bins: small bins are for Newton votes" in str(chosen(table()))
+    newton = Task(table(), 50, Search(votes="newton"))
+    assert route.choose(newton).route.engine == "binned"
+
+
 def test_every_backend_under_test_goes_to_the_kernels_it_is_named_for(backend):
     assert engine_of(backend.asarray(table())) == backend.kernels
 

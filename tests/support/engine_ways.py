@@ -158,6 +158,20 @@ def direct(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         yield "direct, 3 threads", direct.prepare(X, rows, Team(3))
 
 
+def binned(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+    """In small bins, some of which hold several values; in bins of one value; in few bins."""
+    from gpustump.engines.cpu import binned, binned_splits
+    from gpustump.engines.cpu.engine import BINNED
+    from gpustump.engines.threads import Team
+
+    yield "binned", as_routed(BINNED, X, rows, n_jobs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(binned_splits, "_ADDITIONS_AT_ONCE", 1)
+        yield "small bins, 3 threads", binned.prepare(X, rows, Team(3), per_bin=1)
+        yield "3 cuts, 2 threads", binned.prepare(X, rows, Team(2), max_cuts=3)
+    yield "one cut", binned.prepare(X, rows, Team(1), max_cuts=1)
+
+
 def coded(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """With many bins and with few, with and without the second byte, with nothing kept."""
     from gpustump.engines.cpu import codes
@@ -273,6 +287,7 @@ def on_library(backend: Backend) -> EngineUnderTest:
 ENGINES = (
     *(on_library(backend) for backend in TESTED if backend.kernels == "reference"),
     EngineUnderTest("direct", direct, no_numba, votes=tuple(KINDS)),
+    EngineUnderTest("binned", binned, no_numba, (), ("newton", "shared newton")),
     EngineUnderTest("coded", coded, no_numba, votes=tuple(KINDS)),
     EngineUnderTest("cluster", spread_out, no_numba, ("stump",), tuple(KINDS)),
     EngineUnderTest("cuda", cuda, cuda_on_cpu.unusable, votes=tuple(KINDS), n_ways_of_intervals=5),

@@ -15,7 +15,7 @@ from gpustump.cli.output.text_layout import aligned_lines
 from gpustump.data.readable import thousands
 from gpustump.engines import route
 from gpustump.engines.contract import Search, Task
-from gpustump.engines.cpu.engine import CODED, DIRECT
+from gpustump.engines.cpu.engine import BINNED, CODED, DIRECT
 from gpustump.engines.cuda.engine import CudaEngine, refusal_of_any
 from gpustump.engines.reference.engine import REFERENCE
 
@@ -84,6 +84,7 @@ def _large_table() -> Task:
 def _engines(gpu_problem: str | None) -> list[EngineLine]:
     task = _large_table()
     small = f"{thousands(route.DIRECT_SAMPLES)} rows or {thousands(route.DIRECT_ELEMENTS)} values"
+    medium = f"{thousands(route.BINNED_ELEMENTS)} values"
     lines = [
         EngineLine(
             engine.name,
@@ -96,6 +97,7 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
         for engine, place, tables in (
             (REFERENCE, "any", "what the others cannot train, and short jobs"),
             (DIRECT, "cpu", f"tables of up to {small}"),
+            (BINNED, "cpu", f"tables of up to {medium}, but small ones"),
             (CODED, "cpu", "larger tables"),
         )
     ]

@@ -65,12 +65,15 @@ class Room(NamedTuple):
         For sorted bins; None for all that they take.
     patience : int
         See `members.PartedSamples`.
+    per_bin : int
+        Samples that a bin should hold at least, where there are codes of one byte only.
     """
 
     finely: bool = True
     parted: bool = True
     sorted_bytes: int | None = None
     patience: int = PATIENCE
+    per_bin: int = _PER_BIN
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def prepare(
     """
     source, room = Source(X, rows, categorical), room or Room()
     most = WIDE_CUTS if room.finely else NARROW_CUTS
-    limit = min(max_cuts, most, useful_cuts(source.n_samples))
+    limit = min(max_cuts, most, useful_cuts(source.n_samples, room.per_bin))
     at_once = _TILE[1] * team.size
     # Many cuts are chosen from many values, so for fewer features at once.
     few = [slice(*part) for part in ranges(source.n_features, at_once // (4 if room.finely else 1))]
@@ -229,9 +232,9 @@ def prepare_by_cuts(
     return table, coded.extremes_in(layout)
 
 
-def useful_cuts(n_samples: int) -> int:
+def useful_cuts(n_samples: int, per_bin: int = _PER_BIN) -> int:
     """How many cuts of a feature pay, of at most `WIDE_CUTS`."""
-    useful = max(min(n_samples // _PER_BIN, NARROW_CUTS), n_samples // _PER_FINE_BIN)
+    useful = max(min(n_samples // per_bin, NARROW_CUTS), n_samples // _PER_FINE_BIN)
     return min(WIDE_CUTS, max(16, useful))
 
 

@@ -40,7 +40,15 @@ from gpustump.engines.cpu.compile_turns import TURNS
 from gpustump.engines.cpu.kernel_cache import KernelCache
 from gpustump.engines.threads import watch_with
 
-STAGES = ("state", "split_state", "direct", "prediction", "running_scores", "held_out_sums")
+STAGES = (
+    "state",
+    "split_state",
+    "direct",
+    "binned",
+    "prediction",
+    "running_scores",
+    "held_out_sums",
+)
 """What a fit or a prediction imports; these import all other files that hold kernels."""
 
 Integers = Annotated[np.ndarray, "int64[::1]"]

@@ -1,4 +1,6 @@
-"""The two CPU engines as the route sees them: direct for small tables, coded for the others.
+"""The CPU engines as the route sees them: direct for small tables, coded for large ones.
+
+Between them there is one for Newton votes alone, binned, which is both sorted and coded.
 
 Both run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
 happens when a table is prepared.
@@ -190,6 +192,33 @@ class DirectEngine:
         return direct.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
 
 
+class BinnedEngine:
+    """Sorted positions and small bins: bins that cannot hold the best cut are left alone."""
+
+    name = "binned"
+    summary = "CPU kernels, sorted features in small bins"
+
+    def refusal(self, task: Task) -> str | None:
+        """Why it cannot train this; None if it can."""
+        if task.search.votes != "newton":
+            return "small bins are for Newton votes"
+        if task.search.monotone is not None:
+            return "small bins are for votes without constraints"
+        return DIRECT.refusal(task)
+
+    def least_bytes(self, task: Task, resources: Resources) -> int:
+        """The least memory beside X with which it can train this."""
+        threads = threads_of(resources.n_jobs)
+        return host_memory.least_of_binned(_size_of(task), threads) + task.category_bytes
+
+    def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
+        """Sort every feature, and code every value as a byte."""
+        from gpustump.engines.cpu import binned
+
+        team = Team(threads_of(resources.n_jobs))
+        return binned.prepare(arrays.to_host(task.X), _host_rows(rows), team, task.categorical)
+
+
 class CodedEngine:
     """Histograms of bins, and a look into the few bins that may hold a better cut."""
 
@@ -230,4 +259,4 @@ def _host_rows(rows: Array | None) -> np.ndarray | None:
     return np.ascontiguousarray(arrays.to_host(rows), dtype=np.int64)
 
 
-DIRECT, CODED = DirectEngine(), CodedEngine()
+DIRECT, BINNED, CODED = DirectEngine(), BinnedEngine(), CodedEngine()

@@ -108,6 +108,14 @@ def least_of_direct(size: Size, threads: int) -> int:
     return size.n_samples * of_sample + threads * of_thread + 2**20
 
 
+def least_of_binned(size: Size, threads: int) -> int:
+    """The orders of all features and their thresholds, codes of one byte, and rows of integers."""
+    rows = 16 * (size.n_outputs + 4) * size.n_samples
+    coded, of_thread = _of_coded(size, _NARROW_SLOTS)
+    in_order = least_of_direct(size, threads) + 8 * size.n_elements
+    return in_order + rows + coded + threads * of_thread
+
+
 def least_of_coded(size: Size) -> int:
     """One byte an element and one thread, with no sorted positions kept."""
     return sum(_of_coded(size, _NARROW_SLOTS))

@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 
 from gpustump.engines.ahead import NO_CUTS, MadeRounds, NewtonRule, OfferedCuts, WatchedSamples
+from gpustump.engines.cpu.binned_splits import (
+    NO_BINS,
+    BinnedColumns,
+    Room,
+    Rows,
+    constant_score,
+    pack,
+)
+from gpustump.engines.cpu.binned_splits import best_split as best_binned_split
 from gpustump.engines.cpu.certain_votes import says_nothing_of_missing, set_factors, set_votes
 from gpustump.engines.cpu.compiling import Bytes, Floats, Integers, group, kernel
 from gpustump.engines.cpu.direct_regions import mark
@@ -131,11 +140,18 @@ class RoundsAhead:
         Of Newton votes.
     rule : NewtonRule
     watched : WatchedSamples or None
+    bins : (BinnedColumns, Rows, Room)
+        With which to search, if not through all positions.
     """
 
     def __init__(
-        self, state: DirectState, rule: NewtonRule, watched: WatchedSamples | None
+        self,
+        state: DirectState,
+        rule: NewtonRule,
+        watched: WatchedSamples | None,
+        bins: tuple[BinnedColumns, Rows, Room] = NO_BINS,
     ) -> None:
+        self._bins = bins
         self._state, self._rule, self._powers = state, rule, powers()
         table, self._shape = state.table, (0, 0)
         directions = state.search.directions
@@ -163,7 +179,14 @@ class RoundsAhead:
         numbers = Numbers(loss.numbers, loss.scores, *loss.terms, loss.units, state.regions)
         choice = Choice(cuts_of(offered, state.table), offered.thresholds)
         n_made = _make(
-            self._sorted, numbers, self._rule, self._powers, *self._held_out, choice, made
+            self._sorted,
+            *self._bins,
+            numbers,
+            self._rule,
+            self._powers,
+            *self._held_out,
+            choice,
+            made,
         )
         state.take_made(made.sums[n_made])
         features, _, bits = made.cuts[:n_made].T
@@ -178,8 +201,11 @@ class RoundsAhead:
         )
 
 
-@kernel("boolean(Sorted, Numbers, NewtonRule, int64[:, ::1], Choice, int64, Made)")
-def _choose(table, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
+@kernel(
+    "boolean(Sorted, BinnedColumns, Rows, Room, Numbers, NewtonRule, int64[:, ::1], Choice, int64,"
+    " Made)"
+)
+def _choose(table, columns, rows, room, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
     """Find the best cut of a round, or the best one offered; whether it is an ordinary one."""
     order, n_present, directions = table.order, table.n_present, table.directions
     first, second, cut = numbers.first, numbers.second, made.cuts[number]
@@ -192,6 +218,18 @@ def _choose(table, numbers, rule, totals, offered, number, made):  # type: ignor
         cut[2:].view(np.float64)[0] = score
         made.thresholds[number] = offered.thresholds[number, found]
         return score >= 0.0
+    if len(columns.codes) > 0:
+        pack(first, second, totals, rows)
+        least = constant_score(totals, rule.l2)
+        score, feature, position = best_binned_split(
+            columns, rows, room, rule.l2, least, 0, len(columns.codes)
+        )
+        if feature < 0 or score < least:
+            return False
+        cut[0], cut[1] = feature, position
+        cut[2:].view(np.float64)[0] = score
+        made.thresholds[number] = table.thresholds[feature, position]
+        return True
     key, feature, position, constant = best_split(
         order, n_present, first, second, totals, NEWTON, rule.l2, directions, 0, len(order)
     )
@@ -228,15 +266,20 @@ def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
         )
 
 
-@kernel("int64(Sorted, Numbers, NewtonRule, Powers, HeldOut, LossTable, Choice, Made)")
-def _make(table, numbers, rule, tables, held_out, losses, offered, made):  # type: ignore[no-untyped-def]
+@kernel(
+    "int64(Sorted, BinnedColumns, Rows, Room, Numbers, NewtonRule, Powers, HeldOut, LossTable,"
+    " Choice, Made)"
+)
+def _make(  # type: ignore[no-untyped-def]
+    table, columns, rows, room, numbers, rule, tables, held_out, losses, offered, made
+):
     """Make rounds until all are made, or one is not an ordinary one; returns how many."""
     n_outputs = len(numbers.first)
     factors = np.empty((N_REGIONS, n_outputs, 2))
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
         cut, votes = made.cuts[number], made.votes[number]
-        if not _choose(table, numbers, rule, totals, offered, number, made):
+        if not _choose(table, columns, rows, room, numbers, rule, totals, offered, number, made):
             return number
         if not _vote(table, numbers, rule, cut, votes):
             return number

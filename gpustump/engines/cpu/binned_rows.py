@@ -1,0 +1,189 @@
+"""A round's integers sample by sample, and sums of them over the codes of columns.
+
+A sample has one row: for a single output 32 bytes with both integers, the first one again if it is
+positive, and a zero; for several outputs both integers of each in turn, with zeros up to the end of
+a line of the cache, 64 bytes. A row is added to a code's sums in vectors of that size, so a sample
+is read, and its code looked up, once for all outputs. A vector that lies across two lines of the
+cache takes twice as long, so rows and sums are aligned.
+
+Where samples that follow each other have the same code, an addition has to wait for the one before.
+So some are under way at a time: to four columns with one output, otherwise to several vectors.
+
+The sums of positive first integers alone, which bounds need, are added for several outputs one
+number at a time: a sample is positive for one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from gpustump.engines.cpu.compiling import kernel
+
+ONE_WIDTH = 4
+"""Integers of a row of a single output."""
+
+VECTOR = 8
+"""Integers of a vector with several outputs."""
+
+_LINE = 64
+
+
+def aligned(n_integers: int) -> np.ndarray:
+    """Room for integers, from the start of a line of the cache on."""
+    room = np.zeros(n_integers + _LINE // 8, dtype=np.int64)
+    skipped = -room.ctypes.data % _LINE // 8
+    return room[skipped : skipped + n_integers]
+
+
+def row_width(n_outputs: int) -> int:
+    """How many integers a row holds."""
+    return ONE_WIDTH if n_outputs == 1 else _rounded_up(2 * n_outputs)
+
+
+def positive_width(n_outputs: int) -> int:
+    """How many sums of positive integers a code has beside; none with one output."""
+    return 0 if n_outputs == 1 else _rounded_up(n_outputs)
+
+
+def _rounded_up(n_integers: int) -> int:
+    return -(-n_integers // VECTOR) * VECTOR
+
+
+def _adding(width: int) -> Any:
+    """An intrinsic that adds so many integers of one array to those of another."""
+
+    @intrinsic
+    def add_vector(context, sums, at, rows, place):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            vector = ir.VectorType(ir.IntType(64), width)
+
+            def pointer(which: int) -> Any:
+                array = context.make_array(signature.args[which])(
+                    context, builder, arguments[which]
+                )
+                found = builder.gep(array.data, [arguments[which + 1]])
+                return builder.bitcast(found, vector.as_pointer())
+
+            own, more = pointer(0), pointer(2)
+            total = builder.add(builder.load(own, align=8), builder.load(more, align=8))
+            builder.store(total, own, align=8)
+            return context.get_dummy_value()
+
+        return types.void(sums, at, rows, place), generate
+
+    return add_vector
+
+
+_add_row_of_one, _add_vector = _adding(ONE_WIDTH), _adding(VECTOR)
+
+
+@kernel("void(int64[::1], int64[::1], int64[::1])")
+def pack_one(first, second, rows):  # type: ignore[no-untyped-def]
+    """The rows of a single output."""
+    for i in range(len(first)):
+        at, own = np.uint64(ONE_WIDTH * i), first[i]
+        rows[at] = own
+        rows[at + np.uint64(1)] = second[i]
+        rows[at + np.uint64(2)] = max(own, 0)
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], uint16[::1], int64, int64[::1], int64[::1])")
+def pack_several(first, second, classes, width, rows, positive):  # type: ignore[no-untyped-def]
+    """The rows of several outputs, and each sample's positive first integer."""
+    n_samples = first.shape[1]
+    for k in range(len(first)):
+        own, other, into = first[k], second[k], rows[2 * k :]
+        for i in range(n_samples):
+            into[np.uint64(width * i)] = own[i]
+            into[np.uint64(width * i + 1)] = other[i]
+    for i in range(n_samples):
+        positive[i] = first[np.uint64(classes[i]), np.uint64(i)]
+
+
+@kernel("void(uint8[::1], int64[::1], int64[::1])")
+def add_one(codes, rows, sums):  # type: ignore[no-untyped-def]
+    """Add rows of a single output to the sums of a column's codes."""
+    for i in range(len(codes)):
+        place = np.uint64(ONE_WIDTH * i)
+        _add_row_of_one(sums, np.uint64(codes[i]) << np.uint64(2), rows, place)
+
+
+@kernel("void(uint8[:, ::1], int64[::1], int64[::1])")
+def add_one_to_four(codes, rows, sums):  # type: ignore[no-untyped-def]
+    """The same for four columns; `sums` holds one column after the other."""
+    c0, c1, c2, c3 = codes[0], codes[1], codes[2], codes[3]
+    size = len(sums) // 4
+    s0, s1, s2, s3 = sums[:size], sums[size:], sums[2 * size :], sums[3 * size :]
+    two = np.uint64(2)
+    for i in range(len(c0)):
+        place = np.uint64(ONE_WIDTH * i)
+        _add_row_of_one(s0, np.uint64(c0[i]) << two, rows, place)
+        _add_row_of_one(s1, np.uint64(c1[i]) << two, rows, place)
+        _add_row_of_one(s2, np.uint64(c2[i]) << two, rows, place)
+        _add_row_of_one(s3, np.uint64(c3[i]) << two, rows, place)
+
+
+@kernel("void(int64[::1], int64, int64[::1], int64, int64)")
+def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
+    """Add one row, of whole vectors or of a single output."""
+    if width == ONE_WIDTH:
+        _add_row_of_one(sums, np.uint64(at), rows, np.uint64(place))
+    else:
+        for k in range(width // VECTOR):
+            _add_vector(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
+
+
+@kernel("void(uint8[::1], int64[::1], uint64, int64[::1])")
+def _add_vectors(codes, rows, width, sums):  # type: ignore[no-untyped-def]
+    """Add the first vector of each row."""
+    for i in range(len(codes)):
+        _add_vector(sums, np.uint64(codes[i]) * width, rows, np.uint64(i) * width)
+
+
+@kernel("void(uint8[::1], int64[::1], uint64, int64[::1])")
+def _add_twos(codes, rows, width, sums):  # type: ignore[no-untyped-def]
+    """Add the first two vectors of each row."""
+    one = np.uint64(VECTOR)
+    for i in range(len(codes)):
+        at, place = np.uint64(codes[i]) * width, np.uint64(i) * width
+        _add_vector(sums, at, rows, place)
+        _add_vector(sums, at + one, rows, place + one)
+
+
+@kernel("void(uint8[::1], int64[::1], uint64, int64[::1])")
+def _add_threes(codes, rows, width, sums):  # type: ignore[no-untyped-def]
+    """Add the first three vectors of each row."""
+    one, two = np.uint64(VECTOR), np.uint64(2 * VECTOR)
+    for i in range(len(codes)):
+        at, place = np.uint64(codes[i]) * width, np.uint64(i) * width
+        _add_vector(sums, at, rows, place)
+        _add_vector(sums, at + one, rows, place + one)
+        _add_vector(sums, at + two, rows, place + two)
+
+
+@kernel("void(uint8[::1], int64[::1], int64, int64[::1])")
+def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
+    """Add rows of several outputs to the sums of a column's codes."""
+    start = 0
+    while start < width:
+        n_vectors = min(3, (width - start) // VECTOR)
+        if n_vectors == 3:
+            _add_threes(codes, rows[start:], width, sums[start:])
+        elif n_vectors == 2:
+            _add_twos(codes, rows[start:], width, sums[start:])
+        else:
+            _add_vectors(codes, rows[start:], width, sums[start:])
+        start += VECTOR * n_vectors
+
+
+@kernel("void(uint8[::1], uint16[::1], int64[::1], int64, int64[::1])")
+def add_positive(codes, classes, positive, width, sums):  # type: ignore[no-untyped-def]
+    """Add each sample's positive first integer to its code's sum for its output."""
+    for i in range(len(codes)):
+        at = np.uint64(codes[i]) * np.uint64(width) + np.uint64(classes[i])
+        sums[at] += positive[i]
