@@ -141,6 +141,7 @@ def measure_glassbox(options: argparse.Namespace) -> int:
             limit=options.limit,
             threads=options.threads,
             tables=tuple(tables),
+            shuffles=options.shuffles,
         )
         records.write(found, target)
     print(page_of(target))

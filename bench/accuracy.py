@@ -147,15 +147,15 @@ def outline(name: str, about: str, table: Table, held_out: np.ndarray) -> Outlin
     )
 
 
-def fold_of_each(y: np.ndarray, folds: int) -> np.ndarray:
+def fold_of_each(y: np.ndarray, folds: int, shuffle: int = 0) -> np.ndarray:
     """The number of the fold in which each sample is held out: int64 (n_samples,).
 
-    Stratified and shuffled with a fixed seed, so the same in every run.
+    Stratified and shuffled; the number of the shuffle is the seed, so it is the same in every run.
     """
     from sklearn.model_selection import StratifiedKFold
 
     numbers = np.empty(len(y), dtype=np.int64)
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=shuffle)
     for number, (_, test) in enumerate(splitter.split(y[:, None], y)):
         numbers[test] = number
     return numbers

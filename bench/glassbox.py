@@ -3,13 +3,16 @@
 Error, log-loss and Brier score are of samples that were held out, on the tables and folds of
 `accuracy`; so are the seconds of a fit and of a prediction. Everybody runs in turn, fold by fold,
 with the same number of threads or processes. A table ends after the fold in which a contender's
-fits have taken longer than --limit in all, so all contenders have the same folds. The file is
-written anew after each table; --resume goes on with a file that was left unfinished.
+fits have taken longer than --limit in all, so all contenders have the same folds. On a small table
+one draw of held-out samples says little, so such a table is shuffled and cut into folds again, up
+to --shuffles times. The file is written anew after each table; --resume goes on with a file that
+was left unfinished.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 import warnings
@@ -54,6 +57,7 @@ class Job(NamedTuple):
     folds: int
     threads: int
     limit: float
+    shuffles: int = 1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +71,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(*flags, nargs="+", choices=names, default=names, metavar="NAME", help=about)
     about = "stratified folds, each held out once (default: %(default)s)"
     add("--folds", type=whole(2), default=5, metavar="N", help=about)
+    about = (
+        "times that a table is shuffled and cut into folds, if time allows (default: %(default)s)"
+    )
+    add("--shuffles", type=whole(1), default=3, metavar="N", help=about)
     about = "seconds that a contender's fits may take on a table (default: %(default)s)"
     add("--limit", type=whole(1), default=10, metavar="SECONDS", help=about)
     about = "default: 2, or 1 where there is one core"
@@ -95,6 +103,7 @@ def resumed(options: argparse.Namespace, machine: Machine) -> Glassbox | None:
     parameters = {each.name: each.parameters for each in _chosen(options)}
     for what, found, wanted in (
         ("--folds", earlier.folds, options.folds),
+        ("--shuffles", earlier.shuffles, options.shuffles),
         ("--limit", earlier.limit, options.limit),
         ("--threads", earlier.threads, options.threads),
         ("contenders", _contenders(earlier), parameters),
@@ -126,7 +135,7 @@ def measured(options: argparse.Namespace, done: Collection[str]) -> Iterator[Gla
     MissingDataError
         Before the first, if one of the tables cannot be had here.
     """
-    job = Job(options.folds, options.threads, options.limit)
+    job = Job(options.folds, options.threads, options.limit, options.shuffles)
     names = [name for name in dict.fromkeys(options.sets) if name not in done]
     tables = {name: TABLES[name]() for name in names}
     if tables:
@@ -147,10 +156,10 @@ def warm_up(contenders: Sequence[GlassBox], job: Job) -> None:
 
 def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) -> GlassTable:
     """All contenders on one table: they take turns, fold by fold, until one has used its time."""
-    held_out = fold_of_each(table.y, job.folds)
+    shuffled = [fold_of_each(table.y, job.folds, shuffle) for shuffle in range(job.shuffles)]
     folds: dict[str, list[GlassFold]] = {each.name: [] for each in contenders}
     reasons: dict[str, str] = {}
-    for number in range(job.folds):
+    for held_out, number in itertools.product(shuffled, range(job.folds)):
         part = part_of(table, held_out == number)
         for each in contenders:
             if each.name not in reasons:
@@ -161,7 +170,7 @@ def on_table(name: str, table: Table, contenders: Sequence[GlassBox], job: Job) 
         if max(sum(fold.fit for fold in found) for found in folds.values()) > job.limit:
             break
     return GlassTable(
-        **asdict(outline(name, about(name), table, held_out)),
+        **asdict(outline(name, about(name), table, shuffled[0])),
         results=tuple(
             GlassResult(
                 contender=each.name,

@@ -62,6 +62,8 @@ class Glassbox(Record, frozen=True, tag_field="schema", tag=4):
     """A table ends after the fold in which the fits of a contender have taken longer in all."""
     threads: Count
     tables: Annotated[tuple[GlassTable, ...], Meta(min_length=1)]
+    shuffles: Annotated[int, Meta(ge=1)] = 1
+    """How often the samples of a table are shuffled and cut into folds, if its time allows."""
 
 
 def read(path: str | PathLike[str]) -> Glassbox:
@@ -73,12 +75,13 @@ def read(path: str | PathLike[str]) -> Glassbox:
         If the file does not hold one; the message says where it goes wrong.
     """
     found: Glassbox = records.decoded(path, Glassbox)
+    most = found.folds * found.shuffles
     for table in found.tables:
         counts = {len(result.folds) for result in table.results if result.reason is None}
-        if len(counts) > 1 or counts & {0} or max(counts, default=1) > found.folds:
+        if len(counts) > 1 or counts & {0} or max(counts, default=1) > most:
             raise FormatError(
                 f"{path} is not the JSON of a benchmark: the contenders on {table.name} have "
                 f"{', '.join(map(str, sorted(counts)))} folds; all must have the same number, "
-                f"from 1 to {found.folds}"
+                f"from 1 to {most}"
             )
     return found

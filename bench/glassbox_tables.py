@@ -107,11 +107,16 @@ def _summary(kind: Kind, found: Glassbox) -> str:
     columns += ["fit, s", "x EBM's", "most", "predict, x EBM's"]
     rows = [_means(kind, name) for name in kind.contenders if kind.common]
     heading = (
-        f"**{kind.title.capitalize()}**: {found.threads} threads, up to {found.folds} folds; means "
+        f"**{kind.title.capitalize()}**: {found.threads} threads, up to {_folds(found)}; means "
         f"over {len(kind.common)} of {len(kind.tables)} tables, those that all of these contenders "
         "did; geometric means of times as ratios"
     )
     return f"{heading}\n\n{markdown(columns, rows)}" if rows else heading
+
+
+def _folds(found: Glassbox) -> str:
+    shuffles = "" if found.shuffles == 1 else f" of each of {found.shuffles} shuffles"
+    return f"{found.folds} folds{shuffles}"
 
 
 def _means(kind: Kind, contender: str) -> list[str]:

@@ -48,6 +48,11 @@ class Bar:
                 dynamic_ncols=True,
             )  # fmt: skip
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to see."""
+        return self._bar is not None
+
     def __enter__(self) -> Bar:
         return self
 

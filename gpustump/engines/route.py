@@ -262,6 +262,18 @@ def is_worth_its_start(seconds: float, *stages: str) -> bool:
     return False
 
 
+def kernels_will_train(task: Task) -> bool:
+    """Whether the CPU's kernels would train this on the host; the number of rounds is known.
+
+    Unlike `choose`, this counts no seconds.
+    """
+    asked = asked_for()
+    if asked == "reference" or CODED.refusal(task) is not None:
+        return False
+    is_worth_it = _waited + REFERENCE.seconds(task) >= START_SECONDS
+    return asked != "auto" or is_worth_it or KERNELS.are_loaded()
+
+
 def asked_for() -> str:
     """What GPUSTUMP_KERNELS asks for: one of `CHOICES`.
 

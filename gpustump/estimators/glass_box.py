@@ -58,7 +58,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = GlassBoxClassifier(random_state=0, device="cpu").fit(X, y)
     >>> clf.model_.n_bags
-    4
+    8
     >>> low, high = clf.predict_proba_interval(X[:1])  # how far the bags differ
     """
 

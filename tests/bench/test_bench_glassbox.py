@@ -160,6 +160,10 @@ def test_all_contenders_are_given_the_same_samples_in_every_fold():
     found = on_table("iris", drawn(), who, Job(4, 1, 60.0))
     assert Slow.fitted[::2] == Slow.fitted[1::2]
     assert len(set(Slow.fitted)) == 4
+    on_table("iris", drawn(), who, Job(4, 1, 60.0, shuffles=2))
+    assert Slow.fitted[8::2] == Slow.fitted[9::2]
+    assert Slow.fitted[8:16] == Slow.fitted[:8]  # the first folds are the same
+    assert len(set(Slow.fitted)) == 8
     for each in (fold for result in found.results for fold in result.folds):
         assert (each.error, each.log_loss, each.brier) == pytest.approx((2 / 3, np.log(3), 2 / 3))
 
@@ -190,7 +194,18 @@ def fakes(monkeypatch):
 
 def test_a_run_that_was_cut_off_goes_on_where_it_was(fakes, tmp_path, capsys):
     target = tmp_path / "g.json"
-    options = ["glassbox", "--folds", "3", "--threads", "1", "--resume", "-o", str(target)]
+    options = [
+        "glassbox",
+        "--folds",
+        "3",
+        "--shuffles",
+        "1",
+        "--threads",
+        "1",
+        "--resume",
+        "-o",
+        str(target),
+    ]
     assert main([*options, "--sets", "iris"]) == 0
     (iris,) = glassbox_records.read(target).tables
     capsys.readouterr()
@@ -198,7 +213,9 @@ def test_a_run_that_was_cut_off_goes_on_where_it_was(fakes, tmp_path, capsys):
     found = glassbox_records.read(target)
     assert [table.name for table in found.tables] == ["iris", "wine"]
     assert found.tables[0] == iris
-    assert found.command == "python -m bench glassbox --folds 3 --threads 1 --sets iris wine"
+    assert found.command == (
+        "python -m bench glassbox --folds 3 --shuffles 1 --threads 1 --sets iris wine"
+    )
     printed = capsys.readouterr().out
     assert printed == page(found) + "\n"
     assert main(["show", str(target)]) == 0
@@ -212,11 +229,12 @@ def test_a_run_does_not_go_on_in_another_way(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "CONTENDERS", plain)
     target, folds = tmp_path / "g.json", (glass_fold(),)
     records.write(glassbox(glass_table("iris", a=folds, b=folds)), target)
-    alike = {"folds": 3, "limit": 10, "threads": 1, "only": ["a", "b"]}
+    alike = {"folds": 3, "limit": 10, "threads": 1, "shuffles": 1, "only": ["a", "b"]}
     asked = {"resume": True, "output": target, **alike}
     assert resumed(Namespace(**asked), machine()) == glassbox_records.read(target)
     for change, other in (
         ({"folds": 2}, "--folds"),
+        ({"shuffles": 2}, "--shuffles"),
         ({"limit": 7}, "--limit"),
         ({"threads": 2}, "--threads"),
         ({"only": ["a"]}, "contenders"),

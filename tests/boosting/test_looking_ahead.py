@@ -121,8 +121,15 @@ CASES: dict[str, dict[str, Any]] = {
     "votes that round to zero": {"learning_rate": 1e-10, "l2_regularization": 50.0},
     "huge votes": {"learning_rate": 40.0},
     "bags": {**STOPPING, "n_bags": 3},
+    "smoothed": {"smoothing_rounds": 75},
+    "smoothed bags, stopped early": {**STOPPING, "n_bags": 3, "smoothing_rounds": 40},
+    "smoothed, constrained": {"smoothing_rounds": 70, "monotonic_cst": [1, -1, -1, 0]},
+    "smoothed with tiny votes": {"smoothing_rounds": 30, "learning_rate": 1e-10},
 }
-CLASSES = ["two classes", "stopped early", "watched only", "not regularised", "huge votes"]
+CLASSES = [
+    *("two classes", "stopped early", "watched only", "not regularised", "huge votes"),
+    *("smoothed", "smoothed bags, stopped early"),
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -133,6 +140,18 @@ def test_two_classes_are_learnt_in_the_same_rounds(case):
     assert fitted(X, y, weights, **CASES[case]) == by_the_reference(
         lambda: fitted(X, y, weights, **CASES[case])
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_smoothing_rounds_cut_between_the_values_of_some_rows(dtype):
+    """A table of more rows than are sampled: a threshold may stand anywhere between two values."""
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(3000, 3)) * 1000).astype(dtype)
+    y = (X[:, 0] + np.abs(X[:, 1]) > 500).astype(int)
+    how = {**STOPPING, "smoothing_rounds": 50, "n_estimators": 60}
+    found = fitted(X, y, **how)
+    assert found == without_looking_ahead(lambda: fitted(X, y, **how))
+    assert found == by_the_reference(lambda: fitted(X, y, **how))
 
 
 @pytest.mark.parametrize("case", CLASSES)
@@ -247,7 +266,7 @@ def test_a_callback_ends_a_run_in_the_middle_of_what_was_made(at):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("at", [5, 11])
 def test_an_error_of_a_callback_leaves_the_rounds_so_far_and_a_fit_goes_on_from_them(
-    tmp_path: Path, error, at
+    told, tmp_path: Path, error, at
 ):
     X, y = table()
     how: dict[str, Any] = {**STOPPING, "device": "cpu", "n_estimators": 60}
@@ -260,9 +279,12 @@ def test_an_error_of_a_callback_leaves_the_rounds_so_far_and_a_fit_goes_on_from_
             fit(X, y) if name == "ahead" else without_looking_ahead(lambda f=fit: f(X, y))
         files.append(json.loads(path.read_text()))
         again = Stopper(1000)
+        told.clear()
         whole = LogitBoostClassifier(callback=again, checkpoint=str(path), **how).fit(X, y)
         assert seen(whole) == expected
         assert again.records[0].number == at
+        n_taken = n_of(told, "handed out") + n_of(told, "ordinary")
+        assert n_taken == len(again.records)  # those that the checkpoint holds are not made again
     assert files[0]["bags"] == files[1]["bags"]
 
 

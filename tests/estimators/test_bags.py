@@ -64,12 +64,44 @@ def test_every_number_of_threads_and_every_library_gives_the_same_model(backend:
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, None])
 def test_bags_side_by_side_are_those_of_one_thread(monkeypatch, n_jobs):
+    monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     X, y = drawn(n_samples=300)
     one = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=1).fit(X, y)
     other = LogitBoostClassifier(**HOW, n_bags=5, random_state=0, n_jobs=n_jobs).fit(X, y)
     assert other.model_.digest() == one.model_.digest()
     assert other.rounds_ == one.rounds_
+
+
+@pytest.mark.parametrize(
+    ("kind", "kernels", "shape", "is_side_by_side"),
+    [
+        ("newton", "direct", (500, 20), True),  # rounds that are made ahead need little of Python
+        ("newton", "direct", (500, 19), False),
+        ("newton", "coded", (500, 20), False),
+        ("newton", "reference", (500, 20), False),
+        ("newton-shared", "direct", (500, 20), True),
+        ("real", "direct", (500, 20), False),
+        ("discrete", "direct", (500, 20), False),
+        ("newton", "coded", (25_000, 20), True),
+        ("real", "coded", (25_000, 20), True),
+    ],
+)
+def test_bags_are_side_by_side_where_they_gain_from_it(
+    monkeypatch, kind, kernels, shape, is_side_by_side
+):
+    pytest.importorskip("numba")
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=shape).astype(np.float32), random.integers(0, 3, shape[0])
+    monkeypatch.setenv("GPUSTUMP_KERNELS", kernels)
+    called = []
+    side_by_side = bagging._side_by_side
+    monkeypatch.setattr(
+        bagging, "_side_by_side", lambda *given: called.append(1) or side_by_side(*given)
+    )
+    y = y if kind == "newton-shared" else y > 0
+    KINDS[kind](n_estimators=1, n_bags=2, n_jobs=2, random_state=0, n_iter_no_change=1).fit(X, y)
+    assert bool(called) == is_side_by_side
 
 
 def test_samples_of_weight_zero_are_in_no_bag():
@@ -124,6 +156,7 @@ def test_an_error_in_one_bag_ends_all_and_leaves_no_model_and_no_thread(monkeypa
             raise problem("in a bag")
         return train(*given, **named)
 
+    monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     monkeypatch.setattr(bagging, "train", fails_once)
     fit = LogitBoostClassifier(n_estimators=100_000, learning_rate=1e-6, n_bags=8, n_jobs=2)

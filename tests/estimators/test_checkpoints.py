@@ -30,6 +30,7 @@ from gpustump import AdaBoostClassifier, Checkpoint, GlassBoxClassifier, LogitBo
 from gpustump.boosting import bags as bagging
 from gpustump.boosting import checkpoint_file, progress
 from gpustump.boosting import checkpoints as writing
+from gpustump.boosting.looking_ahead import LookingAhead
 from gpustump.boosting.run_logs import RunLog
 from gpustump.engines.category_table import CategoryState
 from gpustump.engines.cpu.direct import DirectState
@@ -162,9 +163,9 @@ STATES = (ArrayState, CodedState, SplitState, DirectState, CategoryState)
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Grows by an item with each search; no rounds are made ahead, without such calls."""
+    """Grows by an item with each search; all rounds are made one by one."""
     found: list[str] = []
-    monkeypatch.setattr(DirectState, "looking_ahead", lambda *_: None)
+    monkeypatch.setattr(LookingAhead, "of", lambda *_: None)
     for state in STATES:
 
         def noted(self, own=state.best_cut):
@@ -293,6 +294,7 @@ def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch,
 
 
 def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path):
+    monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     given, _ = _data()
     how = {**STOPPING, "n_estimators": 300, "n_iter_no_change": 300, "n_bags": 4, "n_jobs": 2}
@@ -319,6 +321,7 @@ def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path):
 
 
 def test_the_error_of_one_bag_is_told_and_not_that_the_others_were_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     given, _ = _data()
     how = {"n_estimators": 500, "n_bags": 3, "n_jobs": 3, "random_state": 0}
