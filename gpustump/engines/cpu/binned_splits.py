@@ -467,8 +467,8 @@ def _look(  # type: ignore[no-untyped-def]
 ):
     """The best of the splits behind some sorted samples and at a bin's right edge, if it may count.
 
-    The arguments are plain arrays: a group is handed over field by
-    field, which takes as long as a look.
+    The arguments are plain arrays: a group is handed over field by field, which takes as long as a
+    look.
     """
     n_cuts = 0
     all_scores[: end - start + 1] = 0.0
