@@ -7,7 +7,8 @@ is read, and its code looked up, once for all outputs. A vector that lies across
 cache takes twice as long, so rows and sums are aligned.
 
 Where samples that follow each other have the same code, an addition has to wait for the one before.
-So some are under way at a time: to four columns with one output, otherwise to several vectors.
+So some are under way at a time: to four columns with one output, otherwise of four samples that are
+far apart.
 
 The sums of positive first integers alone, which bounds need, are added for several outputs one
 number at a time: a sample is positive for one of them.
@@ -138,47 +139,56 @@ def add_row(sums, at, rows, place, width):  # type: ignore[no-untyped-def]
             _add_vector(sums, np.uint64(at + VECTOR * k), rows, np.uint64(place + VECTOR * k))
 
 
-@kernel("void(uint8[::1], int64[::1], uint64, int64[::1])")
-def _add_vectors(codes, rows, width, sums):  # type: ignore[no-untyped-def]
-    """Add the first vector of each row."""
-    for i in range(len(codes)):
-        _add_vector(sums, np.uint64(codes[i]) * width, rows, np.uint64(i) * width)
+@kernel("void(int64[::1], uint8, int64[::1], int64)")
+def _add_one_vector(sums, code, rows, sample):  # type: ignore[no-untyped-def]
+    at, place = np.uint64(code) * np.uint64(VECTOR), np.uint64(sample) * np.uint64(VECTOR)
+    _add_vector(sums, at, rows, place)
 
 
-@kernel("void(uint8[::1], int64[::1], uint64, int64[::1])")
-def _add_twos(codes, rows, width, sums):  # type: ignore[no-untyped-def]
-    """Add the first two vectors of each row."""
-    one = np.uint64(VECTOR)
-    for i in range(len(codes)):
-        at, place = np.uint64(codes[i]) * width, np.uint64(i) * width
-        _add_vector(sums, at, rows, place)
-        _add_vector(sums, at + one, rows, place + one)
+@kernel("void(int64[::1], uint8, int64[::1], int64)")
+def _add_two_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
+    width, one = np.uint64(2 * VECTOR), np.uint64(VECTOR)
+    at, place = np.uint64(code) * width, np.uint64(sample) * width
+    _add_vector(sums, at, rows, place)
+    _add_vector(sums, at + one, rows, place + one)
 
 
-@kernel("void(uint8[::1], int64[::1], uint64, int64[::1])")
-def _add_threes(codes, rows, width, sums):  # type: ignore[no-untyped-def]
-    """Add the first three vectors of each row."""
-    one, two = np.uint64(VECTOR), np.uint64(2 * VECTOR)
-    for i in range(len(codes)):
-        at, place = np.uint64(codes[i]) * width, np.uint64(i) * width
-        _add_vector(sums, at, rows, place)
-        _add_vector(sums, at + one, rows, place + one)
-        _add_vector(sums, at + two, rows, place + two)
+@kernel("void(int64[::1], uint8, int64[::1], int64)")
+def _add_three_vectors(sums, code, rows, sample):  # type: ignore[no-untyped-def]
+    width, one, two = np.uint64(3 * VECTOR), np.uint64(VECTOR), np.uint64(2 * VECTOR)
+    at, place = np.uint64(code) * width, np.uint64(sample) * width
+    _add_vector(sums, at, rows, place)
+    _add_vector(sums, at + one, rows, place + one)
+    _add_vector(sums, at + two, rows, place + two)
 
 
 @kernel("void(uint8[::1], int64[::1], int64, int64[::1])")
 def add_several(codes, rows, width, sums):  # type: ignore[no-untyped-def]
     """Add rows of several outputs to the sums of a column's codes."""
-    start = 0
-    while start < width:
-        n_vectors = min(3, (width - start) // VECTOR)
-        if n_vectors == 3:
-            _add_threes(codes, rows[start:], width, sums[start:])
-        elif n_vectors == 2:
-            _add_twos(codes, rows[start:], width, sums[start:])
-        else:
-            _add_vectors(codes, rows[start:], width, sums[start:])
-        start += VECTOR * n_vectors
+    quarter = len(codes) // 4 if width <= 3 * VECTOR else 0
+    c0, c1, c2, c3 = codes, codes[quarter:], codes[2 * quarter :], codes[3 * quarter :]
+    step = quarter * width
+    r0, r1, r2, r3 = rows, rows[step:], rows[2 * step :], rows[3 * step :]
+    if width == VECTOR:
+        for i in range(quarter):
+            _add_one_vector(sums, c0[i], r0, i)
+            _add_one_vector(sums, c1[i], r1, i)
+            _add_one_vector(sums, c2[i], r2, i)
+            _add_one_vector(sums, c3[i], r3, i)
+    elif width == 2 * VECTOR:
+        for i in range(quarter):
+            _add_two_vectors(sums, c0[i], r0, i)
+            _add_two_vectors(sums, c1[i], r1, i)
+            _add_two_vectors(sums, c2[i], r2, i)
+            _add_two_vectors(sums, c3[i], r3, i)
+    elif width == 3 * VECTOR:
+        for i in range(quarter):
+            _add_three_vectors(sums, c0[i], r0, i)
+            _add_three_vectors(sums, c1[i], r1, i)
+            _add_three_vectors(sums, c2[i], r2, i)
+            _add_three_vectors(sums, c3[i], r3, i)
+    for i in range(4 * quarter, len(codes)):
+        add_row(sums, np.int64(codes[i]) * width, rows, i * width, width)
 
 
 @kernel("void(uint8[::1], uint16[::1], int64[::1], int64, int64[::1])")
