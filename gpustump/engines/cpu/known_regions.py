@@ -1,7 +1,7 @@
-"""Which region of a hypothesis each sample lies in, from the values: for hypotheses from elsewhere.
+"""Which region of a hypothesis each sample lies in, for hypotheses from elsewhere.
 
-A cut that a search has found is marked from the codes (`regions`). Going on from known rounds takes
-a pass like this one for each of them, and so does little else.
+A cut that a search has found is marked by its bins (`regions`). Other splits are marked by the
+codes of their feature, intervals and sets of categories by its values.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpustump import arrays
+from gpustump.engines.cpu.coded_splits import is_coded, mark_by_codes
 from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.threads import Team, ranges
 from gpustump.learners.hypothesis import MISSING, Partition, regions
@@ -42,8 +43,11 @@ class KnownRegions:
         """Find the regions, unless they are there already."""
         if self._hypothesis is not hypothesis:
             self.forget()
-            values = self._table.values(hypothesis.feature)
-            mark_regions(hypothesis, values, self._table.team, self._found)
+            if is_coded(self._table, hypothesis):
+                mark_by_codes(self._table, hypothesis, self._found)
+            else:
+                values = self._table.values(hypothesis.feature)
+                mark_regions(hypothesis, values, self._table.team, self._found)
             self._hypothesis = hypothesis
 
     def forget(self) -> None:

@@ -19,10 +19,10 @@ from gpustump.engines.cpu.compiling import kernel
 from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Team, ranges
-from gpustump.learners.hypothesis import N_REGIONS, Partition
+from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Partition
 from gpustump.learners.thresholds import rounded_down
 
-_BLOCK = 512
+BLOCK = 512
 """Samples of a block."""
 
 _ELEMENTS_AT_ONCE = 2**17
@@ -61,10 +61,8 @@ def offered_sums(
         _add(bits, rows, columns, ends, *limits, *terms, *piece, sums)
         parts.append(sums)
 
-    team.each(add, ranges(source.n_samples, max(_BLOCK, _ELEMENTS_AT_ONCE // len(splits))))
-    found = functools.reduce(operator.add, parts)
-    found[:, 1] = totals - found[:, 0] - found[:, 2]
-    return [[[(a, b) for a, b in own] for own in sums] for sums in found.tolist()]
+    team.each(add, ranges(source.n_samples, max(BLOCK, _ELEMENTS_AT_ONCE // len(splits))))
+    return as_sums(functools.reduce(operator.add, parts), totals)
 
 
 def _values_of(
@@ -81,6 +79,12 @@ def _values_of(
     if picked.dtype == np.float16:
         picked = picked.astype(np.float32)
     return picked, np.empty(0, dtype=np.int64), np.arange(len(features), dtype=np.int64)
+
+
+def as_sums(found: np.ndarray, totals: np.ndarray) -> list[RegionSums]:
+    """The sums over all regions, from those on the left and of missing values."""
+    found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
+    return [[[(a, b) for a, b in own] for own in sums] for sums in found.tolist()]
 
 
 @kernel("UniTuple(int64, 2)(int64[::1], int64[::1], int64[::1])")
@@ -103,6 +107,25 @@ def _masked(first, second, mask):  # type: ignore[no-untyped-def]
 
 
 @kernel(
+    "void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, :, ::1])"
+)
+def add_masked(first, second, left, missing, n_missing, start, sums):  # type: ignore[no-untyped-def]
+    """Add up a block of samples from `start` on, by masks of those on the left and missing."""
+    none = np.empty(0, dtype=np.int64)
+    end = start + len(left)
+    for output in range(len(first)):
+        here = first[output, start:end]
+        there = second[output, start:end] if len(second) > 0 else none
+        a, b = _masked(here, there, left)
+        sums[0, output, 0] += a
+        sums[0, output, 1] += b
+        if n_missing > 0:
+            a, b = _masked(here, there, missing)
+            sums[2, output, 0] += a
+            sums[2, output, 1] += b
+
+
+@kernel(
     "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64[::1], int64[::1], int64, int64,"
     " int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, :, ::1])",
     BITS=("int32", "int64"),
@@ -114,12 +137,11 @@ def _add(  # type: ignore[no-untyped-def]
 
     `ends` holds the largest key on the left of each, as `arrays.order_keys` makes keys.
     """
-    keys = np.empty(_BLOCK, dtype=np.int64)
-    left = np.empty(_BLOCK, dtype=np.int64)
-    missing = np.empty(_BLOCK, dtype=np.int64)
-    none = np.empty(0, dtype=np.int64)
-    for start in range(low, high, _BLOCK):
-        n = min(_BLOCK, high - start)
+    keys = np.empty(BLOCK, dtype=np.int64)
+    left = np.empty(BLOCK, dtype=np.int64)
+    missing = np.empty(BLOCK, dtype=np.int64)
+    for start in range(low, high, BLOCK):
+        n = min(BLOCK, high - start)
         for split in range(len(ends)):
             column, end = columns[split], ends[split]
             if len(rows) > 0:
@@ -136,13 +158,4 @@ def _add(  # type: ignore[no-untyped-def]
                 n_missing += is_missing
                 missing[i] = -is_missing
                 left[i] = -(np.int64(key <= end) & (1 - is_missing))
-            for output in range(len(first)):
-                here = first[output, start : start + n]
-                there = second[output, start : start + n] if len(second) > 0 else none
-                a, b = _masked(here, there, left[:n])
-                sums[split, 0, output, 0] += a
-                sums[split, 0, output, 1] += b
-                if n_missing > 0:
-                    a, b = _masked(here, there, missing[:n])
-                    sums[split, 2, output, 0] += a
-                    sums[split, 2, output, 1] += b
+            add_masked(first, second, left[:n], missing[:n], n_missing, start, sums[split])

@@ -16,12 +16,12 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.bin_sums import BinSums
 from gpustump.engines.cpu.category_sums import category_sums
+from gpustump.engines.cpu.coded_splits import coded_sums
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.estimates import is_worth_following
 from gpustump.engines.cpu.histograms import pieces_of
 from gpustump.engines.cpu.known_regions import KnownRegions
 from gpustump.engines.cpu.losses import loss_of
-from gpustump.engines.cpu.offered_sums import offered_sums
 from gpustump.engines.cpu.places import CodedPlace
 from gpustump.engines.cpu.regions import give_by_cut
 from gpustump.engines.cpu.split_search import Counts, SplitSearch
@@ -95,8 +95,7 @@ class SplitState:
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
         """`region_sums` of each of several hypotheses, in one pass over the samples."""
-        terms, totals = self._loss.terms, self._sums.totals
-        return offered_sums(self._table.source, hypotheses, terms, totals, self._table.team)
+        return coded_sums(self._table, hypotheses, self._loss.terms, self._sums.totals)
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
         """See `engines.category_table.SummingState`."""
