@@ -18,7 +18,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.finished import link_of, member_of
-from gpustump.boosting.looking_ahead import LookingAhead, MadeRound, Standing, Watcher
+from gpustump.boosting.looking_ahead import LookingAhead, Standing, Watcher
 from gpustump.boosting.smoothing import Offers
 from gpustump.boosting.vote_settings import VoteSettings
 from gpustump.boosting.votes import RegionRound, SoFar, Taken, Vote, Votes, sizes_of
@@ -254,10 +254,8 @@ class Boosting(Iterator[Any]):
         if self.stop_reason is not None:
             raise StopIteration
         self._check_whole()
-        made = None if self._ahead is None else self._made_ahead(self._ahead)
-        if made is not None:
-            record = self._recorded(made)
-        else:
+        record = None if self._ahead is None else self._made_ahead(self._ahead)
+        if record is None:
             with arrays.computing_on(self._labels):
                 record = self._round()
         if record is None:
@@ -316,21 +314,17 @@ class Boosting(Iterator[Any]):
                 self._votes, self._table, self._state, watcher, self._offers
             )
 
-    def _made_ahead(self, ahead: LookingAhead) -> MadeRound | None:
-        """The next round, if it is made ahead."""
+    def _made_ahead(self, ahead: LookingAhead) -> RegionRound | None:
+        """The record of the next round, if it is made ahead; the model takes it."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
-        self._is_whole = False
+        self._is_whole = False  # an interruption leaves what follows undone in part
         made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most)
-        self._is_whole = True
+        if made is not None:
+            self._model.append((made.record.stump, made.record.votes))
+            self._sums_of_votes = made.sums_of_votes
         self.parts = None if made is None else made.parts
-        return made
-
-    def _recorded(self, made: MadeRound) -> RegionRound:
-        """Take a round that was made ahead into the model; its record."""
-        record = made.record
-        self._model.append((record.stump, record.votes))
-        self._sums_of_votes = made.sums_of_votes
-        return record
+        self._is_whole = True
+        return None if made is None else made.record
 
     def _check_whole(self) -> None:
         if not self._is_whole:
