@@ -154,9 +154,9 @@ def test_every_engine_is_listed_with_what_keeps_it_from_training(
     monkeypatch.setattr("gpustump.engines.route.why_not_on_gpu", lambda task: problem)
     header, *lines = blocks(command)[1]
     assert header.split() == ["engine", "device", "usable", "votes"]
-    assert [line.split()[0] for line in lines] == ["reference", "direct", "coded", "cuda"]
+    assert [line.split()[0] for line in lines] == ["reference", "direct", "binned", "coded", "cuda"]
     assert lines[0].split()[2] == "yes"
-    cuda = lines[3]
+    cuda = lines[4]
     assert cuda.split()[1:3] == ["cuda", "yes" if problem is None else "no"]
     if problem == "CuPy is not installed":  # as the list of devices says already
         assert cuda.endswith("no usable GPU; the list of devices says why")
@@ -166,7 +166,7 @@ def test_every_engine_is_listed_with_what_keeps_it_from_training(
 
 def test_without_numba_the_engines_that_need_it_say_so(command, few_devices, monkeypatch):
     monkeypatch.setattr("gpustump.engines.cpu.engine.importlib.util.find_spec", lambda name: None)
-    for line in blocks(command)[1][2:4]:
+    for line in blocks(command)[1][2:5]:
         assert line.split()[2] == "no"
         assert "Numba is not installed: pip install 'gpustump[cpu]'" in line
 

@@ -27,6 +27,9 @@ ASKED_FOR = {
 """What may be asked for beside AdaBoost's discrete votes of one class, and what is looked for."""
 
 
+_DISCRETE = Search()
+
+
 class EngineLine(NamedTuple):
     """What is shown of an engine.
 
@@ -90,37 +93,33 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
             engine.name,
             engine.summary,
             place,
-            _votes(engine.refusal),
+            _votes(engine.refusal, usual),
             tables,
-            engine.refusal(task),
+            engine.refusal(replace(task, search=usual)),
         )
-        for engine, place, tables in (
-            (REFERENCE, "any", "what the others cannot train, and short jobs"),
-            (DIRECT, "cpu", f"tables of up to {small}"),
-            (BINNED, "cpu", f"tables of up to {medium}, but small ones"),
-            (CODED, "cpu", "larger tables"),
+        for engine, usual, place, tables in (
+            (REFERENCE, Search(), "any", "what the others cannot train, and short jobs"),
+            (DIRECT, Search(), "cpu", f"tables of up to {small}"),
+            (BINNED, Search(votes="newton"), "cpu", f"tables of up to {medium}, but small ones"),
+            (CODED, Search(), "cpu", "larger tables"),
         )
     ]
-    tables = "arrays on a GPU, and large tables on the host"
-    cuda = CudaEngine.name, CudaEngine.summary, "cuda", _votes(refusal_of_any), tables, gpu_problem
+    tables, votes = "arrays on a GPU, and large tables on the host", _votes(refusal_of_any)
+    cuda = CudaEngine.name, CudaEngine.summary, "cuda", votes, tables, gpu_problem
     return [*lines, EngineLine(*cuda)]
 
 
-def _votes(refusal: Callable[[Task], str | None]) -> str:
-    """Which votes an engine trains."""
-    known = [option.split()[-1] for option in ASKED_FOR if option not in _refused(refusal)]
-    return "all" if len(known) == len(ASKED_FOR) else ", ".join(["discrete", *known])
-
-
-def _refused(refusal: Callable[[Task], str | None]) -> list[str]:
-    """The options whose votes an engine refuses, wherever it may be used."""
+def _votes(refusal: Callable[[Task], str | None], usual: Search = _DISCRETE) -> str:
+    """Which votes an engine trains, wherever it may be used; `usual` are among them."""
     task = _large_table()
-    usual = refusal(task)
-    return [
-        option
-        for option, search in ASKED_FOR.items()
-        if refusal(replace(task, search=search)) not in (None, usual)
+    allowed = (None, refusal(replace(task, search=usual)))
+    options = {"discrete": _DISCRETE, **ASKED_FOR}
+    known = [
+        option.split()[-1]
+        for option, search in options.items()
+        if refusal(replace(task, search=search)) in allowed
     ]
+    return "all" if len(known) == len(options) else ", ".join(known)
 
 
 def _engine_lines(engines: list[EngineLine], found: tuple[Device, ...]) -> list[str]:
