@@ -142,7 +142,7 @@ def caller(x):
     return helper(x) * 10
 """
 
-COMPILES = "gpustump: compiling the CPU kernels, once on this machine: some seconds ...\n"
+COMPILES = "gpustump: compiling the CPU kernels, once on this machine: up to a minute ...\n"
 WAITS = "gpustump: waits for another process, which is compiling the CPU kernels ...\n"
 
 

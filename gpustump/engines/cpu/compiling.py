@@ -134,7 +134,7 @@ def _notice(dispatcher: Any) -> None:
     global _has_compiled
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
-        announce_anywhere("compiling the CPU kernels, once on this machine: some seconds ...")
+        announce_anywhere("compiling the CPU kernels, once on this machine: up to a minute ...")
 
 
 class _Names(dict[str, Any]):
