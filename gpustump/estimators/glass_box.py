@@ -21,7 +21,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     Parameters are those of `LogitBoostClassifier`; only the defaults differ. They were chosen by
     measurement on real tables; `bench/NOTES.md` has the figures. A fit takes about `n_bags` times
     as long as one of `LogitBoostClassifier` with early stopping. More bags make scores and their
-    spread steadier: from 4 to 8 the log-loss of two classes falls by 0.0015 on average.
+    spread steadier: from 4 to 8 the log-loss falls by 0.001 or less on average.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = GlassBoxClassifier(random_state=0, device="cpu").fit(X, y)
     >>> clf.model_.n_bags
-    8
+    4
     >>> low, high = clf.predict_proba_interval(X[:1])  # how far the bags differ
     """
 
