@@ -170,7 +170,8 @@ def facts_of(case: Case, learner: Learner) -> tuple[Facts, ...]:
         assert sum(second for own in in_regions for _, second in own) == totals.weight
         step = step or _next_step(votes, table, state)
         smallest, weights = state.smallest_weight(), np.array(state.weights)
-        offered = {} if search.has_signs else _offered(case, state, len(found))
+        is_asked = not search.has_signs and len(found) % 2 == 0  # every other round: it takes time
+        offered = _offered(case, state, len(found)) if is_asked else {}
         found.append(Facts(cut, totals, smallest, weights, hypothesis, in_regions, offered, step))
         if step is None:
             break
