@@ -1,12 +1,12 @@
 """Smoothing rounds: a run's first rounds choose among a few cuts at random places.
 
 The best of all cuts is the one that suits the noise of the training samples best, too. Where
-samples are few, a shape function made of such cuts has a few large steps. In a smoothing round a
-fifth of the features, drawn at random, offer one cut each, at a random place among the feature's
-distinct values, and the round takes the best of these. So the first, large part of each shape
-function has many small steps, and the rounds that follow mend what it lacks. Interpret's
-Explainable Boosting Machine begins in a similar way. `bench/NOTES.md` says what it does for
-accuracy.
+samples are few, a shape function made of such cuts has a few large steps. In a smoothing round as
+many features as the square root of their number, drawn at random, offer one cut each, at a random
+place among the feature's distinct values, and the round takes the best of these. So the first,
+large part of each shape function has many small steps, and the rounds that follow mend what it
+lacks. Interpret's Explainable Boosting Machine begins in a similar way. `bench/NOTES.md` says what
+it does for accuracy.
 
 Nothing here depends on a generator's state: what a round offers follows from the numbers of the
 bag, the class, the round and the feature by a hash of 64 bits. So it is the same on every machine,

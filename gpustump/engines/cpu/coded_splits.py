@@ -95,7 +95,7 @@ def coded_sums(
 ) -> list[RegionSums]:
     """What `offered_sums` returns, for splits of features that are not categorical."""
     X = table.source.X
-    if not (splits and X.dtype in (np.float32, np.float64) and X.flags.aligned):
+    if not (splits and table.source.is_plain):
         return offered_sums(table.source, splits, terms, totals, table.team)
     features = np.asarray([split.feature for split in splits], dtype=np.int64)
     by_code = np.zeros((len(splits), WIDE_BINS), dtype=np.int8)

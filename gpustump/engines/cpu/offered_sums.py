@@ -72,9 +72,8 @@ def _values_of(
 
     A table of these types stays where it is: no copy is made.
     """
-    X = source.X
-    if X.dtype in (np.float32, np.float64) and X.dtype.isnative and X.flags.aligned:
-        return X, source.rows_for_kernels, np.asarray(features, dtype=np.int64)
+    if source.is_plain:
+        return source.X, source.rows_for_kernels, np.asarray(features, dtype=np.int64)
     picked = np.stack([source.values(feature) for feature in features], axis=1)
     if picked.dtype == np.float16:
         picked = picked.astype(np.float32)

@@ -49,6 +49,11 @@ class Source:
         return self.working_dtype == np.float16
 
     @property
+    def is_plain(self) -> bool:
+        """Whether kernels can read the values where they are: float32 or float64, aligned."""
+        return self.X.dtype in (np.float32, np.float64) and self.X.flags.aligned
+
+    @property
     def rows_for_kernels(self) -> np.ndarray:
         """`rows`; empty if all of them take part."""
         return _ALL_ROWS if self.rows is None else self.rows
