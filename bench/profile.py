@@ -253,7 +253,7 @@ def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
         try:
             columns = prepare(X, None, device)
             kernel, n_bytes = layout.adding_kernel(device)
-            layers = Histograms(columns).layers
+            histograms = Histograms(columns)  # its layers hold addresses only, no arrays
             (part,) = columns.codes.parts()
             by_grid = {}  # a large table has as many blocks as processors, in any case
             for samples in (4096, 1024, 256):
@@ -265,7 +265,7 @@ def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
                 for grid, groups in by_grid.items():
                     launch = functools.partial(
                         device.launch, kernel, grid, threads, part.codes, groups, part.n_groups,
-                        layers, 0, part.n, shared=n_bytes,
+                        histograms.layers, 0, part.n, shared=n_bytes,
                     )  # fmt: skip
                     seconds = _alone(device, launch)
                     rows.append([kernel, str(threads), str(grid), number(seconds * 1e6)])
