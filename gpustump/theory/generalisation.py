@@ -71,13 +71,13 @@ def margin_bound(
     the training samples and once for new ones. Over all theta, there are only N + 1 different
     events {y * g(x) > theta / 2}. Each N has a share delta / (N * (N + 1)) of delta, and the shares
     sum to delta, so the bound holds for all N at once; the smallest is returned. With a finite
-    class H there are |H|**N means, and
+    class H there are ``|H|**N`` means, and ::
 
         eps_N = sqrt(ln(N * (N + 1)**2 * |H|**N / delta) / (2 * m)).
 
     With growth function P, the events select at most (N + 1) * P(2 * m)**N subsets of 2 * m
     samples, and by P[sup > eps] <= 4 * growth(2 * m) * exp(-m * eps**2 / 8) [Vapnik and
-    Chervonenkis 1971, theorem 2]
+    Chervonenkis 1971, theorem 2] ::
 
         eps_N = sqrt(8 / m * ln(4 * N * (N + 1)**2 * P(2 * m)**N / delta)).
 
