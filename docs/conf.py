@@ -40,6 +40,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold functions
 
 # The reference.
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections have them in words
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
