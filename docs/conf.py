@@ -88,6 +88,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("index", "start", "benchmarks")}  # they have no sub-pages
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": True,
