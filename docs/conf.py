@@ -47,11 +47,42 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 # The guides.
+ORDER = (
+    "from_adaboost",
+    "from_ebm",
+    "from_xgboost",
+    "votes_and_losses",
+    "probabilities",
+    "missing_values_and_categories",
+    "shape_functions",
+    "theory",
+    "reproducible_models",
+    "larger_than_memory",
+    "gpus",
+    "many_machines",
+    "backends",
+    "exactness",
+    "histograms",
+    "the_rooms",
+    "an_engine",
+)
+
+
+class InOrder:
+    """Sorts the pages of a gallery as they are to be read."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        return ORDER.index(file.removesuffix(".py"))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": ["guides", "how"],
     "gallery_dirs": ["auto/guides", "auto/how"],
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": InOrder,
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
