@@ -48,9 +48,10 @@ print(f"{y.mean():.1%} of {len(y)} training samples are positive")
 
 plain = LogitBoostClassifier().fit(X, y)
 always_no = np.mean(y_test == 0)
-print(f"accuracy {plain.score(X_test, y_test):.3f}, always no {always_no:.3f}")
+accuracy = plain.score(X_test, y_test)
+print(f"accuracy {accuracy:.3f}, of always no {always_no:.3f}")
 says_yes = plain.predict(X_test).sum()
-print(f"{y_test.sum()} test samples are positive, it says yes to {says_yes}")
+print(f"{y_test.sum()} are positive; it says yes to {says_yes}")
 assert X.shape[1] == 85
 
 # %%
@@ -94,12 +95,12 @@ found = {
 rows = {}
 for name, (classifier, predicted) in found.items():
     probabilities = classifier.predict_proba(X_test)[:, 1]
-    missed = np.sum(y_test & ~(predicted > 0))
+    missed, alarms = sum(predicted < y_test), sum(predicted > y_test)
     rows[name] = {
         "accuracy": accuracy_score(y_test, predicted),
         "precision": precision_score(y_test, predicted, zero_division=0),
         "recall": recall_score(y_test, predicted),
-        "cost": cost * missed + np.sum(predicted > y_test),
+        "cost": cost * missed + alarms,
         "AUC": roc_auc_score(y_test, probabilities),
         "log-loss": log_loss(y_test, probabilities),
     }
@@ -113,12 +114,11 @@ pd.DataFrame(rows).T.style.format(precision=3).format(
 # balanced model is worse. Its probabilities are those of data in which both classes are equally
 # frequent. If the true shares are known, its odds can be corrected:
 
-odds = (
-    balanced.predict_proba(X_test)[:, 1] / balanced.predict_proba(X_test)[:, 0]
-)
+probabilities = balanced.predict_proba(X_test)
+odds = probabilities[:, 1] / probabilities[:, 0]
 odds *= y.mean() / (1 - y.mean())
 corrected = odds / (1 + odds)
-as_it_is = log_loss(y_test, balanced.predict_proba(X_test)[:, 1])
+as_it_is = log_loss(y_test, probabilities)
 print(f"log-loss {as_it_is:.3f}, corrected {log_loss(y_test, corrected):.3f}")
 
 # %%
@@ -137,17 +137,18 @@ flipped = datasets.make_classification(
     2000, 20, n_informative=5, flip_y=0.3, random_state=0
 )
 X, X_test, y, y_test = train_test_split(*flipped, random_state=0)
-fig, axes = plt.subplots(1, 2, figsize=(9, 5), layout="constrained")
 estimators = AdaBoostClassifier(n_estimators=300), LogitBoostClassifier()
-for ax, estimator in zip(axes, estimators, strict=True):
+fig = plt.figure(figsize=(9, 5), layout="constrained")
+for half, estimator in zip(fig.subfigures(1, 2), estimators, strict=True):
+    half.suptitle(type(estimator).__name__)
+    ax = half.subplots()
     plots.reliability_curve(estimator.fit(X, y), X_test, y_test, ax=ax)
-    ax.set_title(type(estimator).__name__)
 plt.show()
 
 # %%
 # AdaBoost goes on raising the scores of samples that are right already, so its probabilities go to
-# 0 and 1 with the rounds [Niculescu-Mizil and Caruana 2005]. Here three of ten labels are drawn at
-# random, so no honest probability is that close to 0 or 1.
+# 0 and 1 with the rounds [Niculescu-Mizil and Caruana 2005]. Here three of ten labels are drawn by
+# a fair coin. So nobody can be surer than 0.85, and AdaBoost often is.
 #
 # What gives better ones
 # ----------------------
@@ -173,11 +174,11 @@ tables = {
 }
 adaboost = AdaBoostClassifier(n_estimators=150, random_state=0)
 contenders = {
-    "AdaBoost as it is": adaboost,
-    "n_iter_no_change=10": AdaBoostClassifier(
+    "as it is": adaboost,
+    "stopped early": AdaBoostClassifier(
         n_estimators=150, n_iter_no_change=10, random_state=0
     ),
-    "calibrated, cv=5": CalibratedClassifierCV(adaboost, cv=5),
+    "calibrated": CalibratedClassifierCV(adaboost, cv=5),
     "LogitBoost": LogitBoostClassifier(),
 }
 folds = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -187,17 +188,15 @@ for name, (X, y) in tables.items():
         probabilities = cross_val_predict(
             estimator, X, y, cv=folds, method="predict_proba"
         )[:, 1]
-        loss, brier = (
-            log_loss(y, probabilities),
-            brier_score_loss(y, probabilities),
-        )
+        loss = log_loss(y, probabilities)
+        brier = brier_score_loss(y, probabilities)
         losses.setdefault(contender, {})[name] = loss
         briers.setdefault(contender, {})[name] = brier
 losses, briers = pd.DataFrame(losses), pd.DataFrame(briers)
 for scores in losses, briers:
     scores.loc["mean"] = scores.mean()
     assert scores.loc["mean"].idxmin() == "LogitBoost"
-    assert scores.loc["mean"].idxmax() == "AdaBoost as it is"
+    assert scores.loc["mean"].idxmax() == "as it is"
 losses.style.format(precision=3).set_caption("Log-loss")
 
 # %%

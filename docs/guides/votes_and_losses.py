@@ -13,23 +13,22 @@ At its end you will have seen them side by side on real tables.
    * - estimator
      - a stump's regions vote
      - a round takes
-     - more than two classes
    * - `AdaBoostClassifier()`
-     - +alpha or -alpha
+     - +alpha or -alpha: discrete votes
      - the stump of least weighted error
-     - one against the rest, or shared
-   * - `AdaBoostClassifier( votes="real")`
+   * - the same with `votes="real"`
      - half of their smoothed log-odds
      - the stump of the smallest Z
-     - one against the rest, or shared
-   * - `AdaBoostClassifier( weak_learner= "interval")`
+   * - the same with `weak_learner="interval"`
      - +alpha or -alpha
      - the stump or interval of least weighted error
-     - one against the rest
    * - `LogitBoostClassifier()`
      - a Newton step of the logistic loss
      - the stump of the largest gain
-     - shared (softmax), or one against the rest
+
+With more than two classes, :class:`gpustump.AdaBoostClassifier` boosts each class against the
+rest, and in :class:`gpustump.LogitBoostClassifier` all classes share the stumps. `multi_class`
+chooses the other way.
 """
 
 # %%
@@ -54,7 +53,7 @@ from sklearn.model_selection import (
 from gpustump import AdaBoostClassifier, LogitBoostClassifier, plots
 from gpustump.theory import losses_by_round
 
-margin = np.linspace(-1.5, 1.5, 301)
+margin = np.linspace(-3, 1.5, 301)
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ax.plot(margin, np.exp(-margin), label="AdaBoost: exp(-yF)")
 ax.plot(
@@ -88,12 +87,14 @@ feature = list(cancer.feature_names).index("worst texture")
 fig, axes = plt.subplots(3, 1, figsize=(7, 9), layout="constrained")
 for ax, votes in zip(axes, ("discrete", "real", "newton"), strict=True):
     plots.weighted_loss(cancer.data, signs, feature, votes=votes, ax=ax)
-    ax.set(title=f"{votes} votes", xlabel="threshold on worst texture")
+    ax.set_xlabel("threshold on worst texture")
 plt.show()
 
 # %%
-# The weighted error has many minima that are nearly equal, as it only counts what is wrong. Z and
-# the gain also ask how pure the two regions are, and their curves are smoother.
+# The three best thresholds differ. The weighted error only counts what is wrong. Z and the gain
+# also ask how pure the two regions are: a cut that makes one region nearly pure is worth much,
+# even if the other region stays mixed. Real votes can say so, as each region has a vote of its
+# own.
 #
 # Two classes
 # -----------
@@ -183,8 +184,9 @@ for (name, classifier), dashes in zip(
     fitted.items(), ("-", "--", ":"), strict=True
 ):
     by_round = losses_by_round(classifier.fit(X, y), X_test, y_test)
-    axes[0].plot(100 * by_round.errors, dashes, label=name)
-    axes[1].plot(by_round.log_losses, dashes, label=name)
+    number = range(1, 201)
+    axes[0].plot(number, 100 * by_round.errors, dashes, label=name)
+    axes[1].plot(number, by_round.log_losses, dashes, label=name)
 axes[0].set(ylabel="held-out error, %")
 axes[1].set(ylabel="held-out log-loss", xlabel="round")
 axes[0].legend()
@@ -245,7 +247,7 @@ for ax, learner in zip(axes, ("stump", "interval"), strict=True):
     classifier.fit(ring, inside)
     plots.decision_regions(classifier, ring, inside, ax=ax)
     error = 1 - classifier.score(ring, inside)
-    ax.set(title=f"4 rounds of {learner}s: error {error:.1%}")
+    print(f"4 rounds, {learner}: error {error:.1%}")
 plt.show()
 
 # %%
