@@ -67,7 +67,7 @@ plt.show()
 
 cancer = load_breast_cancer()
 names = list(cancer.feature_names)
-plane = [names.index("worst texture"), names.index("worst concave points")]
+plane = [names.index("worst smoothness"), names.index("worst radius")]
 X, y = cancer.data[:, plane], np.where(cancer.target == 0, 1, -1)
 
 first = fit_stump(X, y)
@@ -80,7 +80,7 @@ for ax, weights, name in zip(
     axes, (None, reweighted), ("equal weights", "second round"), strict=True
 ):
     plots.weighted_loss(X, y, feature=1, sample_weight=weights, ax=ax)
-    ax.set_xlabel(f"threshold on worst concave points; {name}")
+    ax.set_xlabel(f"threshold on worst radius; {name}")
 plt.show()
 
 # %%
@@ -101,7 +101,7 @@ plots.stump_lines(
     labels=["first round", "second round"],
     ax=ax,
 )
-ax.set(xlabel="worst texture", ylabel="worst concave points")
+ax.set(xlabel="worst smoothness", ylabel="worst radius")
 plt.show()
 
 # %%
@@ -111,17 +111,17 @@ plt.show()
 # AdaBoost adds the stumps up, each with its vote. The sign of the sum is the prediction. After one
 # round the boundary is one line; after some more it is a staircase.
 
-fig, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(9, 4), layout="constrained")
 for ax, n_rounds in zip(axes, (1, 3, 30), strict=True):
     classifier = AdaBoostClassifier(n_estimators=n_rounds).fit(X, y)
     plots.decision_regions(classifier, X, y, ax=ax)
-    ax.set_xlabel(f"worst texture; {n_rounds} rounds")
-axes[0].set_ylabel("worst concave points")
+    ax.set(xlabel=f"worst smoothness; rounds: {n_rounds}", ylabel="")
+axes[0].set_ylabel("worst radius")
 plt.show()
 
 # %%
-# A boosted-stump model is a sum of one function for each feature. So the boundary can bend, but no
-# model of this kind can say "both features together".
+# A boosted-stump model is a sum of one function for each feature. So the boundary can bend, but
+# what one feature adds to the score never depends on the other.
 #
 # The training error falls exponentially
 # --------------------------------------
