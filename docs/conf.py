@@ -28,7 +28,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["guides/*", "how/*", "_templates/*", "**sg_execution_times.rst"]
+exclude_patterns = [
+    "guides/*",
+    "how/*",
+    "_templates/*",
+    "**sg_execution_times.rst",
+]
 default_role = "code"  # `x` is code in Python files, too, as it is in Markdown
 nitpicky = True  # a reference that leads nowhere is a warning, and a warning ends the build
 nitpick_ignore_regex = [
@@ -98,7 +103,10 @@ warnings.filterwarnings(
     "ignore", message=".*Agg.*", category=UserWarning
 )  # plt.show() draws nothing
 
-ELSEWHERE = {"../bench/NOTES.md": "notes.md", "../bench/results/report.md": "benchmarks.md"}
+ELSEWHERE = {
+    "../bench/NOTES.md": "notes.md",
+    "../bench/results/report.md": "benchmarks.md",
+}
 """Files beside this folder that pages link to, and the pages here that hold them."""
 
 
@@ -119,7 +127,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "start", "benchmarks")}  # they have no sub-pages
+html_sidebars = {
+    page: [] for page in ("index", "start", "benchmarks")
+}  # they have no sub-pages
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": True,

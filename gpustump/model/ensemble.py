@@ -22,6 +22,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data import readable
+from gpustump.data.callers import caller_level
 from gpustump.data.columns import ColumnTable
 from gpustump.data.frames import columns_of
 from gpustump.data.labels import listed
@@ -654,7 +655,8 @@ class StumpEnsemble:
         is_stored = "encoding" in self.details
         X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
         for name, values in unseen.items():
-            warnings.warn(f"{frame.source}: {unseen_text(name, values)}", stacklevel=4)
+            message = f"{frame.source}: {unseen_text(name, values)}"
+            warnings.warn(message, stacklevel=caller_level())
         return X
 
     def _warn_of_missing(self, lacking: np.ndarray) -> None:
@@ -671,7 +673,7 @@ class StumpEnsemble:
             warnings.warn(
                 f"values are missing in features where none was missing in training: "
                 f"{readable.listed(shown)}. What the model votes there was not learnt.",
-                stacklevel=3,
+                stacklevel=caller_level(),
             )
 
     def _read(self, scores: Array) -> Array:

