@@ -91,6 +91,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
+    "min_reported_time": 1e6,  # seconds of a machine that is busy say nothing
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": True,
