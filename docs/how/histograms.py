@@ -121,7 +121,7 @@ ax.set(
     xlabel=f"samples in the order of {names[feature]}",
     ylabel="sum of signed weights on the left",
 )
-ax.legend()
+ax.legend(loc="lower left")
 plt.show()
 print(f"{is_left.sum()} of {len(starts)} bins are left")
 
@@ -202,7 +202,7 @@ for name, labels in {"real": y, "shuffled": rng.permutation(y)}.items():
                 "bins": bins[0],
                 "values in them": f"{bins[1] / X.size:.1%}",
                 "parts": parts[0],
-                "values in these": f"{parts[1] / X.size:.1%}",
+                "values in these": parts[1],
             }
 looked = pd.DataFrame(rows).T
 by_bins = looked["bins"]
