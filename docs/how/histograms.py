@@ -247,8 +247,22 @@ fig, ax = plt.subplots(figsize=(6.5, 5), layout="constrained")
 lines = ax.contour(*grid, worth(*grid), levels=8, cmap="cividis")
 ax.clabel(lines, fontsize=8)
 ax.plot(P[inside], N[inside], color="black", label="all cuts in the bin")
-ax.plot(P[[low, high]], N[[low, high]], "o", color="black", label="its edges")
-ax.plot(*best, "*", color="tab:red", markersize=16, label="the bound")
+ax.plot(
+    P[[low, high]],
+    N[[low, high]],
+    "o",
+    color="black",
+    clip_on=False,
+    label="its edges",
+)
+ax.plot(
+    *best,
+    "*",
+    color="tab:red",
+    markersize=16,
+    clip_on=False,
+    label="the bound",
+)
 ax.set(
     xlabel="P: positive weight on the left",
     ylabel="N: negative weight on the left",
