@@ -77,12 +77,13 @@ pd.DataFrame(rows).set_index("table").T.style.format(precision=3)
 
 # %%
 # The time ratio is scikit-learn's time divided by gpustump's, so above 1 gpustump is faster. It
-# differs from machine to machine. On tables of a few hundred samples both are quick. The
-# accuracies for two classes are close: the estimators do nearly the same. With more classes they
-# do not. scikit-learn boosts stumps that vote for one of all classes (SAMME), and a stump has two
-# leaves only, so it can name two classes. gpustump boosts one model for each class against the
-# rest, of `n_estimators` rounds each. So it makes more stumps, takes more time for each round, and
-# is better at telling many classes apart.
+# differs from machine to machine. It compares second fits: the first one in a process also loads
+# the compiled kernels, which may take longer than a small fit. On tables of a few hundred samples
+# both are quick. The accuracies for two classes are close: the estimators do nearly the same. With
+# more classes they do not. scikit-learn boosts stumps that vote for one of all classes (SAMME),
+# and a stump has two leaves only, so it can name two classes. gpustump boosts one model for each
+# class against the rest, of `n_estimators` rounds each. So it makes more stumps, takes more time
+# for each round, and is better at telling many classes apart.
 #
 # The first rounds are the same
 # -----------------------------

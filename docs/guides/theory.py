@@ -116,6 +116,7 @@ for ax, n_rounds in zip(axes, (1, 3, 30), strict=True):
     classifier = AdaBoostClassifier(n_estimators=n_rounds).fit(X, y)
     plots.decision_regions(classifier, X, y, ax=ax)
     ax.set(xlabel=f"worst smoothness; rounds: {n_rounds}", ylabel="")
+    ax.locator_params(axis="x", nbins=3)
 axes[0].set_ylabel("worst radius")
 plt.show()
 

@@ -259,7 +259,8 @@ plt.show()
 # ------------
 #
 # * **Probabilities matter, or there are more than two classes:** `LogitBoostClassifier()`.
-# * **Labels may be wrong:** `LogitBoostClassifier()`, too, and stop early.
+# * **Labels may be wrong:** `LogitBoostClassifier()`, too; the table with flipped labels in
+#   :doc:`/auto/guides/probabilities` shows it.
 # * **A model that people read stump by stump, or a bound on the training error:**
 #   `AdaBoostClassifier()`.
 # * **A replacement for scikit-learn's:** `AdaBoostClassifier()`; see
@@ -268,7 +269,7 @@ plt.show()
 # * **A good model without tuning:** :class:`gpustump.GlassBoxClassifier`, which is LogitBoost in
 #   bags and stops early.
 #
-# `votes="real"` needs fewer rounds than discrete votes for the same training error. On held-out
-# samples its error is higher above for two classes and lower for more, and its log-loss is mostly
-# the worst. None of these models has interactions of features: all are sums of functions of one
-# feature. If such interactions decide your labels, take deeper trees.
+# `votes="real"` mostly needs fewer rounds than discrete votes for the same training error. On
+# held-out samples its error is higher above for two classes and lower for more, and its log-loss
+# is mostly the worst. None of these models has interactions of features: all are sums of functions
+# of one feature. If such interactions decide your labels, take deeper trees.

@@ -121,7 +121,7 @@ ax.set(
     xlabel=f"samples in the order of {names[feature]}",
     ylabel="sum of signed weights on the left",
 )
-ax.legend()
+ax.legend(loc="lower left")
 plt.show()
 print(f"{is_left.sum()} of {len(starts)} bins are left")
 
@@ -202,7 +202,7 @@ for name, labels in {"real": y, "shuffled": rng.permutation(y)}.items():
                 "bins": bins[0],
                 "values in them": f"{bins[1] / X.size:.1%}",
                 "parts": parts[0],
-                "values in these": f"{parts[1] / X.size:.1%}",
+                "values in these": parts[1],
             }
 looked = pd.DataFrame(rows).T
 by_bins = looked["bins"]
@@ -247,8 +247,22 @@ fig, ax = plt.subplots(figsize=(6.5, 5), layout="constrained")
 lines = ax.contour(*grid, worth(*grid), levels=8, cmap="cividis")
 ax.clabel(lines, fontsize=8)
 ax.plot(P[inside], N[inside], color="black", label="all cuts in the bin")
-ax.plot(P[[low, high]], N[[low, high]], "o", color="black", label="its edges")
-ax.plot(*best, "*", color="tab:red", markersize=16, label="the bound")
+ax.plot(
+    P[[low, high]],
+    N[[low, high]],
+    "o",
+    color="black",
+    clip_on=False,
+    label="its edges",
+)
+ax.plot(
+    *best,
+    "*",
+    color="tab:red",
+    markersize=16,
+    clip_on=False,
+    label="the bound",
+)
 ax.set(
     xlabel="P: positive weight on the left",
     ylabel="N: negative weight on the left",

@@ -60,8 +60,7 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     [Schapire and Singer 1999, section 3]; the score from which boosting starts counts as one more
     vote. Such votes are a sum of signs: every point of a cube is a convex combination of its
     corners, and each corner is a stump, or a constant. So the model divided by its normaliser is a
-    convex combination
-    of stumps, and `margin_bound` holds for these margins with any votes.
+    convex combination of stumps, and `margin_bound` holds for these margins with any votes.
 
     The quotient of two exact sums is rounded once, so it is the same number on every device.
 
