@@ -8,6 +8,7 @@
     python -m bench profile                               the CUDA kernels of a round, one by one
     python -m bench show FILE                             its tables
     python -m bench report FOLDER                         one page of all JSON files in a folder
+    python -m bench front                                 the figures of the README
 
 Measuring and showing are apart: what is printed is computed from the file that was written.
 """
@@ -30,6 +31,7 @@ from bench import (
     accuracy_records,
     cluster,
     cluster_records,
+    front,
     glassbox,
     profile,
     records,
@@ -253,6 +255,7 @@ def _parser() -> argparse.ArgumentParser:
         lambda options: print(write_report(options.folder)),
     )
     reported.add_argument("folder", type=Path)
+    add("front", _about(front), lambda options: print(front.page()))
     return parser
 
 

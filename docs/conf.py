@@ -28,7 +28,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["guides/*", "how/*", "_templates/*", "**sg_execution_times.rst"]
+exclude_patterns = [
+    "guides/*",
+    "how/*",
+    "_templates/*",
+    "**sg_execution_times.rst",
+]
 default_role = "code"  # `x` is code in Python files, too, as it is in Markdown
 nitpicky = True  # a reference that leads nowhere is a warning, and a warning ends the build
 nitpick_ignore_regex = [
@@ -40,20 +45,53 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold functions
 
 # The reference.
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections have them in words
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 # The guides.
+ORDER = (
+    "from_adaboost",
+    "from_ebm",
+    "from_xgboost",
+    "votes_and_losses",
+    "probabilities",
+    "missing_values_and_categories",
+    "shape_functions",
+    "theory",
+    "reproducible_models",
+    "larger_than_memory",
+    "gpus",
+    "many_machines",
+    "backends",
+    "exactness",
+    "histograms",
+    "the_rooms",
+    "an_engine",
+)
+
+
+class InOrder:
+    """Sorts the pages of a gallery as they are to be read."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        return ORDER.index(file.removesuffix(".py"))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": ["guides", "how"],
     "gallery_dirs": ["auto/guides", "auto/how"],
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": InOrder,
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
+    "min_reported_time": 1e6,  # seconds of a machine that is busy say nothing
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": True,
@@ -66,7 +104,10 @@ warnings.filterwarnings(
     "ignore", message=".*Agg.*", category=UserWarning
 )  # plt.show() draws nothing
 
-ELSEWHERE = {"../bench/NOTES.md": "notes.md", "../bench/results/report.md": "benchmarks.md"}
+ELSEWHERE = {
+    "../bench/NOTES.md": "notes.md",
+    "../bench/results/report.md": "benchmarks.md",
+}
 """Files beside this folder that pages link to, and the pages here that hold them."""
 
 
@@ -87,6 +128,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_sidebars = {
+    page: [] for page in ("index", "start", "benchmarks")
+}  # they have no sub-pages
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": True,

@@ -56,10 +56,11 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     -----
     ``y * F(x) / (|alpha_1| + ... + |alpha_T|)``, y = +1 for the second class [Schapire, Freund,
     Bartlett and Lee 1998, section 2]. Where the regions of a split have votes of their own,
-    ``|alpha_t|`` is the largest of their sizes, so that the hypothesis lies between -1 and 1 [Schapire
-    and Singer 1999, section 3]; the score from which boosting starts counts as one more vote. Such
-    votes are a sum of signs: every point of a cube is a convex combination of its corners, and each
-    corner is a stump, or a constant. So the model divided by its normaliser is a convex combination
+    ``|alpha_t|`` is the largest of their sizes, so that the hypothesis lies between -1 and 1
+    [Schapire and Singer 1999, section 3]; the score from which boosting starts counts as one more
+    vote. Such votes are a sum of signs: every point of a cube is a convex combination of its
+    corners, and each corner is a stump, or a constant. So the model divided by its normaliser is a
+    convex combination
     of stumps, and `margin_bound` holds for these margins with any votes.
 
     The quotient of two exact sums is rounded once, so it is the same number on every device.

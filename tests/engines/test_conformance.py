@@ -69,7 +69,7 @@ def small_cases() -> Iterator[tuple[EngineUnderTest, Learner, str]]:
         for learner in engine.learners:
             names = sorted(ABOUT_LIBRARIES if engine.is_library else SMALL)
             few = engine.is_library and (learner == "interval" or FIRST_WAY_ONLY)
-            step = 4 if few else 1
+            step = 4 if few or engine.compiles_for_every_shape else 1
             yield from ((engine, learner, name) for name in names[::step])
 
 

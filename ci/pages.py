@@ -1,6 +1,6 @@
-"""Bring the outputs in the README up to date, or check that they are.
+"""Bring the outputs on the pages up to date, or check that they are: the README, and the site's.
 
-    python ci/readme.py [--check]
+    python ci/pages.py [--check]
 
 A text block under `<!-- output of: COMMAND -->` holds what the command prints; so does Markdown
 between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench`
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "start.md"]
 OPENING = r"(?P<opening><!-- output of: (?P<command>[^\n]+?) -->\n%s\n)"
 TEXT = re.compile(OPENING % "```text" + r"(?P<output>.*?)(?P<closing>```\n)", re.S)
 MARKDOWN = re.compile(
@@ -42,7 +42,7 @@ def printed(command: str) -> str:
 
 
 def refreshed(text: str) -> str:
-    """The README with every output as it is now."""
+    """A page with every output as it is now."""
     for block in (TEXT, MARKDOWN):
         text = block.sub(lambda m: m["opening"] + printed(m["command"]) + m["closing"], text)
     return text
@@ -51,17 +51,19 @@ def refreshed(text: str) -> str:
 def differences(text: str) -> str:
     """What has changed apart from times, as a diff; empty if nothing has."""
     old, new = (NOISE.sub("# s", version).splitlines() for version in (text, refreshed(text)))
-    return "\n".join(difflib.unified_diff(old, new, "README.md", "as it should be", lineterm=""))
+    return "\n".join(difflib.unified_diff(old, new, "as it is", "as it should be", lineterm=""))
 
 
 def main() -> None:
-    """Rewrite the README, or only compare it."""
-    text = README.read_text()
-    if "--check" in sys.argv[1:]:
-        if found := differences(text):
-            raise SystemExit(f"{found}\n\nRun: python ci/readme.py")
-    else:
-        README.write_text(refreshed(text))
+    """Rewrite the pages, or only compare them."""
+    checks = "--check" in sys.argv[1:]
+    for page in PAGES:
+        text = page.read_text()
+        if checks and (found := differences(text)):
+            raise SystemExit(f"{page.name}:\n{found}\n\nRun: python ci/pages.py")
+        if not checks:
+            page.write_text(refreshed(text))
+    if not checks:
         printed(f"python {ROOT / 'examples' / 'pictures.py'} {ROOT / 'docs'}")
 
 

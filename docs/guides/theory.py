@@ -1,0 +1,271 @@
+"""
+Boosting for a class
+====================
+
+This page goes through the theory of boosting as a lecture does: weak learners, the bound on the
+training error, the bound of Vapnik and Chervonenkis, and margins. Beside each theorem stands an
+experiment with exact stumps. It is for you if you teach boosting, or learn it. At its end you will
+have pictures to show, and code that checks each theorem on data.
+
+The sources are Shalev-Shwartz and Ben-David (2014), *Understanding Machine Learning*, chapter 10;
+Freund and Schapire (1997), *A decision-theoretic generalization of on-line learning and an
+application to boosting*; and Schapire, Freund, Bartlett and Lee (1998), *Boosting the margin*.
+"""
+
+# %%
+# Stumps are weak learners
+# ------------------------
+#
+# A weak learner finds, for any distribution over the samples, a hypothesis that is better than
+# chance by some fixed gamma: with an error of at most 1/2 - gamma.
+#
+# **Theorem.** Let the labels be +1 inside an interval and -1 outside, or the other way round. Then
+# for every distribution over the samples some stump has an error of at most 1/3 [Shalev-Shwartz
+# and Ben-David 2014, example 10.1].
+#
+# The interval cuts the line into three regions. The lightest has at most a third of the weight,
+# and some stump is wrong only there. Here are 500 such functions, each with a random distribution:
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+from gpustump import AdaBoostClassifier, boost, fit_stump, plots, theory
+from gpustump.weak_learnability import make_intervals, random_distribution
+
+rng = np.random.default_rng(0)
+errors = []
+for _ in range(500):
+    X, y, function = make_intervals(60, 2, random_state=rng)
+    D = random_distribution(function, X, random_state=rng)
+    if len(set(y[D > 0])) == 2:
+        errors.append(fit_stump(X, y, D).error)
+assert max(errors) <= 1 / 3
+
+fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+ax.hist(errors, bins=40, color="tab:grey")
+ax.axvline(1 / 3, color="black", linestyle="--", label="1/3")
+ax.set(xlabel="weighted error of the best stump", ylabel="distributions")
+ax.legend()
+plt.show()
+
+# %%
+# `fit_stump` is exact, so the theorem must hold for it without a tolerance, and the assertion
+# above has none. A learner that bins values or samples thresholds could miss the best stump.
+#
+# How the best stump is found
+# ---------------------------
+#
+# Sort the samples by the feature. Between two neighbours, all thresholds give the same stump. Go
+# through the samples once and keep the sum of the weights that are wrong. So the best of all
+# thresholds takes one pass [Shalev-Shwartz and Ben-David 2014, 10.1.1]. From here on the data are
+# real: two features of the breast-cancer table, +1 for malignant. First all samples weigh the
+# same. Then those that the first stump misclassifies get half of the whole weight, as AdaBoost
+# does it.
+
+cancer = load_breast_cancer()
+names = list(cancer.feature_names)
+plane = [names.index("worst smoothness"), names.index("worst radius")]
+X, y = cancer.data[:, plane], np.where(cancer.target == 0, 1, -1)
+
+first = fit_stump(X, y)
+wrong = first.predict(X) != y
+reweighted = np.where(wrong, 0.5 / wrong.mean(), 0.5 / (~wrong).mean())
+second = fit_stump(X, y, reweighted)
+
+fig, axes = plt.subplots(2, 1, figsize=(7, 7), layout="constrained")
+for ax, weights, name in zip(
+    axes, (None, reweighted), ("equal weights", "second round"), strict=True
+):
+    plots.weighted_loss(X, y, feature=1, sample_weight=weights, ax=ax)
+    ax.set_xlabel(f"threshold on worst radius; {name}")
+plt.show()
+
+# %%
+# The same threshold is no better than chance in the second round: AdaBoost chooses the new weights
+# so that the last stump has an error of one half. The best stump is another one, here on the other
+# feature. The arrows point to the side where a stump says +1; rings show the new weights.
+
+assert first.feature != second.feature
+error = reweighted[wrong].sum() / reweighted.sum()
+assert np.isclose(error, 0.5)
+
+fig, ax = plt.subplots(figsize=(6, 5), layout="constrained")
+plots.stump_lines(
+    [first, second],
+    X,
+    y,
+    sample_weights=[None, reweighted],
+    labels=["first round", "second round"],
+    ax=ax,
+)
+ax.set(xlabel="worst smoothness", ylabel="worst radius")
+plt.show()
+
+# %%
+# The vote of many stumps
+# -----------------------
+#
+# AdaBoost adds the stumps up, each with its vote. The sign of the sum is the prediction. After one
+# round the boundary is one line; after some more it is a staircase.
+
+fig, axes = plt.subplots(1, 3, figsize=(9, 4), layout="constrained")
+for ax, n_rounds in zip(axes, (1, 3, 30), strict=True):
+    classifier = AdaBoostClassifier(n_estimators=n_rounds).fit(X, y)
+    plots.decision_regions(classifier, X, y, ax=ax)
+    ax.set(xlabel=f"worst smoothness; rounds: {n_rounds}", ylabel="")
+axes[0].set_ylabel("worst radius")
+plt.show()
+
+# %%
+# A boosted-stump model is a sum of one function for each feature. So the boundary can bend, but
+# what one feature adds to the score never depends on the other.
+#
+# The training error falls exponentially
+# --------------------------------------
+#
+# In round t the stump has the weighted error e, and its edge is g = 1/2 - e. The weights are
+# multiplied by exp(-vote) where it is right and exp(vote) where it is wrong. Their sum then
+# changes by the normaliser Z = 2 sqrt(e (1 - e)).
+#
+# **Theorem.** The training error after T rounds is at most the product of the normalisers, and
+# that is at most exp(-2 sum of g\ :sup:`2`) [Freund and Schapire 1997, theorem 6]. With edges of
+# gamma or more it is at most exp(-2 T gamma\ :sup:`2`) [Shalev-Shwartz and Ben-David 2014, theorem
+# 10.2].
+
+X_train, X_test, y_train, y_test = train_test_split(
+    cancer.data, y, random_state=0
+)
+records = list(boost(X_train, y_train, n_rounds=300))
+columns = {
+    "error": [record.error for record in records],
+    "edge": [record.edge for record in records],
+    "vote": [record.vote for record in records],
+    "Z": [record.normaliser for record in records],
+    "training error": [record.training_error for record in records],
+    "product of Z": [record.training_bound for record in records],
+}
+rounds = pd.DataFrame(columns, index=range(1, len(records) + 1))
+rounds["from edges"] = np.exp(-2 * np.cumsum(rounds["edge"] ** 2))
+assert (rounds["training error"] <= rounds["product of Z"] + 1e-12).all()
+assert (rounds["product of Z"] <= rounds["from edges"]).all()
+assert np.allclose(rounds["Z"].cumprod(), rounds["product of Z"])
+rounds.loc[[1, 2, 3, 10, 30, 100, 300]].style.format("{:.3g}")
+
+# %%
+# The proof in one line: a sample that is wrong has exp(-y F(x)) of at least 1, and the mean of
+# exp(-y F(x)) is the product of the normalisers. AdaBoost's vote makes each Z as small as it can
+# be for its stump.
+
+classifier = AdaBoostClassifier(n_estimators=300).fit(X_train, y_train)
+F = classifier.decision_function(X_train)
+assert np.isclose(np.exp(-y_train * F).mean(), rounds["product of Z"].iloc[-1])
+plots.error_curve(classifier, X_test, y_test)
+plt.show()
+
+# %%
+# The edges get smaller: the weights move to the samples that are hard. But they stay away from 0,
+# so the bound goes on falling. Once it is below one over the number of samples, the training error
+# is 0.
+#
+# New samples: the bound of Vapnik and Chervonenkis
+# -------------------------------------------------
+#
+# **Theorem.** With probability 1 - delta over the draw of m samples, the error on new samples is
+# at most the training error plus a term that grows with the number of rounds and falls with m
+# [Freund and Schapire 1997, theorem 8].
+#
+# The growth function of the votes of T stumps is what counts. :func:`gpustump.theory.vc_bound` has
+# it, and :func:`gpustump.theory.vc_bound_if_consistent` the better one for a training error of 0:
+
+sizes = [len(X_train), 10**4, 10**5, 10**6, 10**7]
+bounds = pd.DataFrame(
+    {
+        f"{T} rounds": [
+            theory.vc_bound_if_consistent(T, m, n_features=30) for m in sizes
+        ]
+        for T in (10, 100, 1000)
+    },
+    index=pd.Index(sizes, name="samples"),
+)
+assert (bounds.iloc[0] > 1).all()
+bounds.style.format(precision=3)
+
+# %%
+# The first row has the samples of this page. A bound above 1 says nothing, and there all are. Two
+# things are worth telling a class. The bound holds for every distribution, so it must allow for
+# the worst one. And it gets worse with every round, while the held-out error in the picture above
+# does not.
+#
+# The same kind of bound says when the best stump on m samples is a weak learner on new samples:
+
+gammas = [0.15, 1 / 12, 0.05, 0.01]
+for gamma in gammas:
+    m = theory.weak_learning_samples(gamma, n_features=2)
+    print(f"edge of {gamma:.3f} on new samples: {m} samples are enough")
+
+# %%
+# Far fewer are enough in practice. Here is the distribution that is hardest for stumps, with a
+# third of the weight in each region, and stumps that are fitted to m samples drawn from it. The
+# last column is the share of draws with an edge of 1/12 or more.
+
+points, labels, function = make_intervals(2000, 2, random_state=rng)
+D = random_distribution(function, points, kind="thirds", random_state=rng)
+D /= D.sum()
+for m in (10, 30, 100, 300):
+    errors = []
+    for _ in range(50):
+        drawn = rng.choice(len(D), size=m, p=D)
+        stump = fit_stump(points[drawn], labels[drawn])
+        errors.append(D[stump.predict(points) != labels].sum())
+    learned = np.mean(np.array(errors) <= 1 / 2 - 1 / 12)
+    print(
+        f"m = {m:3}: mean error {np.mean(errors):.3f}, learned {learned:.0%}"
+    )
+
+# %%
+# Margins
+# -------
+#
+# The training error can be 0 while the held-out error still falls. What changes then are the
+# margins: y F(x) divided by the sum of the votes. A margin is between -1 and 1, and above 0 if the
+# sample is right. It says how clear the vote was.
+#
+# **Theorem.** For every theta above 0, with high probability, the error on new samples is at most
+# the share of training samples with a margin of theta or less, plus a term of order sqrt(ln(m)
+# ln(h) / (m theta\ :sup:`2`)), where h is the number of weak hypotheses. The number of rounds is
+# not in it [Schapire et al. 1998, theorem 1; theorem 2 is for infinite classes].
+
+plots.margin_distribution(classifier, X_train, y_train)
+plt.show()
+
+# %%
+# From left to right at a height near 0: after few rounds some samples are left of 0; later even
+# the smallest margin is above 0. The large margins fall, and the small ones grow.
+
+for n_rounds in (5, 30, 100, 300):
+    model = AdaBoostClassifier(n_estimators=n_rounds).fit(X_train, y_train)
+    margins = theory.normalised_margins(model, X_train, y_train)
+    print(
+        f"{n_rounds:3} rounds: smallest margin {margins.min():6.3f}, "
+        f"training error {1 - model.score(X_train, y_train):.4f}, "
+        f"held-out error {1 - model.score(X_test, y_test):.4f}"
+    )
+
+# %%
+# As a number, this bound is not small either. It needs many samples before it says something:
+
+for m in sizes:
+    share = theory.share_below(margins, 0.1)
+    bound = theory.margin_bound(share, 0.1, m, n_features=30)
+    print(f"{m:8} samples with these margins: error at most {bound:.3f}")
+
+# %%
+# So neither bound predicts the error of a model. They say which quantities matter: the number of
+# samples, the richness of the class of hypotheses, and the margins. To know the error of a model,
+# measure it on samples that were held out.
+#
+# All assertions on this page run whenever it is built. The rules that make the sums exact, so that
+# the theorems hold to the last bit, are in :doc:`/auto/how/exactness`.

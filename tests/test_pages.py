@@ -1,0 +1,148 @@
+"""The README and the site tell the truth: commands work, examples run, outputs are today's."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.front import page as front
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+README, START = ROOT / "README.md", ROOT / "docs" / "start.md"
+LINKED = [*ROOT.glob("[A-Z]*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
+
+
+def commands(page: Path) -> list[str]:
+    lines = "".join(blocks(page, "bash")).splitlines()
+    return [line.partition("   #")[0].strip() for line in lines]
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, shell=True, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("page", [README, START], ids=lambda page: page.name)
+def test_the_python_examples_run_in_order(tmp_path, monkeypatch, capsys, page):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), names)
+    assert float(capsys.readouterr().out.split()[0]) > 0.9
+
+
+@pytest.mark.slow
+def test_the_commands_run_in_order(tmp_path):
+    pytest.importorskip("polars")
+    run_here = [each for each in commands(START) if not each.startswith("pip install")]
+    assert len(run_here) >= 6
+    for command in run_here:
+        done = run(command, tmp_path)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    lines = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert len(lines) == 179
+    assert lines[0] == "prediction,P(0),P(1),P(2)"
+
+
+def test_ci_runs_the_two_commands_that_set_everything_up():
+    ci = (ROOT / ".ci" / "run").read_text()
+    set_up = [command for command in commands(README) if command.startswith("bash ci/")]
+    assert set_up[:2] == ["bash ci/train", "bash ci/test"]
+    assert all(command in ci for command in set_up[:2])
+
+
+def test_the_readme_has_at_most_150_lines():
+    assert len(README.read_text().splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", [README, START], ids=lambda page: page.name)
+def test_the_extras_it_names_exist(page):
+    found = re.findall(r"\.\[([\w,-]+)\]", page.read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert found
+    assert {name for names in found for name in names.split(",")} <= {
+        *project["optional-dependencies"]
+    }
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"], ids=lambda page: page.name)
+def test_the_figures_are_those_of_the_committed_results(page):
+    text = page.read_text()
+    (shown,) = re.findall(r"<!-- output of: python -m bench front -->\n\n(.*?)\n\n<!--", text, re.S)
+    assert shown == front()
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    targets = re.findall(r"\]\((?!http|#)([^)#]+)[^)]*\)", text)
+    if page == README:
+        assert len(targets) >= 20
+    assert [each for each in targets if not (page.parent / each).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_pictures_shown_are_those_that_the_example_draws(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    done = run(f"{sys.executable} {ROOT / 'examples' / 'pictures.py'} .", tmp_path)
+    assert done.returncode == 0, done.stderr
+    drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert set(drawn) == {path.name for path in (ROOT / "docs").glob("*.svg")}
+    for place in (README, START, ROOT / "docs" / "pictures.md"):
+        shown = re.findall(r"\]\((?:docs/)?(\w+\.svg)\)", place.read_text())
+        assert len(shown) >= 1
+        assert set(shown) <= set(drawn)
+    for name, picture in drawn.items():
+        committed = (ROOT / "docs" / name).read_text()
+        if f"Matplotlib v{matplotlib.__version__}," in committed:  # others draw other shapes
+            words, numbers = in_parts(picture)
+            expected_words, expected_numbers = in_parts(committed)
+            assert words == expected_words, name
+            # The layout's solver does not end on the same last digits every time.
+            assert numbers == pytest.approx(expected_numbers, abs=0.1), name
+
+
+def in_parts(svg: str) -> tuple[list[str], list[float]]:
+    """A picture's text without names made up for its parts, and its numbers."""
+    parts = re.split(r"(-?\d+(?:\.\d+)?)", re.sub(r'(id="|href="#|url\(#)[^")]*', "", svg))
+    return parts[::2], [float(number) for number in parts[1::2]]
+
+
+def script(path: Path) -> Any:
+    """A Python file as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_the_outputs_shown_are_what_the_commands_print():
+    """Without those that other tests compare. Pages that show the same are compared once."""
+    pages = script(ROOT / "ci" / "pages.py")
+    found = {
+        match[0]: match["command"]
+        for page in pages.PAGES
+        for block in (pages.TEXT, pages.MARKDOWN)
+        for match in block.finditer(page.read_text())
+    }
+    here = {text: command for text, command in found.items() if "-m bench" not in command}
+    assert list(here.values()) == ["gpustump train"]
+    for text, command in here.items():
+        assert pages.differences(text) == "", command
