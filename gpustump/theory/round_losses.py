@@ -45,6 +45,19 @@ class RoundLosses:
         others; infinite where it overflows.
     n_outputs : int
         1 for two classes.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.theory import losses_by_round
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> found = losses_by_round(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
+    >>> found.errors.tolist()
+    [0.2, 0.2, 0.0]
+    >>> found.log_losses.round(3).tolist()
+    [0.5, 0.314, 0.181]
+    >>> found.bounds.round(3).tolist()
+    [0.8, 0.529, 0.434]
     """
 
     errors: np.ndarray
