@@ -45,6 +45,9 @@ class WorkerMemoryError(MemoryError):
 
     Examples
     --------
+    A limit that is too small even for five rows (X and y are those of
+    `DaskLogitBoostClassifier`):
+
     >>> from gpustump.dask import DaskAdaBoostClassifier, WorkerMemoryError
     >>> try:  # doctest: +SKIP
     ...     DaskAdaBoostClassifier(max_memory="100 B").fit(X, y)

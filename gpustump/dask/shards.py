@@ -59,7 +59,7 @@ class ClusterLostError(RuntimeError):
 
     Examples
     --------
-    Keep the rounds that were done (`clf`, X and y are those of `DaskAdaBoostClassifier`):
+    Keep the rounds that were done (`clf`, X and y are those of `DaskAdaBoostClassifier`'s example):
 
     >>> from gpustump.dask import ClusterLostError
     >>> try:  # doctest: +SKIP
