@@ -27,7 +27,7 @@ class DeviceError(RuntimeError):
     --------
     >>> from gpustump import AdaBoostClassifier, DeviceError
     >>> try:
-    ...     AdaBoostClassifier(device="cuda:999").fit([[1.0], [2.0]], [0, 1])
+    ...     AdaBoostClassifier(device="cuda:999").fit([[1], [2]], [0, 1])
     ... except DeviceError:
     ...     print("There is no such GPU.")
     There is no such GPU.

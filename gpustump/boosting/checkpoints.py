@@ -48,7 +48,7 @@ class Checkpoint:
     --------
     >>> import tempfile
     >>> from gpustump import AdaBoostClassifier, Checkpoint
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     often = Checkpoint(f"{folder}/run.json", every_rounds=500, every_seconds=None)
     ...     first = AdaBoostClassifier(n_estimators=3, checkpoint=often).fit(X, y)

@@ -31,7 +31,7 @@ class VotedSplit(NamedTuple):
     Examples
     --------
     >>> from gpustump import fit_stump
-    >>> found = fit_stump([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], votes="newton")
+    >>> found = fit_stump([[0], [1], [2], [3]], [-1, -1, 1, 1], votes="newton")
     >>> found.split, found.votes, found.score
     (Split(feature=0, threshold=1.5), (-1.0, 1.0, 0.0), 4.0)
     """

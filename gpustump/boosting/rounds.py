@@ -178,7 +178,7 @@ class Boosting(Iterator[Any]):
     Examples
     --------
     >>> from gpustump import boost
-    >>> run = boost([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1], n_rounds=3)
+    >>> run = boost([[0], [1], [2], [3]], [-1, 1, -1, -1], n_rounds=3)
     >>> next(run).stump.threshold
     1.5
     >>> (run.weights / run.weights.sum()).round(4).tolist()
@@ -308,7 +308,7 @@ class Boosting(Iterator[Any]):
         Examples
         --------
         >>> from gpustump import boost
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1]
+        >>> X, y = [[0], [1], [2], [3]], [-1, 1, -1, -1]
         >>> known = list(boost(X, y, n_rounds=2))
         >>> run = boost(X, y, n_rounds=3)
         >>> done = run.resume([record.stump for record in known], [record.vote for record in known])
@@ -339,7 +339,7 @@ class Boosting(Iterator[Any]):
         Examples
         --------
         >>> from gpustump import boost
-        >>> run = boost([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1], votes="newton", n_rounds=3)
+        >>> run = boost([[0], [1], [2], [3]], [-1, 1, -1, -1], votes="newton", n_rounds=3)
         >>> run.look_ahead()
         >>> [record.stump.threshold for record in run]
         [1.5, 0.5, 1.5]

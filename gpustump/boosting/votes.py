@@ -56,7 +56,7 @@ class Round:
     Examples
     --------
     >>> from gpustump import boost
-    >>> first = next(boost([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1]))
+    >>> first = next(boost([[0], [1], [2], [3]], [-1, 1, -1, -1]))
     >>> first.number, first.stump.threshold, first.error, first.edge
     (1, 1.5, 0.25, 0.25)
     >>> round(first.vote, 4), round(first.normaliser, 4)
@@ -105,7 +105,7 @@ class RegionRound:
     Examples
     --------
     >>> from gpustump import boost
-    >>> first = next(boost([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, -1], votes="real"))
+    >>> first = next(boost([[0], [1], [2], [3]], [-1, 1, -1, -1], votes="real"))
     >>> first.stump
     Split(feature=0, threshold=1.5)
     >>> left, right, missing = first.votes

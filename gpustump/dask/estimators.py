@@ -82,7 +82,7 @@ class DaskClassifier(BoostedClassifier):
         >>> import dask.array as da
         >>> from gpustump import AdaBoostClassifier
         >>> from gpustump.dask import DaskAdaBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
         >>> local = AdaBoostClassifier(n_estimators=3).fit(X.compute(), y.compute())
@@ -173,7 +173,7 @@ class DaskClassifier(BoostedClassifier):
         --------
         >>> import dask.array as da
         >>> from gpustump.dask import DaskAdaBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
         >>> clf.decision_function(X).compute().round(3).tolist()  # doctest: +SKIP
@@ -193,7 +193,7 @@ class DaskClassifier(BoostedClassifier):
         --------
         >>> import dask.array as da
         >>> from gpustump.dask import DaskAdaBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
         >>> clf.predict(X).compute().tolist()  # doctest: +SKIP
@@ -210,7 +210,7 @@ class DaskClassifier(BoostedClassifier):
         --------
         >>> import dask.array as da
         >>> from gpustump.dask import DaskLogitBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskLogitBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
         >>> clf.predict_proba(X[:2]).compute().round(3).tolist()  # doctest: +SKIP
@@ -227,7 +227,7 @@ class DaskClassifier(BoostedClassifier):
         --------
         >>> import dask.array as da
         >>> from gpustump.dask import DaskLogitBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskLogitBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
         >>> clf.predict_log_proba(X[:2]).compute().round(3).tolist()  # doctest: +SKIP
@@ -244,7 +244,7 @@ class DaskClassifier(BoostedClassifier):
         --------
         >>> import dask.array as da
         >>> from gpustump.dask import DaskAdaBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
         >>> clf.score(X, y)  # doctest: +SKIP
@@ -261,7 +261,7 @@ class DaskClassifier(BoostedClassifier):
         --------
         >>> import dask.array as da
         >>> from gpustump.dask import DaskAdaBoostClassifier
-        >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
         >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
         >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
         >>> clf.to_local()  # doctest: +SKIP
@@ -436,7 +436,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
     >>> from distributed import Client
     >>> from gpustump.dask import DaskLogitBoostClassifier
     >>> client = Client(n_workers=2, threads_per_worker=1)  # doctest: +SKIP
-    >>> X = da.from_array([[1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+    >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
     >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
     >>> clf = DaskLogitBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
     >>> clf.predict_proba(X[:2]).compute().round(3).tolist()  # doctest: +SKIP

@@ -91,7 +91,7 @@ class Audit:
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier, audit
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
     >>> audit(model, X, y).same
     True
@@ -137,7 +137,7 @@ class Audit:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier, audit
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> dict(audit(model, X, y).rows())["data"]
         'cannot be told from others: the model holds no fingerprint of its table'

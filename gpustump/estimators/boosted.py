@@ -110,7 +110,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y, sample_weight=[1, 1, 2, 1, 1])
         >>> clf.score(X, y)
         1.0

@@ -129,7 +129,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
         >>> clf.decision_function(X).round(3).tolist()
         [-1.016, -1.016, 0.37, -0.929, 1.016]
@@ -146,7 +146,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
         >>> clf.predict([[1.5], [4.9]]).tolist()
         ['no', 'yes']
@@ -163,7 +163,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
         >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
         >>> clf.classes_.tolist()
         ['no', 'yes']
@@ -179,7 +179,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
         >>> clf.predict_log_proba([[1.5], [4.9]]).round(3).tolist()
         [[-0.366, -1.182], [-0.671, -0.716]]
@@ -193,9 +193,9 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
-        >>> [scores.round(3).tolist() for scores in clf.staged_decision_function([[1.0], [3.0]])]
+        >>> [scores.round(3).tolist() for scores in clf.staged_decision_function([[1], [3]])]
         [[-0.693, 0.693], [-1.666, -0.28], [-1.016, 0.37]]
         """
         check_is_fitted(self)
@@ -207,7 +207,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
         >>> [labels.tolist() for labels in clf.staged_predict(X)]
         [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
@@ -220,9 +220,9 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = LogitBoostClassifier(n_estimators=3).fit(X, y)
-        >>> [shares[0].round(3).tolist() for shares in clf.staged_predict_proba([[1.0]])]
+        >>> [shares[0].round(3).tolist() for shares in clf.staged_predict_proba([[1]])]
         [[0.611, 0.389], [0.622, 0.378], [0.632, 0.368]]
         """
         for scores in self.staged_decision_function(X):
@@ -234,7 +234,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = AdaBoostClassifier(n_estimators=1).fit(X, y)
         >>> clf.score(X, y)
         0.8
@@ -251,7 +251,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
         >>> list(clf.staged_score(X, y))
         [0.8, 0.8, 1.0]
@@ -287,7 +287,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
         >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
         >>> clf.explain([[4.5, 5.5]]).round(3).tolist()
         [[0.096, -0.109, -0.203]]
@@ -353,7 +353,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
         >>> table = clf.shape_function(0)
         >>> table.thresholds.tolist()
@@ -373,7 +373,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
         >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
         >>> clf.contribution_importances(X).round(3).tolist()
         [0.5, 0.5]
@@ -392,7 +392,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         >>> from gpustump import GlassBoxClassifier
         >>> X, y = [[float(value)] for value in range(20)], [0, 1] * 3 + [0] * 4 + [1] * 10
         >>> clf = GlassBoxClassifier(n_estimators=5, random_state=0).fit(X, y)
-        >>> low, high = clf.predict_proba_interval([[3.0], [15.0]], coverage=1.0)
+        >>> low, high = clf.predict_proba_interval([[3], [15]], coverage=1.0)
         >>> low.shape, bool((low <= high).all())
         ((2, 2), True)
         """

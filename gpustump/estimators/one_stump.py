@@ -41,7 +41,7 @@ class DecisionStumpClassifier(StumpClassifier):
     Examples
     --------
     >>> from gpustump import DecisionStumpClassifier
-    >>> X, y = [[1.0, 7.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0]], ["no", "no", "yes", "yes"]
+    >>> X, y = [[1, 7], [2, 5], [3, 8], [4, 6]], ["no", "no", "yes", "yes"]
     >>> clf = DecisionStumpClassifier().fit(X, y)
     >>> clf.stump_
     Stump(feature=0, threshold=2.5, polarity=-1, missing=1, error=0.0)
@@ -70,7 +70,7 @@ class DecisionStumpClassifier(StumpClassifier):
         Examples
         --------
         >>> from gpustump import DecisionStumpClassifier
-        >>> clf = DecisionStumpClassifier().fit([[1.0], [2.0], [3.0]], [0, 1, 0], [1.0, 1.0, 3.0])
+        >>> clf = DecisionStumpClassifier().fit([[1], [2], [3]], [0, 1, 0], [1.0, 1.0, 3.0])
         >>> clf.stump_.threshold, clf.stump_.error
         (2.5, 0.2)
         """

@@ -55,7 +55,7 @@ def to_c(model: Any, name: str = "gpustump") -> str:
     --------
     >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.exports import to_c
-    >>> clf = AdaBoostClassifier().fit([[1.0], [2.0], [3.0]], ["no", "yes", "yes"])
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
     >>> lines = to_c(clf, name="passed").splitlines()
     >>> [line for line in lines if "passed_predict(" in line]
     ['// int index = passed_predict(row);', 'static inline int passed_predict(const double *row)']

@@ -72,7 +72,7 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     --------
     >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.exports import to_onnx
-    >>> clf = AdaBoostClassifier().fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], [0, 1, 1])
     >>> graph = to_onnx(clf).graph
     >>> [given.name for given in graph.input], [answer.name for answer in graph.output]
     (['X'], ['label', 'probabilities', 'scores'])

@@ -51,7 +51,7 @@ def to_python(model: Any) -> str:
     --------
     >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.exports import to_python
-    >>> clf = AdaBoostClassifier().fit([[1.0], [2.0], [3.0]], ["no", "yes", "yes"])
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
     >>> functions = {}
     >>> exec(to_python(clf), functions)
     >>> functions["predict"]([1.2]), functions["predict"]([2.9])

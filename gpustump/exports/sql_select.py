@@ -105,7 +105,7 @@ def to_sql(
     >>> import sqlite3
     >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.exports import to_sql
-    >>> clf = AdaBoostClassifier().fit([[1.0], [2.0], [3.0]], ["no", "yes", "yes"])
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
     >>> base = sqlite3.connect(":memory:")
     >>> _ = base.executescript("CREATE TABLE data (x0 REAL); INSERT INTO data VALUES (1.2), (2.9);")
     >>> [(x, label) for x, score, label in base.execute(to_sql(clf))]

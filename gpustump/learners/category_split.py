@@ -105,7 +105,7 @@ class CategoryStump:
     --------
     >>> from gpustump import CategoryStump
     >>> stump = CategoryStump(0, left=(1, 4), right=(0, 2), polarity=1, missing=-1, error=0.0)
-    >>> stump.predict([[0.0], [1.0], [3.0], [4.0]]).tolist()
+    >>> stump.predict([[0], [1], [3], [4]]).tolist()
     [-1, 1, -1, 1]
     """
 
@@ -150,7 +150,7 @@ class CategoryStump:
 
         >>> from gpustump import CategoryStump
         >>> stump = CategoryStump(0, left=(1, 4), right=(0, 2), polarity=1, missing=1, error=0.0)
-        >>> stump.predict([[0.0], [1.0], [3.0]]).tolist()
+        >>> stump.predict([[0], [1], [3]]).tolist()
         [-1, 1, 1]
         """
         return predict(self, X)

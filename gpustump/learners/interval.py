@@ -57,7 +57,7 @@ class Interval:
     --------
     >>> from gpustump import Interval
     >>> mild = Interval(feature=0, low=15.0, high=25.0, polarity=1, missing=-1, error=0.0)
-    >>> mild.predict([[15.0], [20.0], [25.0], [30.0]]).tolist()
+    >>> mild.predict([[15], [20], [25], [30]]).tolist()
     [-1, 1, 1, -1]
     >>> mild.thresholds
     (15.0, 25.0)

@@ -140,7 +140,7 @@ class StepTable:
         --------
         >>> import numpy as np
         >>> from gpustump import AdaBoostClassifier
-        >>> clf = AdaBoostClassifier(n_estimators=3).fit([[1.0], [2.0], [3.0], [4.0]], [0, 1, 1, 0])
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit([[1], [2], [3], [4]], [0, 1, 1, 0])
         >>> clf.shape_function(0).look_up(np.asarray([1.0, 2.0, 9.0])).round(3).tolist()
         [0.255, 1.354, -0.255]
         """

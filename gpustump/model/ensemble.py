@@ -87,19 +87,19 @@ class StumpEnsemble:
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier
-    >>> X = [[1.0], [2.0], [3.0], [4.0], [5.0]]
+    >>> X = [[1], [2], [3], [4], [5]]
     >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, ["no", "no", "yes", "no", "yes"])
     >>> model = clf.model_
     >>> model
     StumpEnsemble of 3 stumps on 1 features for classes no, yes; digest 8c35cb66980f
-    >>> model.predict([[0.0], [9.0]]).tolist()
+    >>> model.predict([[0], [9]]).tolist()
     ['no', 'yes']
 
     A model can also be made by hand, of stumps and their votes:
 
     >>> from gpustump import Member, Stump, StumpEnsemble
     >>> stump = Stump(feature=0, threshold=2.5, polarity=-1, missing=1, error=0.0)
-    >>> StumpEnsemble((Member((stump,), (0.5,)),), n_features=1).predict([[1.0], [3.0]]).tolist()
+    >>> StumpEnsemble((Member((stump,), (0.5,)),), n_features=1).predict([[1], [3]]).tolist()
     [-1, 1]
     """
 
@@ -241,7 +241,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> model.decision_function(X).round(3).tolist()
         [-1.016, -1.016, 0.37, -0.929, 1.016]
@@ -265,7 +265,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> model.predict([[1.5], [4.9]]).tolist()
         ['no', 'yes']
@@ -278,7 +278,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
         >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
         >>> model.predict_proba([[1.5], [4.9]]).round(3).tolist()
         [[0.693, 0.307], [0.511, 0.489]]
@@ -293,9 +293,9 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
-        >>> [scores.round(3).tolist() for scores in model.staged_decision_function([[1.0], [3.0]])]
+        >>> [scores.round(3).tolist() for scores in model.staged_decision_function([[1], [3]])]
         [[-0.693, 0.693], [-1.666, -0.28], [-1.016, 0.37]]
         """
         for scores in self.additive.staged_scores(self.checked(X), n_jobs):
@@ -307,7 +307,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> [labels.tolist() for labels in model.staged_predict(X)]
         [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
@@ -320,9 +320,9 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
-        >>> [shares[0].round(3).tolist() for shares in model.staged_predict_proba([[1.0]])]
+        >>> [shares[0].round(3).tolist() for shares in model.staged_predict_proba([[1]])]
         [[0.611, 0.389], [0.622, 0.378], [0.632, 0.368]]
         """
         return map(self.probabilities_of, self.staged_decision_function(X))
@@ -337,7 +337,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> scores = model.decision_function(X)
         >>> model.labels_of(scores).tolist()
@@ -428,7 +428,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
         >>> table = model.shape_function(0)
         >>> table.thresholds.tolist()
@@ -471,7 +471,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
         >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
         >>> parts = model.explain([[4.5, 5.5]])  # two features and the intercept
         >>> parts.round(3).tolist()
@@ -506,7 +506,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> model.feature_importances().round(3).tolist()
         [0.565, 0.435]
@@ -544,7 +544,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
         >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
         >>> model.contribution_importances(X).round(3).tolist()
         [0.5, 0.5]
@@ -595,7 +595,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["low", "low", "mid", "top", "top"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["low", "low", "mid", "top", "top"]
         >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> model.output_index("top")
         2
@@ -633,7 +633,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> constant, tables = model.output_tables(0)
         >>> constant, tables
@@ -649,7 +649,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["low", "low", "mid", "top", "top"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["low", "low", "mid", "top", "top"]
         >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> model.members
         (RegionMember of 3 splits, n_outputs=3,)
@@ -666,7 +666,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["low", "low", "mid", "top", "top"]
+        >>> X, y = [[1], [2], [3], [4], [5]], ["low", "low", "mid", "top", "top"]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> model.members[model.member_index("mid")]
         Member of 3 stumps
@@ -729,7 +729,7 @@ class StumpEnsemble:
         >>> from gpustump import LogitBoostClassifier
         >>> X, y = [[float(value)] for value in range(20)], [0, 1] * 3 + [0] * 4 + [1] * 10
         >>> model = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0).fit(X, y).model_
-        >>> low, high = model.predict_proba_interval([[3.0], [15.0]], coverage=1.0)
+        >>> low, high = model.predict_proba_interval([[3], [15]], coverage=1.0)
         >>> low.shape, bool((low <= high).all())
         ((2, 2), True)
         """
@@ -758,7 +758,7 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import AdaBoostClassifier
-        >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> first = model.truncated(1)
         >>> model.n_rounds, first.n_rounds
@@ -805,7 +805,7 @@ class StumpEnsemble:
         --------
         >>> import tempfile
         >>> from gpustump import AdaBoostClassifier, StumpEnsemble
-        >>> model = AdaBoostClassifier().fit([[1.0], [2.0], [3.0]], [0, 1, 1]).model_
+        >>> model = AdaBoostClassifier().fit([[1], [2], [3]], [0, 1, 1]).model_
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     model.save(f"{folder}/model.json")
         ...     again = StumpEnsemble.load(f"{folder}/model.json")
@@ -829,11 +829,11 @@ class StumpEnsemble:
         --------
         >>> import tempfile
         >>> from gpustump import AdaBoostClassifier, StumpEnsemble
-        >>> clf = AdaBoostClassifier().fit([[1.0], [2.0], [3.0]], ["no", "yes", "yes"])
+        >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     clf.model_.save(f"{folder}/model.json")
         ...     model = StumpEnsemble.load(f"{folder}/model.json")
-        >>> model.predict([[1.0], [9.0]]).tolist()
+        >>> model.predict([[1], [9]]).tolist()
         ['no', 'yes']
         """
         found = document.read(path)
@@ -877,7 +877,7 @@ class StumpEnsemble:
         --------
         >>> from gpustump import Member, Stump, StumpEnsemble
         >>> model = StumpEnsemble((Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,)),), n_features=1)
-        >>> model.checked([[1.0], [2.0]]).shape
+        >>> model.checked([[1], [2]]).shape
         (2, 1)
         """
         frame = columns_of(X)

@@ -93,7 +93,7 @@ class Member:
     >>> member = Member(stumps, (0.5, 0.25))
     >>> member
     Member of 2 stumps
-    >>> StumpEnsemble((member,), n_features=1).decision_function([[0.0], [1.0], [2.0]]).tolist()
+    >>> StumpEnsemble((member,), n_features=1).decision_function([[0], [1], [2]]).tolist()
     [-0.75, 0.25, 0.75]
     """
 
@@ -207,7 +207,7 @@ class RegionMember:
     >>> member = RegionMember((Split(feature=0, threshold=2.5),), votes, constant=[0.25])
     >>> member
     RegionMember of 1 splits, n_outputs=1
-    >>> StumpEnsemble((member,), n_features=1).decision_function([[1.0], [4.0]]).tolist()
+    >>> StumpEnsemble((member,), n_features=1).decision_function([[1], [4]]).tolist()
     [-0.25, 1.25]
     """
 

@@ -77,7 +77,7 @@ def confusion_matrix(
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier, plots
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], ["no", "no", "yes", "no", "yes"]
+    >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
     >>> clf = AdaBoostClassifier(n_estimators=1).fit(X, y)
     >>> ax = plots.confusion_matrix(clf, X, y)
     >>> ax.images[0].get_array().round(3).tolist()

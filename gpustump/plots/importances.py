@@ -96,7 +96,7 @@ def importances(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> ax = plots.importances(clf, X)
     >>> [text.get_text() for text in ax.get_yticklabels()]

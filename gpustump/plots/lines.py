@@ -113,7 +113,7 @@ def stump_lines(
     Examples
     --------
     >>> from gpustump import boost, plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [-1, -1, 1, -1, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [-1, -1, 1, -1, 1]
     >>> stumps = [record.stump for record in boost(X, y, n_rounds=2)]
     >>> ax = plots.stump_lines(stumps, X, y)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]

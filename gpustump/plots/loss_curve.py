@@ -122,7 +122,7 @@ def weighted_loss(
     Examples
     --------
     >>> from gpustump import plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [-1, -1, 1, -1, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [-1, -1, 1, -1, 1]
     >>> ax = plots.weighted_loss(X, y, feature=0)
     >>> ax.get_legend().get_texts()[-1].get_text()
     'minimum: 0.2, at b = 2.5, polarity −1'

@@ -81,7 +81,7 @@ def margin_distribution(
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier, plots
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> clf = AdaBoostClassifier(n_estimators=20).fit(X, y)
     >>> ax = plots.margin_distribution(clf, X, y, rounds=[1, 20])
     >>> ax.get_xlabel(), len(ax.lines)

@@ -88,7 +88,7 @@ def overview(
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier, plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
     >>> clf = AdaBoostClassifier(n_estimators=10).fit(X, y)
     >>> figure = plots.overview(clf, X)
     >>> figure.get_suptitle().split(" · ")[:3]

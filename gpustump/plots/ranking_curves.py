@@ -66,7 +66,7 @@ def roc_curve(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> ax = plots.roc_curve(clf, X, y)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
@@ -132,7 +132,7 @@ def precision_recall_curve(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> ax = plots.precision_recall_curve(clf, X, y)
     >>> ax.get_xlabel(), ax.get_ylabel()

@@ -82,7 +82,7 @@ def decision_regions(
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier, plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
     >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
     >>> ax = plots.decision_regions(clf, X, y)
     >>> ax.get_xlabel(), ax.get_ylabel()

@@ -111,7 +111,7 @@ def error_curve(
     Examples
     --------
     >>> from gpustump import AdaBoostClassifier, plots
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
     >>> ax = plots.error_curve(clf, X=[[1.4], [2.8], [4.2]], y=[0, 1, 1])
     >>> ax.lines[0].get_label()

@@ -100,7 +100,7 @@ def shape_function(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> ax = plots.shape_function(clf, 0, X=X)
     >>> ax.get_ylabel(), len(ax.figure.axes)
@@ -186,7 +186,7 @@ def shape_functions(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> panels = plots.shape_functions(clf)
     >>> [ax.get_xlabel() for ax in panels]

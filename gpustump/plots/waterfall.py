@@ -76,7 +76,7 @@ def waterfall(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[1.0, 9.0], [2.0, 5.0], [3.0, 8.0], [4.0, 6.0], [5.0, 7.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> ax = plots.waterfall(clf, X[2])
     >>> [text.get_text() for text in ax.get_yticklabels()]

@@ -50,7 +50,7 @@ class RoundLosses:
     --------
     >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.theory import losses_by_round
-    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1]
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
     >>> found = losses_by_round(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
     >>> found.errors.tolist()
     [0.2, 0.2, 0.0]
@@ -126,7 +126,7 @@ def losses_by_round(
     >>> from gpustump import Member, Stump, StumpEnsemble
     >>> stumps = Stump(0, 0.5, -1, 1, 0.1), Stump(0, 1.5, -1, 1, 0.2)
     >>> model = StumpEnsemble((Member(stumps, (0.5, 0.25)),), 1)
-    >>> found = losses_by_round(model, [[0.0], [1.0], [2.0]], [-1, 1, -1])
+    >>> found = losses_by_round(model, [[0], [1], [2]], [-1, 1, -1])
     >>> [round(loss, 4) for loss in found.errors.tolist()]
     [0.3333, 0.3333]
     >>> [round(loss, 4) for loss in found.log_losses.tolist()]

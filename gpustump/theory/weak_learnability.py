@@ -53,9 +53,9 @@ class IntervalFunction:
     --------
     >>> from gpustump.weak_learnability import IntervalFunction
     >>> function = IntervalFunction(feature=0, low=2.0, high=3.0, polarity=1)
-    >>> function.labels([[1.0], [2.0], [3.0], [4.0]]).tolist()
+    >>> function.labels([[1], [2], [3], [4]]).tolist()
     [-1, 1, 1, -1]
-    >>> function.regions([[1.0], [2.0], [3.0], [4.0]]).tolist()
+    >>> function.regions([[1], [2], [3], [4]]).tolist()
     [0, 1, 1, 2]
     """
 
@@ -210,7 +210,7 @@ def random_distribution(
     --------
     >>> from gpustump import fit_stump
     >>> from gpustump.weak_learnability import IntervalFunction, random_distribution
-    >>> X = [[1.0], [2.0], [3.0]]
+    >>> X = [[1], [2], [3]]
     >>> function = IntervalFunction(feature=0, low=2.0, high=2.0, polarity=1)
     >>> weights = random_distribution(function, X, kind="thirds")
     >>> weights.round(4).tolist()
