@@ -79,8 +79,8 @@ def devices() -> tuple[Device, ...]:
     Examples
     --------
     >>> from gpustump import devices
-    >>> usable = [(device.name, device.library) for device in devices() if device.usable]
-    >>> usable[0]
+    >>> usable = [device for device in devices() if device.usable]
+    >>> usable[0].name, usable[0].library
     ('cpu', 'numpy')
     """
     host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data"), _numba()]

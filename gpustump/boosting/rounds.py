@@ -311,7 +311,8 @@ class Boosting(Iterator[Any]):
         >>> X, y = [[0], [1], [2], [3]], [-1, 1, -1, -1]
         >>> known = list(boost(X, y, n_rounds=2))
         >>> run = boost(X, y, n_rounds=3)
-        >>> done = run.resume([record.stump for record in known], [record.vote for record in known])
+        >>> stumps = [record.stump for record in known]
+        >>> done = run.resume(stumps, [record.vote for record in known])
         >>> next(run) == list(boost(X, y, n_rounds=3))[2]
         True
         """
@@ -339,7 +340,8 @@ class Boosting(Iterator[Any]):
         Examples
         --------
         >>> from gpustump import boost
-        >>> run = boost([[0], [1], [2], [3]], [-1, 1, -1, -1], votes="newton", n_rounds=3)
+        >>> X, y = [[0], [1], [2], [3]], [-1, 1, -1, -1]
+        >>> run = boost(X, y, votes="newton", n_rounds=3)
         >>> run.look_ahead()
         >>> [record.stump.threshold for record in run]
         [1.5, 0.5, 1.5]

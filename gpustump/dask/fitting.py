@@ -108,8 +108,7 @@ class Use(NamedTuple):
     Examples
     --------
     >>> from gpustump.dask import Use
-    >>> use = Use(2, n_messages=30, sent=46_788, received=1_619_460, round_bytes=93_115.0, n_lost=0)
-    >>> print(use)
+    >>> print(Use(2, 30, sent=46_788, received=1_619_460, round_bytes=93_115.0, n_lost=0))
     2 workers, 93.1 kB a worker and round
     """
 

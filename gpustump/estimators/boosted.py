@@ -111,7 +111,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         --------
         >>> from gpustump import AdaBoostClassifier
         >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
-        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y, sample_weight=[1, 1, 2, 1, 1])
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y, [1, 1, 2, 1, 1])
         >>> clf.score(X, y)
         1.0
 

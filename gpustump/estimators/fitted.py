@@ -195,8 +195,11 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         >>> from gpustump import AdaBoostClassifier
         >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
-        >>> [scores.round(3).tolist() for scores in clf.staged_decision_function([[1], [3]])]
-        [[-0.693, 0.693], [-1.666, -0.28], [-1.016, 0.37]]
+        >>> for scores in clf.staged_decision_function([[1], [3]]):
+        ...     print(scores.round(3).tolist())
+        [-0.693, 0.693]
+        [-1.666, -0.28]
+        [-1.016, 0.37]
         """
         check_is_fitted(self)
         yield from self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs)
@@ -222,8 +225,11 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         >>> from gpustump import LogitBoostClassifier
         >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> clf = LogitBoostClassifier(n_estimators=3).fit(X, y)
-        >>> [shares[0].round(3).tolist() for shares in clf.staged_predict_proba([[1]])]
-        [[0.611, 0.389], [0.622, 0.378], [0.632, 0.368]]
+        >>> for shares in clf.staged_predict_proba([[1]]):
+        ...     print(shares.round(3).tolist())
+        [[0.611, 0.389]]
+        [[0.622, 0.378]]
+        [[0.632, 0.368]]
         """
         for scores in self.staged_decision_function(X):
             yield self.model_.probabilities_of(scores)
@@ -321,7 +327,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         --------
         >>> import pandas as pd
         >>> from gpustump import LogitBoostClassifier
-        >>> X = pd.DataFrame({"age": [31.0, 45.0, 52.0, 60.0], "income": [2.1, 3.9, 2.5, 4.4]})
+        >>> X = pd.DataFrame({"age": [31, 45, 52, 60], "income": [2.1, 3.9, 2.5, 4.4]})
         >>> clf = LogitBoostClassifier(n_estimators=5).fit(X, [0, 1, 0, 1])
         >>> clf.set_output(transform="pandas").explain(X).columns.tolist()
         ['age', 'income', '(intercept)']
@@ -390,7 +396,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from gpustump import GlassBoxClassifier
-        >>> X, y = [[float(value)] for value in range(20)], [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
         >>> clf = GlassBoxClassifier(n_estimators=5, random_state=0).fit(X, y)
         >>> low, high = clf.predict_proba_interval([[3], [15]], coverage=1.0)
         >>> low.shape, bool((low <= high).all())

@@ -34,7 +34,7 @@ class DecisionStumpClassifier(StumpClassifier):
         One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
         than chance.
     n_estimators_ : int
-        1.
+        Always 1.
     classes_, n_classes_, device_, route_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
 
@@ -70,7 +70,7 @@ class DecisionStumpClassifier(StumpClassifier):
         Examples
         --------
         >>> from gpustump import DecisionStumpClassifier
-        >>> clf = DecisionStumpClassifier().fit([[1], [2], [3]], [0, 1, 0], [1.0, 1.0, 3.0])
+        >>> clf = DecisionStumpClassifier().fit([[1], [2], [3]], [0, 1, 0], [1, 1, 3])
         >>> clf.stump_.threshold, clf.stump_.error
         (2.5, 0.2)
         """

@@ -74,8 +74,10 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     >>> from gpustump.exports import to_onnx
     >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], [0, 1, 1])
     >>> graph = to_onnx(clf).graph
-    >>> [given.name for given in graph.input], [answer.name for answer in graph.output]
-    (['X'], ['label', 'probabilities', 'scores'])
+    >>> [given.name for given in graph.input]
+    ['X']
+    >>> [answer.name for answer in graph.output]
+    ['label', 'probabilities', 'scores']
     """
     if dtype not in DTYPES:
         raise ValueError(

@@ -107,7 +107,8 @@ def to_sql(
     >>> from gpustump.exports import to_sql
     >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
     >>> base = sqlite3.connect(":memory:")
-    >>> _ = base.executescript("CREATE TABLE data (x0 REAL); INSERT INTO data VALUES (1.2), (2.9);")
+    >>> _ = base.execute("CREATE TABLE data (x0 REAL)")
+    >>> _ = base.execute("INSERT INTO data VALUES (1.2), (2.9)")
     >>> [(x, label) for x, score, label in base.execute(to_sql(clf))]
     [(1.2, 'no'), (2.9, 'yes')]
     >>> base.close()

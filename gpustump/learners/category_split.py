@@ -49,8 +49,8 @@ class CategorySplit:
     >>> from gpustump import LogitBoostClassifier
     >>> X = [[category] for category in [0.0, 1.0, 2.0] for _ in range(10)]
     >>> y = [1] * 10 + [0] * 10 + [1] * 10
-    >>> clf = LogitBoostClassifier(n_estimators=1, categorical_features=[0]).fit(X, y)
-    >>> clf.model_.members[0].splits
+    >>> clf = LogitBoostClassifier(n_estimators=1, categorical_features=[0])
+    >>> clf.fit(X, y).model_.members[0].splits
     (CategorySplit(feature=0, left=(0, 2), right=(1,)),)
     """
 
@@ -104,7 +104,7 @@ class CategoryStump:
     Examples
     --------
     >>> from gpustump import CategoryStump
-    >>> stump = CategoryStump(0, left=(1, 4), right=(0, 2), polarity=1, missing=-1, error=0.0)
+    >>> stump = CategoryStump(0, (1, 4), (0, 2), polarity=1, missing=-1, error=0.0)
     >>> stump.predict([[0], [1], [3], [4]]).tolist()
     [-1, 1, -1, 1]
     """
@@ -149,7 +149,7 @@ class CategoryStump:
         Category 3 is in neither set, so it counts as missing:
 
         >>> from gpustump import CategoryStump
-        >>> stump = CategoryStump(0, left=(1, 4), right=(0, 2), polarity=1, missing=1, error=0.0)
+        >>> stump = CategoryStump(0, (1, 4), (0, 2), polarity=1, missing=1, error=0.0)
         >>> stump.predict([[0], [1], [3]]).tolist()
         [-1, 1, 1]
         """

@@ -56,7 +56,7 @@ class Interval:
     Examples
     --------
     >>> from gpustump import Interval
-    >>> mild = Interval(feature=0, low=15.0, high=25.0, polarity=1, missing=-1, error=0.0)
+    >>> mild = Interval(0, low=15.0, high=25.0, polarity=1, missing=-1, error=0.0)
     >>> mild.predict([[15], [20], [25], [30]]).tolist()
     [-1, 1, 1, -1]
     >>> mild.thresholds
@@ -100,7 +100,7 @@ class Interval:
         --------
         >>> import numpy as np
         >>> from gpustump import Interval
-        >>> outside = Interval(feature=0, low=1.0, high=2.0, polarity=-1, missing=1, error=0.0)
+        >>> outside = Interval(0, low=1.0, high=2.0, polarity=-1, missing=1, error=0.0)
         >>> outside.predict([[1.0], [1.5], [2.5], [np.nan]]).tolist()
         [1, -1, 1, 1]
         """

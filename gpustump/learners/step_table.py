@@ -43,7 +43,8 @@ class StepTable:
     --------
     >>> import numpy as np
     >>> from gpustump import StepTable
-    >>> table = StepTable(0, np.asarray([2.0, np.inf]), np.asarray([-0.5, 1.0]), missing=0.25)
+    >>> thresholds, values = np.asarray([2.0, np.inf]), np.asarray([-0.5, 1.0])
+    >>> table = StepTable(0, thresholds, values, missing=0.25)
     >>> table
     StepTable of feature 0 with 2 steps
     >>> table.look_up(np.asarray([2.0, 2.1, np.nan])).tolist()
@@ -96,9 +97,10 @@ class StepTable:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[float(value)] for value in range(20)], [0, 1] * 3 + [0] * 4 + [1] * 10
-        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0).fit(X, y)
-        >>> table = clf.shape_function(0)
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
+        >>> table = clf.fit(X, y).shape_function(0)
         >>> low, middle, high = table.quantiles([0.0, 0.5, 1.0])
         >>> bool((low <= table.outcomes).all()), bool((table.outcomes <= high).all())
         (True, True)
@@ -121,7 +123,8 @@ class StepTable:
         >>> import numpy as np
         >>> from gpustump import StepTable
         >>> values = np.asarray([[-1.0, 3.0], [1.0, 4.0]])  # two steps, two outputs
-        >>> both = StepTable(0, np.asarray([2.0, np.inf]), values, missing=[0.0, 0.5])
+        >>> thresholds = np.asarray([2.0, np.inf])
+        >>> both = StepTable(0, thresholds, values, missing=[0.0, 0.5])
         >>> second = both.output(1)
         >>> second.values.tolist(), second.missing
         ([3.0, 4.0], 0.5)
@@ -140,8 +143,9 @@ class StepTable:
         --------
         >>> import numpy as np
         >>> from gpustump import AdaBoostClassifier
-        >>> clf = AdaBoostClassifier(n_estimators=3).fit([[1], [2], [3], [4]], [0, 1, 1, 0])
-        >>> clf.shape_function(0).look_up(np.asarray([1.0, 2.0, 9.0])).round(3).tolist()
+        >>> X, y = [[1], [2], [3], [4]], [0, 1, 1, 0]
+        >>> table = AdaBoostClassifier(n_estimators=3).fit(X, y).shape_function(0)
+        >>> table.look_up(np.asarray([1.0, 2.0, 9.0])).round(3).tolist()
         [0.255, 1.354, -0.255]
         """
         xp, device = arrays.namespace_of(column), arrays.device_of(column)
@@ -154,7 +158,8 @@ class StepTable:
         --------
         >>> import numpy as np
         >>> from gpustump import StepTable
-        >>> table = StepTable(0, np.asarray([2.0, np.inf]), np.asarray([-0.5, 1.0]), missing=0.25)
+        >>> thresholds, values = np.asarray([2.0, np.inf]), np.asarray([-0.5, 1.0])
+        >>> table = StepTable(0, thresholds, values, missing=0.25)
         >>> table.steps_of(np.asarray([1.0, 2.0, 3.0, np.nan])).tolist()
         [0, 0, 1, 2]
         """

@@ -49,7 +49,7 @@ class Stump:
     Examples
     --------
     >>> from gpustump import Stump
-    >>> stump = Stump(feature=0, threshold=37.5, polarity=-1, missing=-1, error=0.0)
+    >>> stump = Stump(0, threshold=37.5, polarity=-1, missing=-1, error=0.0)
     >>> stump.predict([[36.6], [37.5], [39.1]]).tolist()
     [-1, -1, 1]
     >>> stump.is_constant
@@ -105,7 +105,7 @@ class Stump:
         --------
         >>> import numpy as np
         >>> from gpustump import Stump
-        >>> stump = Stump(feature=1, threshold=2.5, polarity=1, missing=-1, error=0.0)
+        >>> stump = Stump(1, threshold=2.5, polarity=1, missing=-1, error=0.0)
         >>> stump.predict([[0.0, 2.0], [0.0, 3.0], [0.0, np.nan]]).tolist()
         [1, -1, -1]
         """

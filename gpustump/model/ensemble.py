@@ -88,8 +88,8 @@ class StumpEnsemble:
     --------
     >>> from gpustump import AdaBoostClassifier
     >>> X = [[1], [2], [3], [4], [5]]
-    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, ["no", "no", "yes", "no", "yes"])
-    >>> model = clf.model_
+    >>> y = ["no", "no", "yes", "no", "yes"]
+    >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
     >>> model
     StumpEnsemble of 3 stumps on 1 features for classes no, yes; digest 8c35cb66980f
     >>> model.predict([[0], [9]]).tolist()
@@ -98,8 +98,9 @@ class StumpEnsemble:
     A model can also be made by hand, of stumps and their votes:
 
     >>> from gpustump import Member, Stump, StumpEnsemble
-    >>> stump = Stump(feature=0, threshold=2.5, polarity=-1, missing=1, error=0.0)
-    >>> StumpEnsemble((Member((stump,), (0.5,)),), n_features=1).predict([[1], [3]]).tolist()
+    >>> stump = Stump(0, threshold=2.5, polarity=-1, missing=1, error=0.0)
+    >>> member = Member((stump,), (0.5,))
+    >>> StumpEnsemble((member,), n_features=1).predict([[1], [3]]).tolist()
     [-1, 1]
     """
 
@@ -295,8 +296,11 @@ class StumpEnsemble:
         >>> from gpustump import AdaBoostClassifier
         >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
-        >>> [scores.round(3).tolist() for scores in model.staged_decision_function([[1], [3]])]
-        [[-0.693, 0.693], [-1.666, -0.28], [-1.016, 0.37]]
+        >>> for scores in model.staged_decision_function([[1], [3]]):
+        ...     print(scores.round(3).tolist())
+        [-0.693, 0.693]
+        [-1.666, -0.28]
+        [-1.016, 0.37]
         """
         for scores in self.additive.staged_scores(self.checked(X), n_jobs):
             yield self._read(scores)
@@ -322,8 +326,11 @@ class StumpEnsemble:
         >>> from gpustump import LogitBoostClassifier
         >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
-        >>> [shares[0].round(3).tolist() for shares in model.staged_predict_proba([[1]])]
-        [[0.611, 0.389], [0.622, 0.378], [0.632, 0.368]]
+        >>> for shares in model.staged_predict_proba([[1]]):
+        ...     print(shares.round(3).tolist())
+        [[0.611, 0.389]]
+        [[0.622, 0.378]]
+        [[0.632, 0.368]]
         """
         return map(self.probabilities_of, self.staged_decision_function(X))
 
@@ -373,7 +380,8 @@ class StumpEnsemble:
         --------
         >>> import numpy as np
         >>> from gpustump import Member, Stump, StumpEnsemble
-        >>> model = StumpEnsemble((Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,)),), n_features=1)
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1)
         >>> model.probabilities_of(np.asarray([-0.5, 0.0, 2.0])).round(3).tolist()
         [[0.731, 0.269], [0.5, 0.5], [0.018, 0.982]]
         """
@@ -386,7 +394,8 @@ class StumpEnsemble:
         --------
         >>> import numpy as np
         >>> from gpustump import Member, Stump, StumpEnsemble
-        >>> model = StumpEnsemble((Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,)),), n_features=1)
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1)
         >>> model.log_probabilities_of(np.asarray([0.0, 1000.0])).round(3).tolist()
         [[-0.693, -0.693], [-2000.0, 0.0]]
         """
@@ -568,7 +577,7 @@ class StumpEnsemble:
         --------
         >>> from gpustump import Member, Stump, StumpEnsemble
         >>> member = Member((Stump(1, 50.0, -1, 1, 0.0),), (0.5,))
-        >>> model = StumpEnsemble((member,), n_features=2, feature_names=("age", "income"))
+        >>> model = StumpEnsemble((member,), 2, feature_names=("age", "income"))
         >>> model.feature_index("income"), model.feature_index(0)
         (1, 0)
         """
@@ -727,8 +736,10 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import LogitBoostClassifier
-        >>> X, y = [[float(value)] for value in range(20)], [0, 1] * 3 + [0] * 4 + [1] * 10
-        >>> model = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0).fit(X, y).model_
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
+        >>> model = clf.fit(X, y).model_
         >>> low, high = model.predict_proba_interval([[3], [15]], coverage=1.0)
         >>> low.shape, bool((low <= high).all())
         ((2, 2), True)
@@ -783,7 +794,7 @@ class StumpEnsemble:
         >>> from gpustump import AdaBoostClassifier
         >>> X, y = np.asarray([[1.0], [2.0], [3.0], [4.0], [5.0]]), [0, 0, 1, 0, 1]
         >>> first = AdaBoostClassifier(n_estimators=3, n_jobs=1).fit(X, y).model_
-        >>> second = AdaBoostClassifier(n_estimators=3, max_memory="1 MB").fit(X, y).model_
+        >>> second = AdaBoostClassifier(n_estimators=3, n_jobs=2).fit(X, y).model_
         >>> first.digest() == second.digest(), len(first.digest())
         (True, 64)
         """
@@ -876,7 +887,8 @@ class StumpEnsemble:
         Examples
         --------
         >>> from gpustump import Member, Stump, StumpEnsemble
-        >>> model = StumpEnsemble((Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,)),), n_features=1)
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1)
         >>> model.checked([[1], [2]]).shape
         (2, 1)
         """

@@ -93,7 +93,8 @@ class Member:
     >>> member = Member(stumps, (0.5, 0.25))
     >>> member
     Member of 2 stumps
-    >>> StumpEnsemble((member,), n_features=1).decision_function([[0], [1], [2]]).tolist()
+    >>> model = StumpEnsemble((member,), n_features=1)
+    >>> model.decision_function([[0], [1], [2]]).tolist()
     [-0.75, 0.25, 0.75]
     """
 
@@ -203,11 +204,12 @@ class RegionMember:
     Examples
     --------
     >>> from gpustump import RegionMember, Split, StumpEnsemble
-    >>> votes = [[[-0.5], [1.0], [0.0]]]  # of one split: left, right and missing, for one output
-    >>> member = RegionMember((Split(feature=0, threshold=2.5),), votes, constant=[0.25])
+    >>> votes = [[[-0.5], [1.0], [0.0]]]  # left, right and missing, of one split
+    >>> member = RegionMember((Split(0, 2.5),), votes, constant=[0.25])
     >>> member
     RegionMember of 1 splits, n_outputs=1
-    >>> StumpEnsemble((member,), n_features=1).decision_function([[1], [4]]).tolist()
+    >>> model = StumpEnsemble((member,), n_features=1)
+    >>> model.decision_function([[1], [4]]).tolist()
     [-0.25, 1.25]
     """
 

@@ -88,7 +88,8 @@ def reliability_curve(
     Examples
     --------
     >>> from gpustump import LogitBoostClassifier, plots
-    >>> X, y = [[float(value)] for value in range(20)], [0, 1] * 3 + [0] * 4 + [1] * 10
+    >>> X = [[value] for value in range(20)]
+    >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
     >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
     >>> ax = plots.reliability_curve(clf, X, y, n_bins=5)
     >>> ax.get_ylabel(), len(ax.figure.axes)

@@ -51,7 +51,8 @@ class RoundLosses:
     >>> from gpustump import AdaBoostClassifier
     >>> from gpustump.theory import losses_by_round
     >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
-    >>> found = losses_by_round(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> found = losses_by_round(clf, X, y)
     >>> found.errors.tolist()
     [0.2, 0.2, 0.0]
     >>> found.log_losses.round(3).tolist()

@@ -76,8 +76,8 @@ class SplitScores:
     [-inf, 1.5, 3.0, 4.5, inf]
     >>> found.scores.round(4).tolist()
     [1.0, 1.3333, 2.0, 1.3333, 1.0]
-    >>> found.best.threshold, round(found.best.score, 4), round(found.constant, 4)
-    (3.0, 2.0, 1.0)
+    >>> found.best.threshold, round(found.best.score, 4)
+    (3.0, 2.0)
     """
 
     values: np.ndarray
