@@ -41,6 +41,7 @@ nitpick_ignore_regex = [
 ]  # fitted attributes: the docstring itself explains them
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+smartquotes = False  # "stump" is what a reader types
 suppress_warnings = ["config.cache"]  # the gallery's settings hold functions
 
 # The reference.

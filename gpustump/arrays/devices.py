@@ -21,7 +21,17 @@ OLDEST = (7, 0)
 
 
 class DeviceError(RuntimeError):
-    """A device was asked for and cannot be used; the message says why."""
+    """A device was asked for and cannot be used; the message says why.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, DeviceError
+    >>> try:
+    ...     AdaBoostClassifier(device="cuda:999").fit([[1], [2]], [0, 1])
+    ... except DeviceError:
+    ...     print("There is no such GPU.")
+    There is no such GPU.
+    """
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,13 @@ class Device:
     usable : bool
     detail : str
         A description, or why it cannot be used and what to do.
+
+    Examples
+    --------
+    >>> from gpustump import devices
+    >>> first = devices()[0]
+    >>> first.name, first.library, first.usable
+    ('cpu', 'numpy', True)
     """
 
     name: str
@@ -58,6 +75,13 @@ def devices() -> tuple[Device, ...]:
     -------
     tuple of Device
         Those that cannot be used say why in `detail`.
+
+    Examples
+    --------
+    >>> from gpustump import devices
+    >>> usable = [device for device in devices() if device.usable]
+    >>> usable[0].name, usable[0].library
+    ('cpu', 'numpy')
     """
     host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data"), _numba()]
     for library in ("torch", "jax", "array_api_strict"):

@@ -46,9 +46,15 @@ class Checkpoint:
 
     Examples
     --------
+    >>> import tempfile
     >>> from gpustump import AdaBoostClassifier, Checkpoint
-    >>> often = Checkpoint("run.json", every_rounds=500, every_seconds=None)
-    >>> classifier = AdaBoostClassifier(n_estimators=20_000, checkpoint=often)
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     often = Checkpoint(f"{folder}/run.json", every_rounds=500)
+    ...     first = AdaBoostClassifier(n_estimators=3, checkpoint=often).fit(X, y)
+    ...     again = AdaBoostClassifier(n_estimators=3, checkpoint=often).fit(X, y)
+    >>> first.model_.digest() == again.model_.digest()
+    True
     """
 
     path: str | PathLike[str]

@@ -27,6 +27,13 @@ class VotedSplit(NamedTuple):
         What the left region, the right one and that of missing values vote.
     score : float
         What the split is worth; see `RegionRound.score`.
+
+    Examples
+    --------
+    >>> from gpustump import fit_stump
+    >>> found = fit_stump([[0], [1], [2], [3]], [-1, -1, 1, 1], votes="newton")
+    >>> found.split, found.votes, found.score
+    (Split(feature=0, threshold=1.5), (-1.0, 1.0, 0.0), 4.0)
     """
 
     split: Split

@@ -174,6 +174,23 @@ class Boosting(Iterator[Any]):
         "callback", "small vote" (the votes round to zero: the learning rate is very low, or
         l2_regularization very high, or there is next to nothing left to learn), "large votes"
         (their sum would exceed `VOTES_LIMIT`); None while there may be more.
+
+    Examples
+    --------
+    >>> from gpustump import boost
+    >>> run = boost([[0], [1], [2], [3]], [-1, 1, -1, -1], n_rounds=3)
+    >>> next(run).stump.threshold
+    1.5
+    >>> (run.weights / run.weights.sum()).round(4).tolist()
+    [0.5, 0.1667, 0.1667, 0.1667]
+    >>> run
+    <Boosting: 1 of 3 rounds done, iterate over it for more>
+    >>> for record in run:
+    ...     print(record.number, round(record.training_bound, 4))
+    2 0.6455
+    3 0.5164
+    >>> run.stop_reason, run.model.n_rounds
+    ('limit', 3)
     """
 
     def __init__(
@@ -287,6 +304,17 @@ class Boosting(Iterator[Any]):
         ------
         RuntimeError
             If this boosting was interrupted in the middle of a round.
+
+        Examples
+        --------
+        >>> from gpustump import boost
+        >>> X, y = [[0], [1], [2], [3]], [-1, 1, -1, -1]
+        >>> known = list(boost(X, y, n_rounds=2))
+        >>> run = boost(X, y, n_rounds=3)
+        >>> stumps = [record.stump for record in known]
+        >>> done = run.resume(stumps, [record.vote for record in known])
+        >>> next(run) == list(boost(X, y, n_rounds=3))[2]
+        True
         """
         self._check_whole()
         self._check_in_step()
@@ -308,6 +336,15 @@ class Boosting(Iterator[Any]):
         ----------
         watcher : Watcher, optional
             Of early stopping.
+
+        Examples
+        --------
+        >>> from gpustump import boost
+        >>> X, y = [[0], [1], [2], [3]], [-1, 1, -1, -1]
+        >>> run = boost(X, y, votes="newton", n_rounds=3)
+        >>> run.look_ahead()
+        >>> [record.stump.threshold for record in run]
+        [1.5, 0.5, 1.5]
         """
         with arrays.computing_on(self._labels):
             self._ahead = LookingAhead.of(

@@ -52,6 +52,17 @@ class Round:
     training_bound : float
         Product of the normalisers so far, which the training error cannot exceed (but for the
         rounding of weights, a factor of 1 + 2**-50 or less a round).
+
+    Examples
+    --------
+    >>> from gpustump import boost
+    >>> first = next(boost([[0], [1], [2], [3]], [-1, 1, -1, -1]))
+    >>> first.number, first.stump.threshold, first.error, first.edge
+    (1, 1.5, 0.25, 0.25)
+    >>> round(first.vote, 4), round(first.normaliser, 4)
+    (0.5493, 0.866)
+    >>> first.training_error <= first.training_bound
+    True
     """
 
     number: int
@@ -90,6 +101,18 @@ class RegionRound:
         rounding of weights). With K > 2 outputs K/2 times the product: a sample whose class does
         not have the largest score adds 2 to the sum of its K exponential losses or more. None for
         Newton votes.
+
+    Examples
+    --------
+    >>> from gpustump import boost
+    >>> first = next(boost([[0], [1], [2], [3]], [-1, 1, -1, -1], votes="real"))
+    >>> first.stump
+    Split(feature=0, threshold=1.5)
+    >>> left, right, missing = first.votes
+    >>> round(left[0], 4), round(right[0], 4)
+    (0.0, -0.8047)
+    >>> round(first.normaliser, 4), first.training_error
+    (0.7236, 0.25)
     """
 
     number: int

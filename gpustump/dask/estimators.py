@@ -76,6 +76,18 @@ class DaskClassifier(BoostedClassifier):
         ClusterLostError
             If there is no worker left, or if data are lost that Dask cannot compute again; its
             `model` holds the rounds that were done.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump import AdaBoostClassifier
+        >>> from gpustump.dask import DaskAdaBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
+        >>> local = AdaBoostClassifier(n_estimators=3).fit(X.compute(), y.compute())
+        >>> clf.model_.digest() == local.model_.digest()  # doctest: +SKIP
+        True
         """
         validation = Validation.of(X_val, y_val, sample_weight_val)
         settings, asked, earlier = self._asked_for(validation)
@@ -155,7 +167,18 @@ class DaskClassifier(BoostedClassifier):
         return client
 
     def decision_function(self, X: Any) -> Any:
-        """The score of each sample: lazily, with the partitions of X, if X is Dask's."""
+        """The score of each sample: lazily, with the partitions of X, if X is Dask's.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump.dask import DaskAdaBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
+        >>> clf.decision_function(X).compute().round(3).tolist()  # doctest: +SKIP
+        [-1.016, -1.016, 0.37, -0.929, 1.016]
+        """
         if not is_lazy(X):
             return super().decision_function(X)
         n_classes = len(self._fitted().classes_)
@@ -164,31 +187,86 @@ class DaskClassifier(BoostedClassifier):
         )
 
     def predict(self, X: Any) -> Any:
-        """The label of each sample: lazily, with the partitions of X, if X is Dask's."""
+        """The label of each sample: lazily, with the partitions of X, if X is Dask's.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump.dask import DaskAdaBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
+        >>> clf.predict(X).compute().tolist()  # doctest: +SKIP
+        [0, 0, 1, 0, 1]
+        """
         if not is_lazy(X):
             return super().predict(X)
         return self._applied("predict", X, self._fitted().classes_[:0])
 
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities: lazily, with the partitions of X, if X is Dask's."""
+        """Class probabilities: lazily, with the partitions of X, if X is Dask's.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump.dask import DaskLogitBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskLogitBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
+        >>> clf.predict_proba(X[:2]).compute().round(3).tolist()  # doctest: +SKIP
+        [[0.693, 0.307], [0.693, 0.307]]
+        """
         if not is_lazy(X):
             return super().predict_proba(X)
         return self._applied("predict_proba", X, np.empty((0, len(self._fitted().classes_))))
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of `predict_proba`."""
+        """Logarithms of `predict_proba`.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump.dask import DaskLogitBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskLogitBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
+        >>> clf.predict_log_proba(X[:2]).compute().round(3).tolist()  # doctest: +SKIP
+        [[-0.366, -1.182], [-0.366, -1.182]]
+        """
         if not is_lazy(X):
             return super().predict_log_proba(X)
         return self._applied("predict_log_proba", X, np.empty((0, len(self._fitted().classes_))))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The (weighted) share of samples that `predict` gets right, computed at once."""
+        """The (weighted) share of samples that `predict` gets right, computed at once.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump.dask import DaskAdaBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
+        >>> clf.score(X, y)  # doctest: +SKIP
+        1.0
+        """
         if not is_lazy(X):
             return super().score(X, y, sample_weight)
         return accuracy(self.predict(X), y, sample_weight)
 
     def to_local(self) -> Any:
-        """The same fitted estimator without Dask; the model is shared."""
+        """The same fitted estimator without Dask; the model is shared.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from gpustump.dask import DaskAdaBoostClassifier
+        >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+        >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+        >>> clf = DaskAdaBoostClassifier(n_estimators=3).fit(X, y)  # doctest: +SKIP
+        >>> clf.to_local()  # doctest: +SKIP
+        AdaBoostClassifier(n_estimators=3)
+        """
         fitted = self._fitted()
         local = self._local()
         known = vars(local)
@@ -273,7 +351,10 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     >>> X = da.random.default_rng(0).normal(size=(100_000, 10), chunks=(10_000, -1))
     >>> y = X[:, 0] > 0
     >>> clf = DaskAdaBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
-    >>> clf.predict(X).compute()  # doctest: +SKIP
+    >>> clf.score(X, y)  # doctest: +SKIP
+    1.0
+    >>> print(clf.cluster_)  # doctest: +SKIP
+    2 workers, 93.1 kB a worker and round
     """
 
     _local = AdaBoostClassifier
@@ -348,6 +429,18 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         As for `DaskAdaBoostClassifier`.
     model_, classes_, rounds_, stop_reasons_, n_iter_, held_out_scores_, feature_importances_
         As for `LogitBoostClassifier`, and so are all others. `to_local()` gives the plain one.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from gpustump.dask import DaskLogitBoostClassifier
+    >>> client = Client(n_workers=2, threads_per_worker=1)  # doctest: +SKIP
+    >>> X = da.from_array([[1], [2], [3], [4], [5]], chunks=(3, 1))
+    >>> y = da.from_array([0, 0, 1, 0, 1], chunks=3)
+    >>> clf = DaskLogitBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
+    >>> clf.predict_proba(X[:2]).compute().round(3).tolist()  # doctest: +SKIP
+    [[0.693, 0.307], [0.693, 0.307]]
     """
 
     _local = LogitBoostClassifier

@@ -104,6 +104,12 @@ class Use(NamedTuple):
         What a worker received and answered in a round, on average.
     n_lost : int
         How often a worker was lost and its rows were prepared again.
+
+    Examples
+    --------
+    >>> from gpustump.dask import Use
+    >>> print(Use(2, 30, sent=46_788, received=1_619_460, round_bytes=93_115.0, n_lost=0))
+    2 workers, 93.1 kB a worker and round
     """
 
     n_workers: int

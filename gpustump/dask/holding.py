@@ -41,7 +41,20 @@ _ELEMENT_BYTES, _SAMPLE_BYTES = 2, 120
 
 
 class WorkerMemoryError(MemoryError):
-    """A worker's memory is too small for its share of the table."""
+    """A worker's memory is too small for its share of the table.
+
+    Examples
+    --------
+    A limit that is too small even for five rows (X and y are those of
+    `DaskLogitBoostClassifier`):
+
+    >>> from gpustump.dask import DaskAdaBoostClassifier, WorkerMemoryError
+    >>> try:  # doctest: +SKIP
+    ...     DaskAdaBoostClassifier(max_memory="100 B").fit(X, y)
+    ... except WorkerMemoryError as error:
+    ...     print(str(error).partition(", with")[0])
+    5 rows of 1 features need 610 bytes on one worker
+    """
 
 
 class Store:

@@ -56,6 +56,17 @@ class ClusterLostError(RuntimeError):
     ----------
     model : StumpEnsemble or None
         The model of the rounds that were done; None if there were none.
+
+    Examples
+    --------
+    Keep the rounds that were done (`clf`, X and y are those of `DaskAdaBoostClassifier`'s example):
+
+    >>> from gpustump.dask import ClusterLostError
+    >>> try:  # doctest: +SKIP
+    ...     clf.fit(X, y)
+    ... except ClusterLostError as error:
+    ...     print(error, error.model)
+    the cluster has had no worker for 60 seconds. StumpEnsemble of 2 stumps ...
     """
 
     model: Any = None

@@ -87,6 +87,22 @@ class Audit:
         them. None if the model holds no fingerprint.
     notes : tuple of str
         What was not derived, and what may explain a difference.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, audit
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+    >>> audit(model, X, y).same
+    True
+    >>> print(audit(model, X, [0, 0, 1, 1, 1]))
+    result         differs: round 1, another stump
+    the file says  column 0 <= 2.5 -> 0, else 1, missing 0
+                   vote 0.6931471805582987, error 0.2, edge 0.5
+    the data say   column 0 <= 2.5 -> 0, else 1, missing 1
+                   vote 1.0986122886679368, error 0.0, edge 0.5
+    data           cannot be told from others: the model holds no fingerprint of its table
+    derived by     AdaBoostClassifier(n_estimators=3)
     """
 
     model: StumpEnsemble
@@ -116,7 +132,16 @@ class Audit:
         return "\n".join(f"{name:{width}}  {printable(value)}".rstrip() for name, value in rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values in words; an empty name continues the value above."""
+        """Names and values in words; an empty name continues the value above.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier, audit
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> dict(audit(model, X, y).rows())["data"]
+        'cannot be told from others: the model holds no fingerprint of its table'
+        """
         return [
             ("result", self._result),
             *_sides(self.model, self.difference),

@@ -106,6 +106,20 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             If data or a parameter is not as described; the message names it and what was found.
         DeviceError
             If `device` asks for a GPU that cannot be had.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y, [1, 1, 2, 1, 1])
+        >>> clf.score(X, y)
+        1.0
+
+        With rows to watch, their error after each round:
+
+        >>> clf = AdaBoostClassifier(n_estimators=3)
+        >>> clf.fit(X, y, X_val=[[0.5], [3.5]], y_val=["no", "no"]).held_out_errors_
+        ((0.5, 0.0, 0.5),)
         """
         validation = Validation.of(X_val, y_val, sample_weight_val)
         settings, asked, earlier = self._asked_for(validation)

@@ -125,6 +125,14 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError, TypeError
             If X is not a table of numbers with the features seen in `fit`.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+        >>> clf.decision_function(X).round(3).tolist()
+        [-1.016, -1.016, 0.37, -0.929, 1.016]
         """
         check_is_fitted(self)
         return self.model_.decision_function(self._table(X), n_jobs=self.n_jobs)
@@ -134,6 +142,14 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
 
         A sample gets a label, and may get a confident one, even where values are missing that no
         training sample lacked. A warning says so.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+        >>> clf.predict([[1.5], [4.9]]).tolist()
+        ['no', 'yes']
         """
         return self._labels(self.decision_function(X))
 
@@ -143,37 +159,109 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         After many rounds of AdaBoost they are too close to 0 and 1; the notes of
         `AdaBoostClassifier` say how to mend that. Those of `LogitBoostClassifier` mostly are good
         as they are.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+        >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+        >>> clf.classes_.tolist()
+        ['no', 'yes']
+        >>> clf.predict_proba([[1.5], [4.9]]).round(3).tolist()
+        [[0.693, 0.307], [0.511, 0.489]]
         """
         scores = self.decision_function(X)
         return self.model_.probabilities_of(scores)
 
     def predict_log_proba(self, X: Array) -> Array:
-        """Logarithms of `predict_proba`."""
+        """Logarithms of `predict_proba`.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+        >>> clf.predict_log_proba([[1.5], [4.9]]).round(3).tolist()
+        [[-0.366, -1.182], [-0.671, -0.716]]
+        """
         scores = self.decision_function(X)
         return self.model_.log_probabilities_of(scores)
 
     def staged_decision_function(self, X: Array) -> Iterator[Array]:
-        """`decision_function` after 1, 2, ... rounds."""
+        """`decision_function` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+        >>> for scores in clf.staged_decision_function([[1], [3]]):
+        ...     print(scores.round(3).tolist())
+        [-0.693, 0.693]
+        [-1.666, -0.28]
+        [-1.016, 0.37]
+        """
         check_is_fitted(self)
         yield from self.model_.staged_decision_function(self._table(X), n_jobs=self.n_jobs)
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
-        """`predict` after 1, 2, ... rounds."""
+        """`predict` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+        >>> [labels.tolist() for labels in clf.staged_predict(X)]
+        [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
+        """
         yield from map(self._labels, self.staged_decision_function(X))
 
     def staged_predict_proba(self, X: Array) -> Iterator[Array]:
-        """`predict_proba` after 1, 2, ... rounds."""
+        """`predict_proba` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = LogitBoostClassifier(n_estimators=3).fit(X, y)
+        >>> for shares in clf.staged_predict_proba([[1]]):
+        ...     print(shares.round(3).tolist())
+        [[0.611, 0.389]]
+        [[0.622, 0.378]]
+        [[0.632, 0.368]]
+        """
         for scores in self.staged_decision_function(X):
             yield self.model_.probabilities_of(scores)
 
     def score(self, X: Array, y: Array, sample_weight: Array | None = None) -> float:
-        """The (weighted) share of samples that `predict` gets right."""
+        """The (weighted) share of samples that `predict` gets right.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = AdaBoostClassifier(n_estimators=1).fit(X, y)
+        >>> clf.score(X, y)
+        0.8
+        >>> clf.score(X, y, sample_weight=[1, 1, 1, 4, 1])
+        0.5
+        """
         return self._accuracy(self.predict(X), y, sample_weight)
 
     def staged_score(
         self, X: Array, y: Array, sample_weight: Array | None = None
     ) -> Iterator[float]:
-        """`score` after 1, 2, ... rounds."""
+        """`score` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+        >>> list(clf.staged_score(X, y))
+        [0.8, 0.8, 1.0]
+        """
         for predicted in self.staged_predict(X):
             yield self._accuracy(predicted, y, sample_weight)
 
@@ -201,6 +289,16 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError, TypeError
             If X is not a table of numbers with the features seen in `fit`.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+        >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+        >>> clf.explain([[4.5, 5.5]]).round(3).tolist()
+        [[0.096, -0.109, -0.203]]
+        >>> clf.model_.contribution_names
+        ('x0', 'x1', '(intercept)')
         """
         check_is_fitted(self)
         table = self._table(X)
@@ -224,6 +322,15 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If it is something else.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from gpustump import LogitBoostClassifier
+        >>> X = pd.DataFrame({"age": [31, 45, 52, 60], "income": [2.1, 3.9, 2.5, 4.4]})
+        >>> clf = LogitBoostClassifier(n_estimators=5).fit(X, [0, 1, 0, 1])
+        >>> clf.set_output(transform="pandas").explain(X).columns.tolist()
+        ['age', 'income', '(intercept)']
         """
         if transform is not None:
             self._sklearn_output_config = {
@@ -248,6 +355,17 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """What a feature adds to the score, as a step function of its value.
 
         Parameters, result and errors are those of `StumpEnsemble.shape_function`.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+        >>> table = clf.shape_function(0)
+        >>> table.thresholds.tolist()
+        [2.5, inf]
+        >>> table.values.round(3).tolist()
+        [-0.205, 0.18]
         """
         check_is_fitted(self)
         return self.model_.shape_function(feature, label=label)
@@ -257,6 +375,14 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters, result and errors are those of `StumpEnsemble.contribution_importances`; X may
         be a frame.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+        >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+        >>> clf.contribution_importances(X).round(3).tolist()
+        [0.5, 0.5]
         """
         check_is_fitted(self)
         return self.model_.contribution_importances(self._table(X), sample_weight)
@@ -266,6 +392,16 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters, result and errors are those of `StumpEnsemble.predict_proba_interval`; X may be
         a frame.
+
+        Examples
+        --------
+        >>> from gpustump import GlassBoxClassifier
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> clf = GlassBoxClassifier(n_estimators=5, random_state=0).fit(X, y)
+        >>> low, high = clf.predict_proba_interval([[3], [15]], coverage=1.0)
+        >>> low.shape, bool((low <= high).all())
+        ((2, 2), True)
         """
         check_is_fitted(self)
         return self.model_.predict_proba_interval(self._table(X), coverage)

@@ -34,9 +34,19 @@ class DecisionStumpClassifier(StumpClassifier):
         One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
         than chance.
     n_estimators_ : int
-        1.
+        Always 1.
     classes_, n_classes_, device_, route_, feature_importances_, n_features_in_, feature_names_in_
         As for `AdaBoostClassifier`.
+
+    Examples
+    --------
+    >>> from gpustump import DecisionStumpClassifier
+    >>> X, y = [[1, 7], [2, 5], [3, 8], [4, 6]], ["no", "no", "yes", "yes"]
+    >>> clf = DecisionStumpClassifier().fit(X, y)
+    >>> clf.stump_
+    Stump(feature=0, threshold=2.5, polarity=-1, missing=1, error=0.0)
+    >>> clf.predict([[2.2, 9.0]]).tolist()
+    ['no']
     """
 
     def __init__(
@@ -55,7 +65,15 @@ class DecisionStumpClassifier(StumpClassifier):
     def fit(
         self, X: Array, y: Array, sample_weight: Array | None = None
     ) -> DecisionStumpClassifier:
-        """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`."""
+        """Find the stump; X, y, sample_weight and errors as for `AdaBoostClassifier.fit`.
+
+        Examples
+        --------
+        >>> from gpustump import DecisionStumpClassifier
+        >>> clf = DecisionStumpClassifier().fit([[1], [2], [3]], [0, 1, 0], [1, 1, 3])
+        >>> clf.stump_.threshold, clf.stump_.error
+        (2.5, 0.2)
+        """
         self._fit(Data(X, y, sample_weight, self.device), self._settings())
         return self
 

@@ -50,6 +50,15 @@ def to_c(model: Any, name: str = "gpustump") -> str:
     ValueError
         If name is no name in C, a text in the model holds the character NUL, or its votes or labels
         are none that a model file holds.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.exports import to_c
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
+    >>> lines = to_c(clf, name="passed").splitlines()
+    >>> [line for line in lines if "passed_predict(" in line]
+    ['// int index = passed_predict(row);', 'static inline int passed_predict(const double *row)']
     """
     check_name(name)
     tables = export_tables(model)

@@ -67,6 +67,17 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
         If model is no model.
     ValueError
         If dtype is another one, or the model's votes or labels are none that a model file holds.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.exports import to_onnx
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], [0, 1, 1])
+    >>> graph = to_onnx(clf).graph
+    >>> [given.name for given in graph.input]
+    ['X']
+    >>> [answer.name for answer in graph.output]
+    ['label', 'probabilities', 'scores']
     """
     if dtype not in DTYPES:
         raise ValueError(

@@ -46,6 +46,16 @@ def to_python(model: Any) -> str:
         If it is no model.
     ValueError
         If its votes or labels are none that a model file holds.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.exports import to_python
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
+    >>> functions = {}
+    >>> exec(to_python(clf), functions)
+    >>> functions["predict"]([1.2]), functions["predict"]([2.9])
+    ('no', 'yes')
     """
     tables = export_tables(model)
     lines = header_lines(tables, "Python", _ascii)

@@ -99,6 +99,19 @@ def to_sql(
     ValueError
         If the database cannot hold a name, a label or a text of the model; or the model's votes or
         labels are none that a model file holds.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.exports import to_sql
+    >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
+    >>> base = sqlite3.connect(":memory:")
+    >>> _ = base.execute("CREATE TABLE data (x0 REAL)")
+    >>> _ = base.execute("INSERT INTO data VALUES (1.2), (2.9)")
+    >>> [(x, label) for x, score, label in base.execute(to_sql(clf))]
+    [(1.2, 'no'), (2.9, 'yes')]
+    >>> base.close()
     """
     spelling = check_dialect(dialect)
     query = _Query(export_tables(model), spelling, name)

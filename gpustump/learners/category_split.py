@@ -43,6 +43,15 @@ class CategorySplit:
     ------
     ValueError, TypeError
         If the categories are not as described.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier
+    >>> X = [[category] for category in [0.0, 1.0, 2.0] for _ in range(10)]
+    >>> y = [1] * 10 + [0] * 10 + [1] * 10
+    >>> clf = LogitBoostClassifier(n_estimators=1, categorical_features=[0])
+    >>> clf.fit(X, y).model_.members[0].splits
+    (CategorySplit(feature=0, left=(0, 2), right=(1,)),)
     """
 
     feature: int
@@ -91,6 +100,13 @@ class CategoryStump:
     ------
     ValueError, TypeError
         If categories or signs are not as described.
+
+    Examples
+    --------
+    >>> from gpustump import CategoryStump
+    >>> stump = CategoryStump(0, (1, 4), (0, 2), polarity=1, missing=-1, error=0.0)
+    >>> stump.predict([[0], [1], [3], [4]]).tolist()
+    [-1, 1, -1, 1]
     """
 
     feature: int
@@ -126,7 +142,17 @@ class CategoryStump:
         return _partition_of(self.left, self.right)
 
     def predict(self, X: Array) -> Array:
-        """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`."""
+        """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`.
+
+        Examples
+        --------
+        Category 3 is in neither set, so it counts as missing:
+
+        >>> from gpustump import CategoryStump
+        >>> stump = CategoryStump(0, (1, 4), (0, 2), polarity=1, missing=1, error=0.0)
+        >>> stump.predict([[0], [1], [3]]).tolist()
+        [-1, 1, 1]
+        """
         return predict(self, X)
 
 

@@ -52,6 +52,15 @@ class Interval:
     ------
     ValueError
         If low, high, polarity or missing is not as described.
+
+    Examples
+    --------
+    >>> from gpustump import Interval
+    >>> mild = Interval(0, low=15.0, high=25.0, polarity=1, missing=-1, error=0.0)
+    >>> mild.predict([[15], [20], [25], [30]]).tolist()
+    [-1, 1, 1, -1]
+    >>> mild.thresholds
+    (15.0, 25.0)
     """
 
     feature: int
@@ -85,5 +94,14 @@ class Interval:
         return SECOND, FIRST, SECOND
 
     def predict(self, X: Array) -> Array:
-        """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`."""
+        """Predict -1 or +1 for each row of X; parameters, result and errors as `Stump.predict`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import Interval
+        >>> outside = Interval(0, low=1.0, high=2.0, polarity=-1, missing=1, error=0.0)
+        >>> outside.predict([[1.0], [1.5], [2.5], [np.nan]]).tolist()
+        [1, -1, 1, 1]
+        """
         return predict(self, X)

@@ -27,6 +27,14 @@ class Split:
     ------
     ValueError
         If the threshold is NaN.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier
+    >>> X = [[1], [2], [3], [4]]
+    >>> clf = LogitBoostClassifier(n_estimators=1).fit(X, [0, 0, 1, 1])
+    >>> clf.model_.members[0].splits
+    (Split(feature=0, threshold=2.5),)
     """
 
     feature: int

@@ -38,6 +38,19 @@ class StepTable:
     bags : ndarray (n_bags, k + 1) of float64, or None
         For one output of a bagged model what each bag says on each step and, last, where x is NaN.
         Their mean is the function's value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpustump import StepTable
+    >>> thresholds, values = np.asarray([2.0, np.inf]), np.asarray([-0.5, 1.0])
+    >>> table = StepTable(0, thresholds, values, missing=0.25)
+    >>> table
+    StepTable of feature 0 with 2 steps
+    >>> table.look_up(np.asarray([2.0, 2.1, np.nan])).tolist()
+    [-0.5, 1.0, 0.25]
+    >>> table.outcomes.tolist()
+    [-0.5, 1.0, 0.25]
     """
 
     feature: int
@@ -80,6 +93,17 @@ class StepTable:
         ------
         ValueError
             If the table is not of a bagged model, or q is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
+        >>> table = clf.fit(X, y).shape_function(0)
+        >>> low, middle, high = table.quantiles([0.0, 0.5, 1.0])
+        >>> bool((low <= table.outcomes).all()), bool((table.outcomes <= high).all())
+        (True, True)
         """
         found: np.ndarray = np.quantile(self._bags(), q, axis=0)
         return found
@@ -92,7 +116,19 @@ class StepTable:
         return self.bags
 
     def output(self, number: int) -> StepTable:
-        """The step function of one output, with values (k,)."""
+        """The step function of one output, with values (k,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import StepTable
+        >>> values = np.asarray([[-1.0, 3.0], [1.0, 4.0]])  # two steps, two outputs
+        >>> thresholds = np.asarray([2.0, np.inf])
+        >>> both = StepTable(0, thresholds, values, missing=[0.0, 0.5])
+        >>> second = both.output(1)
+        >>> second.values.tolist(), second.missing
+        ([3.0, 4.0], 0.5)
+        """
         missing = float(self.missing[number])
         return StepTable(self.feature, self.thresholds, self.values[:, number], missing)
 
@@ -102,12 +138,31 @@ class StepTable:
         Returns
         -------
         array (n_samples,) or (n_samples, n_outputs) of float64
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4]], [0, 1, 1, 0]
+        >>> table = AdaBoostClassifier(n_estimators=3).fit(X, y).shape_function(0)
+        >>> table.look_up(np.asarray([1.0, 2.0, 9.0])).round(3).tolist()
+        [0.255, 1.354, -0.255]
         """
         xp, device = arrays.namespace_of(column), arrays.device_of(column)
         return xp.take(xp.asarray(self.outcomes, device=device), self.steps_of(column), axis=0)
 
     def steps_of(self, column: Array) -> Array:
-        """The step that each of a feature's values (n_samples,) lies on; k for NaN."""
+        """The step that each of a feature's values (n_samples,) lies on; k for NaN.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import StepTable
+        >>> thresholds, values = np.asarray([2.0, np.inf]), np.asarray([-0.5, 1.0])
+        >>> table = StepTable(0, thresholds, values, missing=0.25)
+        >>> table.steps_of(np.asarray([1.0, 2.0, 3.0, np.nan])).tolist()
+        [0, 0, 1, 2]
+        """
         xp, device = arrays.namespace_of(column), arrays.device_of(column)
         column = arrays.as_working(column)
         thresholds = rounded_down(self.thresholds, arrays.dtype_name(column))

@@ -45,6 +45,15 @@ class Stump:
     ------
     ValueError
         If the threshold is NaN, or polarity or missing is neither +1 nor -1.
+
+    Examples
+    --------
+    >>> from gpustump import Stump
+    >>> stump = Stump(0, threshold=37.5, polarity=-1, missing=-1, error=0.0)
+    >>> stump.predict([[36.6], [37.5], [39.1]]).tolist()
+    [-1, -1, 1]
+    >>> stump.is_constant
+    False
     """
 
     feature: int
@@ -91,5 +100,13 @@ class Stump:
         ------
         ValueError, TypeError
             If X is not a two-dimensional table of real numbers with this feature.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import Stump
+        >>> stump = Stump(1, threshold=2.5, polarity=1, missing=-1, error=0.0)
+        >>> stump.predict([[0.0, 2.0], [0.0, 3.0], [0.0, np.nan]]).tolist()
+        [1, -1, -1]
         """
         return predict(self, X)

@@ -84,6 +84,25 @@ class StumpEnsemble:
         If members, classes, feature names, features and link do not fit together.
     TypeError
         If members are of different types.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> X = [[1], [2], [3], [4], [5]]
+    >>> y = ["no", "no", "yes", "no", "yes"]
+    >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+    >>> model
+    StumpEnsemble of 3 stumps on 1 features for classes no, yes; digest 8c35cb66980f
+    >>> model.predict([[0], [9]]).tolist()
+    ['no', 'yes']
+
+    A model can also be made by hand, of stumps and their votes:
+
+    >>> from gpustump import Member, Stump, StumpEnsemble
+    >>> stump = Stump(0, threshold=2.5, polarity=-1, missing=1, error=0.0)
+    >>> member = Member((stump,), (0.5,))
+    >>> StumpEnsemble((member,), n_features=1).predict([[1], [3]]).tolist()
+    [-1, 1]
     """
 
     members: Members
@@ -220,6 +239,14 @@ class StumpEnsemble:
             If a value is missing in a feature where none was missing in training. A stump votes
             there, too, but nothing was learnt about it: a row without any value may get a confident
             answer that means nothing. Also if a text column has values that were not in training.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.decision_function(X).round(3).tolist()
+        [-1.016, -1.016, 0.37, -0.929, 1.016]
         """
         X = self.checked(X)
         lacking = None
@@ -236,27 +263,76 @@ class StumpEnsemble:
 
         A sample gets a label, and may get a confident one, even where values are missing that no
         training sample lacked. A warning says so; see `decision_function`, also for X and errors.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.predict([[1.5], [4.9]]).tolist()
+        ['no', 'yes']
         """
         return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: Array) -> Array:
-        """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`."""
+        """Class probabilities (n_samples, n_classes), float64. See `probabilities_of`.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+        >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
+        >>> model.predict_proba([[1.5], [4.9]]).round(3).tolist()
+        [[0.693, 0.307], [0.511, 0.489]]
+        """
         return self.probabilities_of(self.decision_function(X))
 
     def staged_decision_function(self, X: Array, *, n_jobs: int | None = None) -> Iterator[Array]:
         """`decision_function` after 1, 2, ... rounds; the last equals it exactly.
 
         The score of a member with fewer rounds than others stays the same after its last round.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> for scores in model.staged_decision_function([[1], [3]]):
+        ...     print(scores.round(3).tolist())
+        [-0.693, 0.693]
+        [-1.666, -0.28]
+        [-1.016, 0.37]
         """
         for scores in self.additive.staged_scores(self.checked(X), n_jobs):
             yield self._read(scores)
 
     def staged_predict(self, X: Array) -> Iterator[Array]:
-        """`predict` after 1, 2, ... rounds."""
+        """`predict` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> [labels.tolist() for labels in model.staged_predict(X)]
+        [[0, 0, 1, 1, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1]]
+        """
         return map(self.labels_of, self.staged_decision_function(X))
 
     def staged_predict_proba(self, X: Array) -> Iterator[Array]:
-        """`predict_proba` after 1, 2, ... rounds."""
+        """`predict_proba` after 1, 2, ... rounds.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> for shares in model.staged_predict_proba([[1]]):
+        ...     print(shares.round(3).tolist())
+        [[0.611, 0.389]]
+        [[0.622, 0.378]]
+        [[0.632, 0.368]]
+        """
         return map(self.probabilities_of, self.staged_decision_function(X))
 
     def labels_of(self, scores: Array) -> Array:
@@ -265,12 +341,33 @@ class StumpEnsemble:
         Numeric labels are in the library and on the device of the scores, text in a NumPy array. If
         two classes have the same score, or the score of a binary model is 0, the first one is
         predicted.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> scores = model.decision_function(X)
+        >>> model.labels_of(scores).tolist()
+        ['no', 'no', 'yes', 'no', 'yes']
+        >>> model.labels_of(scores - 1.0).tolist()  # "yes" only above a score of 1
+        ['no', 'no', 'no', 'no', 'yes']
         """
         index = self.class_indices(scores)
         return class_scores.labels_at(self.class_array, index)
 
     def class_indices(self, scores: Array) -> Array:
-        """The indices into `classes`, int64 (n_samples,), that belong to decision values."""
+        """The indices into `classes`, int64 (n_samples,), that belong to decision values.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import Member, Stump, StumpEnsemble
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1, classes=("no", "yes"))
+        >>> model.class_indices(np.asarray([-0.5, 0.0, 0.5])).tolist()
+        [0, 0, 1]
+        """
         return class_scores.class_indices(scores)
 
     def probabilities_of(self, scores: Array) -> Array:
@@ -279,11 +376,30 @@ class StumpEnsemble:
         With the link "logistic", P(second class) = 1 / (1 + exp(-2 F)) [Friedman, Hastie and
         Tibshirani 2000, section 4.1]. With more classes, this is computed for each score and
         divided by the sum. With the link "softmax", P_l = exp(2 F_l) / sum_m exp(2 F_m).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import Member, Stump, StumpEnsemble
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1)
+        >>> model.probabilities_of(np.asarray([-0.5, 0.0, 2.0])).round(3).tolist()
+        [[0.731, 0.269], [0.5, 0.5], [0.018, 0.982]]
         """
         return class_scores.probabilities(scores, self.link)
 
     def log_probabilities_of(self, scores: Array) -> Array:
-        """Logarithms of `probabilities_of`, also finite where a probability underflows to 0."""
+        """Logarithms of `probabilities_of`, also finite where a probability underflows to 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import Member, Stump, StumpEnsemble
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1)
+        >>> model.log_probabilities_of(np.asarray([0.0, 1000.0])).round(3).tolist()
+        [[-0.693, -0.693], [-2000.0, 0.0]]
+        """
         return class_scores.log_probabilities(scores, self.link)
 
     @property
@@ -318,6 +434,17 @@ class StumpEnsemble:
         ------
         ValueError, TypeError
             If there is no such feature or class, or a label is needed and not given.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
+        >>> table = model.shape_function(0)
+        >>> table.thresholds.tolist()
+        [2.5, inf]
+        >>> table.values.round(3).tolist()
+        [-0.205, 0.18]
         """
         wanted, number = self.feature_index(feature), self.output_index(label)
         table = _table_of(wanted, self.output_tables(number)[1])
@@ -350,6 +477,17 @@ class StumpEnsemble:
         feature's votes. As features do not interact, the contribution minus its mean over a table
         is exactly the feature's interventional Shapley value with that table as background, for the
         score [Lundberg and Lee 2017].
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+        >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
+        >>> parts = model.explain([[4.5, 5.5]])  # two features and the intercept
+        >>> parts.round(3).tolist()
+        [[0.096, -0.109, -0.203]]
+        >>> float(parts.sum()) == float(model.decision_function([[4.5, 5.5]])[0])
+        True
         """
         X = self.checked(X)
         with arrays.computing_on(X):
@@ -374,6 +512,14 @@ class StumpEnsemble:
         The regions of a split may have votes of their own. Then half the difference between the
         largest and the smallest of them counts, added up over the outputs; for a stump's two votes
         that is the absolute vote. The shares add up to 1, or to 0 if the model uses no feature.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.feature_importances().round(3).tolist()
+        [0.565, 0.435]
         """
         weight = np.zeros(self.n_features)
         for member in self.members:
@@ -404,6 +550,14 @@ class StumpEnsemble:
         ------
         ValueError, TypeError
             If X or sample_weight is not as described.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+        >>> model = LogitBoostClassifier(n_estimators=10).fit(X, y).model_
+        >>> model.contribution_importances(X).round(3).tolist()
+        [0.5, 0.5]
         """
         X = self.checked(X)
         with arrays.computing_on(X):
@@ -419,6 +573,14 @@ class StumpEnsemble:
         ------
         ValueError, TypeError
             If there is no such feature.
+
+        Examples
+        --------
+        >>> from gpustump import Member, Stump, StumpEnsemble
+        >>> member = Member((Stump(1, 50.0, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), 2, feature_names=("age", "income"))
+        >>> model.feature_index("income"), model.feature_index(0)
+        (1, 0)
         """
         if isinstance(feature, str):
             if self.feature_names is None:
@@ -438,7 +600,16 @@ class StumpEnsemble:
         return index
 
     def output_index(self, label: Label | None) -> int:
-        """The index of the output that is a label's score; errors as for `shape_function`."""
+        """The index of the output that is a label's score; errors as for `shape_function`.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["low", "low", "mid", "top", "top"]
+        >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.output_index("top")
+        2
+        """
         if self.is_binary:
             if label is not None and label != self.classes[1]:
                 raise ValueError(
@@ -468,19 +639,48 @@ class StumpEnsemble:
         tuple of StepTable
             One for each feature that the score depends on, with values (k,). With one class against
             the rest, a table has the thresholds of its own class only.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> constant, tables = model.output_tables(0)
+        >>> constant, tables
+        (0.0, (StepTable of feature 0 with 4 steps,))
         """
         if self.is_shared:
             return self.members[0].output_tables(number)
         return self.members[number].output_tables(0)
 
     def output_member(self, number: int) -> Member | RegionMember:
-        """A member with one output's votes only, of the output with a number from 0."""
+        """A member with one output's votes only, of the output with a number from 0.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["low", "low", "mid", "top", "top"]
+        >>> model = LogitBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.members
+        (RegionMember of 3 splits, n_outputs=3,)
+        >>> model.output_member(2)
+        RegionMember of 3 splits, n_outputs=1
+        """
         if self.is_shared:
             return self.members[0].of_output(number)
         return self.members[number]
 
     def member_index(self, label: Label | None) -> int:
-        """The index of the member that a label's score is from; errors as for `shape_function`."""
+        """The index of the member that a label's score is from; errors as for `shape_function`.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], ["low", "low", "mid", "top", "top"]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> model.members[model.member_index("mid")]
+        Member of 3 stumps
+        """
         number = self.output_index(label)
         return 0 if self.is_shared else number
 
@@ -533,6 +733,17 @@ class StumpEnsemble:
         ------
         ValueError, TypeError
             If the model is not bagged, or X or coverage is not as described.
+
+        Examples
+        --------
+        >>> from gpustump import LogitBoostClassifier
+        >>> X = [[value] for value in range(20)]
+        >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+        >>> clf = LogitBoostClassifier(n_estimators=5, n_bags=3, random_state=0)
+        >>> model = clf.fit(X, y).model_
+        >>> low, high = model.predict_proba_interval([[3], [15]], coverage=1.0)
+        >>> low.shape, bool((low <= high).all())
+        ((2, 2), True)
         """
         if self.bags is None:
             raise ValueError(
@@ -555,6 +766,17 @@ class StumpEnsemble:
         ------
         ValueError
             If n_rounds is negative.
+
+        Examples
+        --------
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+        >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
+        >>> first = model.truncated(1)
+        >>> model.n_rounds, first.n_rounds
+        (3, 1)
+        >>> first.predict(X).tolist()
+        [0, 0, 1, 1, 1]
         """
         check_count(n_rounds, "n_rounds", least=0)
         bags = None if self.bags is None else self.bags.truncated(n_rounds)
@@ -566,6 +788,16 @@ class StumpEnsemble:
 
         Equal for models with equal stumps, votes, constants, links, numbers of features and labels.
         Feature names and details are not part of it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gpustump import AdaBoostClassifier
+        >>> X, y = np.asarray([[1.0], [2.0], [3.0], [4.0], [5.0]]), [0, 0, 1, 0, 1]
+        >>> first = AdaBoostClassifier(n_estimators=3, n_jobs=1).fit(X, y).model_
+        >>> second = AdaBoostClassifier(n_estimators=3, n_jobs=2).fit(X, y).model_
+        >>> first.digest() == second.digest(), len(first.digest())
+        (True, 64)
         """
         return document.digest_of(self._contents)
 
@@ -580,6 +812,17 @@ class StumpEnsemble:
             says what is wanted.
         OSError
             If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from gpustump import AdaBoostClassifier, StumpEnsemble
+        >>> model = AdaBoostClassifier().fit([[1], [2], [3]], [0, 1, 1]).model_
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.json")
+        ...     again = StumpEnsemble.load(f"{folder}/model.json")
+        >>> again.digest() == model.digest()
+        True
         """
         document.write(self._contents, path)
 
@@ -593,6 +836,17 @@ class StumpEnsemble:
             A ValueError: the file is truncated, was edited, is not a model, or has a newer version.
         OSError
             If the file cannot be read.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from gpustump import AdaBoostClassifier, StumpEnsemble
+        >>> clf = AdaBoostClassifier().fit([[1], [2], [3]], ["no", "yes", "yes"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     clf.model_.save(f"{folder}/model.json")
+        ...     model = StumpEnsemble.load(f"{folder}/model.json")
+        >>> model.predict([[1], [9]]).tolist()
+        ['no', 'yes']
         """
         found = document.read(path)
         try:
@@ -630,6 +884,14 @@ class StumpEnsemble:
         ------
         ValueError, TypeError
             If it is not.
+
+        Examples
+        --------
+        >>> from gpustump import Member, Stump, StumpEnsemble
+        >>> member = Member((Stump(0, 2.5, -1, 1, 0.0),), (0.5,))
+        >>> model = StumpEnsemble((member,), n_features=1)
+        >>> model.checked([[1], [2]]).shape
+        (2, 1)
         """
         frame = columns_of(X)
         if frame is not None:

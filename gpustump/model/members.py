@@ -85,6 +85,17 @@ class Member:
     ------
     ValueError
         If the votes are not as described.
+
+    Examples
+    --------
+    >>> from gpustump import Member, Stump, StumpEnsemble
+    >>> stumps = Stump(0, 0.5, -1, 1, 0.1), Stump(0, 1.5, -1, 1, 0.2)
+    >>> member = Member(stumps, (0.5, 0.25))
+    >>> member
+    Member of 2 stumps
+    >>> model = StumpEnsemble((member,), n_features=1)
+    >>> model.decision_function([[0], [1], [2]]).tolist()
+    [-0.75, 0.25, 0.75]
     """
 
     stumps: tuple[AnyStump, ...]
@@ -189,6 +200,17 @@ class RegionMember:
     Notes
     -----
     Equal members have equal splits and numbers; -0.0 becomes 0.0.
+
+    Examples
+    --------
+    >>> from gpustump import RegionMember, Split, StumpEnsemble
+    >>> votes = [[[-0.5], [1.0], [0.0]]]  # left, right and missing, of one split
+    >>> member = RegionMember((Split(0, 2.5),), votes, constant=[0.25])
+    >>> member
+    RegionMember of 1 splits, n_outputs=1
+    >>> model = StumpEnsemble((member,), n_features=1)
+    >>> model.decision_function([[1], [4]]).tolist()
+    [-0.25, 1.25]
     """
 
     splits: tuple[AnySplit, ...]

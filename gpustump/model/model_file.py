@@ -30,7 +30,21 @@ _ON_ONE_LINE = ("missing_learnt",)
 
 
 class ModelFileError(ValueError):
-    """The file is not an intact model; the message says what is wrong with it."""
+    """The file is not an intact model; the message says what is wrong with it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gpustump import ModelFileError, StumpEnsemble
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "model.json")
+    ...     _ = path.write_text('{"weights": [1, 2]}')
+    ...     try:
+    ...         StumpEnsemble.load(path)
+    ...     except ModelFileError as error:
+    ...         print(str(error).partition("model.json ")[2])
+    is not a gpustump model: it does not say 'gpustump model'.
+    """
 
 
 class ModelText(NamedTuple):

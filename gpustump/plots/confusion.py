@@ -73,6 +73,15 @@ def confusion_matrix(
     `sklearn.metrics.confusion_matrix`. A cell is the darker, the larger its share of its row is.
     The numbers are counts of samples, or with weights shares of the whole weight. Above are the
     accuracy and the share of the largest class: the accuracy of predicting that class always.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, plots
+    >>> X, y = [[1], [2], [3], [4], [5]], ["no", "no", "yes", "no", "yes"]
+    >>> clf = AdaBoostClassifier(n_estimators=1).fit(X, y)
+    >>> ax = plots.confusion_matrix(clf, X, y)
+    >>> ax.images[0].get_array().round(3).tolist()
+    [[0.667, 0.333], [0.0, 1.0]]
     """
     check_count(n_classes, "n_classes", least=2)
     samples = JudgedSamples.of(model, X, y, sample_weight)

@@ -74,6 +74,15 @@ def explanation(
     its votes, `StumpEnsemble.explain`. The widths of the bars, with that of the intercept, add up
     to the score that stands below them: `decision_function` bit for bit. For a bagged model, lines
     reach one standard deviation of what the single bags add to both sides of a bar's end.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.explanation(clf, X[2])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['feature 0 = 3', 'feature 1 = 8', 'intercept', 'score']
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")

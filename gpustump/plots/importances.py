@@ -92,6 +92,15 @@ def importances(
 
     For a bagged model, lines reach one standard deviation of the shares of the single bags to both
     sides of a bar's end.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.importances(clf, X)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['feature 0', 'feature 1']
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")

@@ -109,6 +109,15 @@ def stump_lines(
     Understanding Machine Learning, 10.1.1]. Schapire and Freund (2012), Boosting: Foundations and
     Algorithms, chapter 1, draw weak learners under several weightings in this way. Values too large
     or too small for Matplotlib are drawn in units of a power of ten, which the axis names.
+
+    Examples
+    --------
+    >>> from gpustump import boost, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [-1, -1, 1, -1, 1]
+    >>> stumps = [record.stump for record in boost(X, y, n_rounds=2)]
+    >>> ax = plots.stump_lines(stumps, X, y)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['−1 where $x_{0}$ ≤ 2.5', '−1 where $x_{0}$ ≤ 4.5', 'label +1', 'label −1']
     """
     drawn = _listed(stumps)
     pair = inputs.feature_pair(features, lambda feature: check_count(feature, "features", least=0))

@@ -118,6 +118,14 @@ def weighted_loss(
     real and Newton votes the legend says what its regions vote; if all values are on one side of
     it, or it is out of view, the mark is at the edge. Values too large or too small for Matplotlib
     are drawn in units of a power of ten, which the axis names.
+
+    Examples
+    --------
+    >>> from gpustump import plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [-1, -1, 1, -1, 1]
+    >>> ax = plots.weighted_loss(X, y, feature=0)
+    >>> ax.get_legend().get_texts()[-1].get_text()
+    'minimum: 0.2, at b = 2.5, polarity −1'
     """
     X = check_table(X)
     index = check_count(feature, "feature", least=0)

@@ -77,6 +77,15 @@ def margin_distribution(
     margin (`gpustump.theory.normalised_margins`) of theta or less, for each theta, which is
     `gpustump.theory.share_below`. Samples left of 0 are misclassified. Margins among all classes
     are `gpustump.theory.class_margins`.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, plots
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = AdaBoostClassifier(n_estimators=20).fit(X, y)
+    >>> ax = plots.margin_distribution(clf, X, y, rounds=[1, 20])
+    >>> ax.get_xlabel(), len(ax.lines)
+    ('normalised margin', 3)
     """
     ensemble = model_of(model)
     _check_label(ensemble, label)

@@ -84,6 +84,15 @@ def overview(
 
     A bagged model has a line for each bag there. Its shape functions and importances show how far
     the bags differ, as for `shape_function` and `importances`.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = AdaBoostClassifier(n_estimators=10).fit(X, y)
+    >>> figure = plots.overview(clf, X)
+    >>> figure.get_suptitle().split(" · ")[:3]
+    ['10 rounds', '2 of 2 features', 'classes 0, 1']
     """
     ensemble = model_of(model)
     output_indices(ensemble, label)

@@ -62,6 +62,15 @@ def roc_curve(
     `sklearn.metrics.roc_curve` and `roc_auc_score`; of the second of two classes by its score, of
     more classes by their probabilities. A mark shows what the model predicts: with two classes, at
     the threshold 0. The diagonal is that of scores that say nothing.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.roc_curve(clf, X, y)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['class 1: area 0.8333', 'chance: area 0.5', 'as predicted']
     """
     from sklearn import metrics
 
@@ -119,6 +128,15 @@ def precision_recall_curve(
     of the positive ones that are called so, the true positive rate. A mark shows what the model
     predicts. The thin lines are the shares of the positives: the precision of scores that say
     nothing.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.precision_recall_curve(clf, X, y)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('recall', 'precision')
     """
     from sklearn import metrics
 

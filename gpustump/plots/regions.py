@@ -78,6 +78,15 @@ def decision_regions(
     or below. If thresholds are closer than 1/2000 of the axis, only one of them is drawn. Values
     too large or too small for Matplotlib are drawn in units of a power of ten, which the axis
     names.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> ax = plots.decision_regions(clf, X, y)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('feature 0', 'feature 1')
     """
     ensemble = model_of(model)
     pair = inputs.feature_pair(features, ensemble.feature_index)

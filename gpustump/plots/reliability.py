@@ -84,6 +84,16 @@ def reliability_curve(
     95 % interval of each share [Wilson 1927]; weighted samples count as many as Kish's effective
     number. The Brier score is the mean squared difference between the probability and 1 for
     samples of the class, 0 for others.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X = [[value] for value in range(20)]
+    >>> y = [0, 1] * 3 + [0] * 4 + [1] * 10
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.reliability_curve(clf, X, y, n_bins=5)
+    >>> ax.get_ylabel(), len(ax.figure.axes)
+    ('share that is class 1', 2)
     """
     from sklearn.metrics import brier_score_loss
 

@@ -107,6 +107,15 @@ def error_curve(
     exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker bound from the edges g only [Freund and Schapire
     1997, theorem 6]. The y axis fits the errors; a bound may start above it. The log-loss is that
     of `gpustump.theory.losses_by_round`, the worth of a split `RegionRound.score`.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier, plots
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> ax = plots.error_curve(clf, X=[[1.4], [2.8], [4.2]], y=[0, 1, 1])
+    >>> ax.lines[0].get_label()
+    'training error: last 0, lowest 0 in round 3'
     """
     model = model_of(classifier)
     if not hasattr(classifier, "rounds_"):

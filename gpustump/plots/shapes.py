@@ -96,6 +96,15 @@ def shape_function(
     A bagged model has a band around the function: one standard deviation over the bags to both
     sides, as Explainable Boosting Machines draw it [Nori, Jenkins, Koch and Caruana 2019]. The vote
     for missing values has a line of the same length.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.shape_function(clf, 0, X=X)
+    >>> ax.get_ylabel(), len(ax.figure.axes)
+    ('contribution to the score of class 1', 2)
     """
     ensemble = model_of(model)
     index = ensemble.feature_index(feature)
@@ -173,6 +182,15 @@ def shape_functions(
     X has one. If a category has many values, the most frequent ones are drawn, or without X those
     whose sums differ most. The share of a category is the sum of its features' shares. For a bagged
     model, lines at the bars' ends reach one standard deviation over the bags to both sides.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> panels = plots.shape_functions(clf)
+    >>> [ax.get_xlabel() for ax in panels]
+    ['feature 0', 'feature 1']
     """
     ensemble = model_of(model)
     output_indices(ensemble, label)

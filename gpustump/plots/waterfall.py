@@ -72,6 +72,15 @@ def waterfall(
     bars add up to `decision_function` bit for bit, in any order. (Sums of votes made by hand may be
     rounded.) With two classes the second one is predicted if the score is above 0. Of the scores of
     a softmax only the differences between classes mean something.
+
+    Examples
+    --------
+    >>> from gpustump import LogitBoostClassifier, plots
+    >>> X, y = [[1, 9], [2, 5], [3, 8], [4, 6], [5, 7]], [0, 0, 1, 0, 1]
+    >>> clf = LogitBoostClassifier(n_estimators=10).fit(X, y)
+    >>> ax = plots.waterfall(clf, X[2])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['intercept', 'feature 0 = 3', 'feature 1 = 8', 'score']
     """
     ensemble = model_of(model)
     check_count(n_features, "n_features")

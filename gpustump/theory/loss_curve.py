@@ -39,6 +39,17 @@ class Losses:
         The integer weight of all samples.
     heavier : int
         The label of larger total weight, +1 or -1; +1 if both have the same.
+
+    Examples
+    --------
+    >>> from gpustump.losses import weighted_losses
+    >>> found = weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1])
+    >>> found.values.tolist()
+    [1.0, 2.0, 4.0, 5.0]
+    >>> found.errors.tolist()
+    [0.75, 0.5, 0.25, 0.5, 0.25]
+    >>> found.opposite_errors.tolist()
+    [0.25, 0.5, 0.75, 0.5, 0.75]
     """
 
     values: np.ndarray
@@ -64,6 +75,12 @@ class Losses:
         Among equally good stumps it is the one with the lowest threshold. A stump with all values
         on one side is chosen only if it is strictly better than every threshold between two values.
         If both of its polarities are equally good, it predicts the label of larger total weight.
+
+        Examples
+        --------
+        >>> from gpustump.losses import weighted_losses
+        >>> weighted_losses([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1]).least()
+        (3.0, 1, 0.25)
         """
         wrong = np.stack([self.wrong, self.opposite_wrong], axis=1)
         inside, above_all = wrong[1:-1], wrong[-1]  # wrong[0] holds the same two numbers

@@ -45,6 +45,20 @@ class RoundLosses:
         others; infinite where it overflows.
     n_outputs : int
         1 for two classes.
+
+    Examples
+    --------
+    >>> from gpustump import AdaBoostClassifier
+    >>> from gpustump.theory import losses_by_round
+    >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
+    >>> clf = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    >>> found = losses_by_round(clf, X, y)
+    >>> found.errors.tolist()
+    [0.2, 0.2, 0.0]
+    >>> found.log_losses.round(3).tolist()
+    [0.5, 0.314, 0.181]
+    >>> found.bounds.round(3).tolist()
+    [0.8, 0.529, 0.434]
     """
 
     errors: np.ndarray
@@ -113,7 +127,7 @@ def losses_by_round(
     >>> from gpustump import Member, Stump, StumpEnsemble
     >>> stumps = Stump(0, 0.5, -1, 1, 0.1), Stump(0, 1.5, -1, 1, 0.2)
     >>> model = StumpEnsemble((Member(stumps, (0.5, 0.25)),), 1)
-    >>> found = losses_by_round(model, [[0.0], [1.0], [2.0]], [-1, 1, -1])
+    >>> found = losses_by_round(model, [[0], [1], [2]], [-1, 1, -1])
     >>> [round(loss, 4) for loss in found.errors.tolist()]
     [0.3333, 0.3333]
     >>> [round(loss, 4) for loss in found.log_losses.tolist()]

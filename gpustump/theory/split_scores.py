@@ -67,6 +67,17 @@ class SplitScores:
     kind : "real" or "newton"
     best : VotedCut
         The split that training chooses on this feature.
+
+    Examples
+    --------
+    >>> from gpustump.losses import split_scores
+    >>> found = split_scores([1.0, 2.0, 4.0, 5.0], [1, 1, -1, 1], votes="newton")
+    >>> found.thresholds.tolist()
+    [-inf, 1.5, 3.0, 4.5, inf]
+    >>> found.scores.round(4).tolist()
+    [1.0, 1.3333, 2.0, 1.3333, 1.0]
+    >>> found.best.threshold, round(found.best.score, 4)
+    (3.0, 2.0)
     """
 
     values: np.ndarray

@@ -48,6 +48,15 @@ class IntervalFunction:
     ------
     ValueError, TypeError
         If the feature is not a count, low is above high, or polarity is neither +1 nor -1.
+
+    Examples
+    --------
+    >>> from gpustump.weak_learnability import IntervalFunction
+    >>> function = IntervalFunction(feature=0, low=2.0, high=3.0, polarity=1)
+    >>> function.labels([[1], [2], [3], [4]]).tolist()
+    [-1, 1, 1, -1]
+    >>> function.regions([[1], [2], [3], [4]]).tolist()
+    [0, 1, 1, 2]
     """
 
     feature: int
@@ -79,6 +88,13 @@ class IntervalFunction:
         ------
         ValueError, TypeError
             If X is not a two-dimensional table of real numbers with this feature.
+
+        Examples
+        --------
+        >>> from gpustump.weak_learnability import IntervalFunction
+        >>> function = IntervalFunction(feature=1, low=2.0, high=3.0, polarity=-1)
+        >>> function.labels([[0.0, 1.0], [0.0, 2.5]]).tolist()
+        [1, -1]
         """
         regions = self.regions(X)
         with arrays.computing_on(regions):
@@ -89,6 +105,13 @@ class IntervalFunction:
         """The region of each row of X: 0 below the interval, 1 inside, 2 above it or missing.
 
         Parameters, result and errors are those of `labels`.
+
+        Examples
+        --------
+        >>> from gpustump.weak_learnability import IntervalFunction
+        >>> function = IntervalFunction(feature=0, low=2.0, high=3.0, polarity=1)
+        >>> function.regions([[1.0], [2.0], [4.0], [float("nan")]]).tolist()
+        [0, 1, 2, 2]
         """
         X = check_table(X, min_features=self.feature + 1)
         xp = arrays.namespace_of(X)
@@ -182,6 +205,18 @@ def random_distribution(
     ------
     ValueError, TypeError
         If X is not a table with the function's feature, or kind is none of the four.
+
+    Examples
+    --------
+    >>> from gpustump import fit_stump
+    >>> from gpustump.weak_learnability import IntervalFunction, random_distribution
+    >>> X = [[1], [2], [3]]
+    >>> function = IntervalFunction(feature=0, low=2.0, high=2.0, polarity=1)
+    >>> weights = random_distribution(function, X, kind="thirds")
+    >>> weights.round(4).tolist()
+    [0.3333, 0.3333, 0.3333]
+    >>> round(fit_stump(X, function.labels(X), weights).error, 4)
+    0.3333
     """
     rng = np.random.default_rng(random_state)
     regions = arrays.to_host(function.regions(X))
