@@ -40,10 +40,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.category_columns import NO_CATEGORY
-from gpustump.engines.contract import Cut, Search, Sides, sign_of
+from gpustump.engines.category_columns import NO_CATEGORY, regions_of_numbers
+from gpustump.engines.contract import Cut, RegionSums, Search, Sides, sign_of
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
 from gpustump.engines.worth_of_split import exact_score_of
+from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.kinds import OfCategories
 
 RARE_SAMPLES, RARE_PARTS = 10, 100
 """A category is rare if it has fewer samples than this, and less than this part of them."""
@@ -112,6 +114,11 @@ class CategorySums(NamedTuple):
 
     feature: int
     by_number: np.ndarray
+
+    def in_regions(self, hypothesis: OfCategories) -> RegionSums:
+        """The same for each region of a split of this feature."""
+        regions = regions_of_numbers(hypothesis)
+        return [self.over(np.flatnonzero(regions == own).tolist()) for own in range(N_REGIONS)]
 
     def over(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """For each output the sums of both integers over some categories."""

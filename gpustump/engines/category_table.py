@@ -16,7 +16,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.category_search import CategorySums, Groups, best_set
 from gpustump.engines.contract import Cut, PreparedTable, RegionSums, Search, State, Step, Totals
 from gpustump.learners.hypothesis import Partition
@@ -140,11 +140,7 @@ class CategoryState:
         sums = self._sums  # of all categories, if a search has asked for them
         if not isinstance(hypothesis, OfCategories) or hypothesis.feature not in sums:
             return self._inner.region_sums(hypothesis)
-        known = {*hypothesis.left, *hypothesis.right}
-        rest = [number for number in range(N_NUMBERS) if number not in known]
-        return [
-            sums[hypothesis.feature].over(own) for own in (hypothesis.left, hypothesis.right, rest)
-        ]
+        return sums[hypothesis.feature].in_regions(hypothesis)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
         """`region_sums` of each of several hypotheses."""

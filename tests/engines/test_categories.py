@@ -10,9 +10,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import cuda_on_cpu
 import numpy as np
 import pytest
 from backends import Backend
+from engine_ways import cuda
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -24,7 +26,6 @@ from gpustump.boosting.rounds import Boosting
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
 from gpustump.engines.category_search import CategorySums, Groups, best_set
 from gpustump.engines.contract import Cut, Resources, Search, Task
-from gpustump.engines.cuda.engine import refusal_of_any
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import by_region
@@ -202,6 +203,21 @@ CASES = {
 
 
 def ways_of_kernels(case: Case) -> Iterator[Way]:
+    """The kernels for the CPU, and those for CUDA devices on the stand-in."""
+    yield from ways_of_cpu(case)
+    if not cuda_on_cpu.unusable():
+        yield from ways_of_cuda(case)
+
+
+def ways_of_cuda(case: Case) -> Iterator[Way]:
+    """With the table on the device, on the host, and with codes that are streamed."""
+    wanted = ("two threads", "least shared memory", "host table", "streamed in blocks")
+    for name, table in cuda(case.X, case.rows, case.categorical):
+        if name in wanted:
+            yield f"cuda, {name}", table
+
+
+def ways_of_cpu(case: Case) -> Iterator[Way]:
     """The CPU's kernels, in one piece and in many."""
     pytest.importorskip("numba")
     from gpustump.engines.cpu import category_sums, codes, direct
@@ -275,8 +291,6 @@ def model_of(kind: str, backend: Backend | None, name: str = "numbers and catego
 
 @pytest.mark.parametrize("kind", ["discrete", "shared newton"])
 def test_every_library_trains_the_same_model_and_predicts_the_same(kind, backend, monkeypatch):
-    if backend.kernels == "cuda":
-        pytest.skip("CUDA kernels do not search categorical features")
     if backend.reason:
         pytest.skip(backend.reason)
     monkeypatch.setenv("GPUSTUMP_KERNELS", backend.kernels)
@@ -391,15 +405,6 @@ def test_other_values_than_numbers_of_categories_are_refused(value):
     ):
         CategoryColumns.of(X, None, (0, 1))
     assert CategoryColumns.of(X, np.asarray([0, 2, 3]), (1,)).numbers.tolist() == [[0, 255, 255]]
-
-
-def test_cuda_kernels_leave_categorical_features_to_the_reference_and_say_why():
-    X = np.zeros((3, 2), dtype=np.float32)
-    assert refusal_of_any(Task(X, 3)) is None
-    assert (
-        refusal_of_any(Task(X, 3, categorical=(1,)))
-        == "CUDA kernels do not search categorical features"
-    )
 
 
 def test_a_cut_of_categories_compares_as_the_contract_says():

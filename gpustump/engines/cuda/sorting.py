@@ -12,6 +12,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import N_NUMBERS
 
 MOST_BINS = 255
 """The most bins of a feature; one more code stands for missing values."""
@@ -31,12 +32,19 @@ class Cuts(NamedTuple):
         Whether a bin holds two values or more.
     low, high : ndarray (n_bins,) of float64
         The smallest and the largest value of each bin.
+    counts : ndarray (N_NUMBERS,) of int64, or None
+        Of a categorical feature, which has no bins: how many samples have each number.
     """
 
     ends: np.ndarray
     has_cuts: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    counts: np.ndarray | None = None
+
+
+NO_CUTS = Cuts(np.zeros(1, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+"""Without any value that could be compared."""
 
 
 def sorted_feature(column: Array) -> tuple[Array, Array]:
@@ -60,8 +68,7 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
     present = keys[:n_present]
     if n_present == 0:
-        nothing = np.zeros(0)
-        return Cuts(np.asarray([0]), nothing, nothing, nothing)
+        return NO_CUTS
     is_last = present[1:] != present[:-1]
     n_values = 1 + int(xp.sum(xp.astype(is_last, xp.int64)))
     if n_values <= MOST_BINS:
@@ -74,6 +81,12 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     at = xp.asarray(np.concatenate([begins, ends - 1]), device=device)
     low, high = np.split(arrays.to_host(xp.take(present, at, axis=0)), 2)
     return Cuts(ends, low != high, _floats(low), _floats(high))
+
+
+def cuts_of_categories(numbers: Array) -> Cuts:
+    """Of a categorical feature, from its samples' numbers (n_samples,) of uint8."""
+    found = arrays.namespace_of(numbers).bincount(numbers, minlength=N_NUMBERS)
+    return NO_CUTS._replace(counts=arrays.to_host(found).astype(np.int64))
 
 
 def _spread(keys: Array) -> np.ndarray:
