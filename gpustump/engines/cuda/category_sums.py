@@ -37,7 +37,8 @@ class SumsByCategory:
         self._device, self._histograms, self._n_outputs = table.device, histograms, n_outputs
         self._n_columns = len(table.categories)
         numbers = [_occurring(counts) for counts in table.categories.values()]
-        self._columns = np.repeat(np.arange(self._n_columns), [len(own) for own in numbers])
+        n_of_each = np.asarray([len(own) for own in numbers], dtype=np.int64)
+        self._columns = np.repeat(np.arange(self._n_columns), n_of_each)
         self._numbers = np.concatenate([*numbers, np.empty(0, dtype=np.int64)])
         features = np.asarray([*table.categories], dtype=np.int64)
         self._places = table.device.array(features[self._columns] * SLOTS + self._numbers)

@@ -12,7 +12,6 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
-from gpustump.engines.category_columns import N_NUMBERS
 
 MOST_BINS = 255
 """The most bins of a feature; one more code stands for missing values."""
@@ -81,12 +80,6 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     at = xp.asarray(np.concatenate([begins, ends - 1]), device=device)
     low, high = np.split(arrays.to_host(xp.take(present, at, axis=0)), 2)
     return Cuts(ends, low != high, _floats(low), _floats(high))
-
-
-def cuts_of_categories(numbers: Array) -> Cuts:
-    """Of a categorical feature, from its samples' numbers (n_samples,) of uint8."""
-    found = arrays.namespace_of(numbers).bincount(numbers, minlength=N_NUMBERS)
-    return NO_CUTS._replace(counts=arrays.to_host(found).astype(np.int64))
 
 
 def _spread(keys: Array) -> np.ndarray:

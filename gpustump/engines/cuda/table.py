@@ -20,7 +20,7 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
-from gpustump.engines.category_columns import regions_of_numbers
+from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
 from gpustump.engines.contract import Cut, Resources, Search, State, Step
 from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.codes import (
@@ -45,9 +45,9 @@ from gpustump.engines.cuda.layout import (
 from gpustump.engines.cuda.orders import Orders
 from gpustump.engines.cuda.sorting import (
     MARK,
+    NO_CUTS,
     Cuts,
     cuts_of,
-    cuts_of_categories,
     sorted_feature,
 )
 from gpustump.engines.cuda.source_table import SourceTable
@@ -347,7 +347,8 @@ def _coded(
         if feature in source.categorical:
             numbers = category_numbers(column)
             write_numbers(numbers, group, feature - group.first, written)
-            found.append(cuts_of_categories(numbers))
+            counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_NUMBERS))
+            found.append(NO_CUTS._replace(counts=counts.astype(np.int64)))
             continue
         order, keys = sorted_feature(column)
         cuts = cuts_of(keys, arrays.dtype_name(column))
