@@ -23,8 +23,9 @@ from worth_oracle import exact_score_of, score_of
 
 from gpustump import arrays
 from gpustump.boosting.rounds import Boosting
+from gpustump.engines import category_search
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
-from gpustump.engines.category_search import CategorySums, Groups, best_set
+from gpustump.engines.category_search import CategorySums, Groups, SetSearch, _orders
 from gpustump.engines.contract import Cut, Resources, Search, Task
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared
@@ -57,6 +58,11 @@ def drawn_sums(random: np.random.Generator, search: Search, most: int = 8) -> Ca
     if random.random() < 0.5:
         by_number[:, 0, NO_CATEGORY], by_number[:, 1, NO_CATEGORY] = first[:, 0], second[:, 0]
     return CategorySums(3, by_number)
+
+
+def best_set(sums: CategorySums, groups: Groups, search: Search) -> Cut | None:
+    """The best cut of a single feature."""
+    return SetSearch({sums.feature: groups}, search).best(sums.by_number[np.newaxis])
 
 
 def apart(sums: CategorySums) -> Groups:
@@ -131,6 +137,35 @@ def test_with_several_outputs_it_is_the_best_prefix_of_their_own_orders(votes, r
     assert cut is not None
     assert cut.score == score(regions_of(sums, *best))
     assert set(cut.categories or ()) == {tuple(sorted(side)) for side in best}
+
+
+@given(random=RANDOM)
+def test_ratios_that_floats_cannot_tell_apart_are_in_their_exact_order(random):
+    n, top = int(random.integers(2, 20)), 2 ** int(random.integers(50, 56))
+    first, second = (top + random.integers(-3, 4, size=(1, 2, n))).swapaxes(0, 1)
+    (found,) = _orders(np.stack([first, second], axis=1), np.ones((1, n), dtype=np.bool_))
+    ratios = [Fraction(int(a), int(b)) for a, b in zip(first[0], second[0], strict=True)]
+    assert found.tolist() == sorted(range(n), key=ratios.__getitem__)
+
+
+@pytest.mark.parametrize("search", [*ONE_OUTPUT, Search("stump", "real", 3)], ids=str)
+@pytest.mark.parametrize("at_once", [1, 300, 2**18])
+@given(random=RANDOM)
+@hypothesis_settings(max_examples=20)
+def test_features_are_searched_together_as_each_by_itself(search, at_once, random):
+    sums = [drawn_sums(random, search) for _ in range(int(random.integers(1, 5)))]
+    sums = [*sums, sums[0]]  # equal scores
+    groups = {3 + place: apart(own) for place, own in enumerate(sums)}
+    alone = [
+        SetSearch({feature: own}, search).best(of_feature.by_number[np.newaxis])
+        for (feature, own), of_feature in zip(groups.items(), sums, strict=True)
+    ]
+    best = max([cut for cut in alone if cut is not None], default=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(category_search, "_MOST_AT_ONCE", at_once)
+        together = SetSearch(groups, search)
+        found = together.best(np.stack([own.by_number for own in sums]))
+    assert found == best
 
 
 @pytest.mark.parametrize("search", ONE_OUTPUT, ids=str)
