@@ -1,8 +1,9 @@
 """A prepared table some of whose features are categorical: an engine's own, and sets of categories.
 
-An engine searches the features that have thresholds and keeps the samples. It prepares categorical
-features as if all their values were missing, and adds up its integers by category. The best set is
-found here, on the host, from these sums (`category_search`); so it is the same with every engine.
+An engine searches the features that have thresholds and keeps the samples. To its search all values
+of a categorical feature are missing, so it finds no cut of it; and it adds up its integers by
+category. The best set is found here, on the host, from these sums (`category_search`); so it is the
+same with every engine.
 """
 
 from __future__ import annotations

@@ -84,7 +84,8 @@ class SplitSearch(Search):
     def region_sums(self) -> RegionSums:
         """The sums over the regions of the last round's best cut.
 
-        If there is no cut, all samples that have the first feature are in the first region.
+        If there is no cut, all samples that have the first feature are in the first region. If that
+        is categorical, the kernels write none of them.
         """
         found = self.found()
         by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()
