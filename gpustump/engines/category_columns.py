@@ -10,6 +10,8 @@ import numpy as np
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.data.parameters import MOST_CATEGORIES
+from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
+from gpustump.learners.kinds import OfCategories
 
 N_NUMBERS = 256
 """As many as a byte holds."""
@@ -78,3 +80,11 @@ def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = No
             "are more, or leave the feature out of categorical_features."
         )
     return np.where(has_number, values, NO_CATEGORY).astype(np.uint8)
+
+
+def regions_of_numbers(hypothesis: OfCategories) -> np.ndarray:
+    """The region of each number of a category, (N_NUMBERS,) of uint8."""
+    found = np.full(N_NUMBERS, MISSING, dtype=np.uint8)
+    found[list(hypothesis.left)] = FIRST
+    found[list(hypothesis.right)] = SECOND
+    return found

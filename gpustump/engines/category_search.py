@@ -33,23 +33,35 @@ than all sets, and better than a constant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.category_columns import NO_CATEGORY
-from gpustump.engines.contract import Cut, Search, Sides, sign_of
+from gpustump.engines.category_columns import NO_CATEGORY, regions_of_numbers
+from gpustump.engines.contract import Cut, RegionSums, Search, Sides, sign_of
+from gpustump.engines.threads import ranges
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
-from gpustump.engines.worth_of_split import exact_score_of
+from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.kinds import OfCategories
 
 RARE_SAMPLES, RARE_PARTS = 10, 100
 """A category is rare if it has fewer samples than this, and less than this part of them."""
 
 _RATIO_BITS = 125
 """Ratios of sums below 2**62 that differ do so by more than 2**-124."""
+
+_ROUNDINGS = 2.0**-49
+"""Quotients of sums in float64 that differ by more than this share are in the right order: each is
+off by 2**-51 of itself at most."""
+
+_BEHIND = 1e300
+"""Above the ratios of all sums."""
+
+_MOST_AT_ONCE = 2**18
+"""Sums of prefixes that are weighed at once: with many outputs and categories they take memory."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +85,6 @@ class Groups:
         rare = tuple(np.flatnonzero(is_rare).tolist())
         return cls(tuple(sorted([*alone, rare] if rare else alone)))
 
-    def sums(self, by_number: np.ndarray) -> np.ndarray:
-        """The sums of each group, (..., n_groups), from those of each category, (..., N_NUMBERS).
-
-        There is one group at least.
-        """
-        found: np.ndarray = np.add.reduceat(by_number[..., self._place], self._starts, axis=-1)
-        return found
-
-    @cached_property
-    def _place(self) -> np.ndarray:
-        """The numbers of all categories, group by group."""
-        return np.asarray([number for own in self.members for number in own])
-
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        """Where each group begins among them."""
-        return np.cumsum([0] + [len(own) for own in self.members[:-1]])
-
     def sides(self, left: Sequence[int]) -> Sides:
         """The categories on both sides, given the groups on one; the lowest goes left."""
         chosen = {*left}
@@ -113,31 +107,59 @@ class CategorySums(NamedTuple):
     feature: int
     by_number: np.ndarray
 
+    def in_regions(self, hypothesis: OfCategories) -> RegionSums:
+        """The same for each region of a split of this feature."""
+        regions = regions_of_numbers(hypothesis)
+        return [self.over(np.flatnonzero(regions == own).tolist()) for own in range(N_REGIONS)]
+
     def over(self, numbers: Sequence[int]) -> list[tuple[int, int]]:
         """For each output the sums of both integers over some categories."""
         chosen = self.by_number[:, :, list(numbers)].sum(axis=2)
         return [(first, second) for first, second in chosen.tolist()]
 
 
-def best_set(sums: CategorySums, groups: Groups, search: Search) -> Cut | None:
-    """The best cut of a categorical feature; None if it has none."""
-    if not groups.members:
-        return None
-    of_groups = groups.sums(sums.by_number)
-    present, missing = of_groups.sum(axis=2), sums.by_number[:, :, NO_CATEGORY]
-    best = _best_prefix(of_groups, present, missing, search)
-    apart = _apart(present, missing, search)
-    if apart is not None and (best is None or apart > best.score):
-        best = _Found(apart, range(len(groups.members)))
-    if best is None:
-        return None
-    sides = groups.sides(best.left)
-    polarity = missing_sign = 0
-    if search.has_signs:
-        (left, _), (right, _) = sums.over(sides.left)[0], sums.over(sides.right)[0]
-        lacking = int(missing[0, 0])
-        polarity, missing_sign = sign_of(left - right), sign_of(lacking or left + right)
-    return Cut(sums.feature, 0, polarity, missing_sign, best.score, categories=sides)
+class SetSearch:
+    """Finds the best set of all categorical features of a run, for all of them at once.
+
+    Parameters
+    ----------
+    groups : mapping
+        For each feature, in increasing order, its categories.
+    search : Search
+    """
+
+    def __init__(self, groups: Mapping[int, Groups], search: Search) -> None:
+        self._search = search
+        columns = [column for column, own in enumerate(groups.values()) if own.members]
+        self._features, self._groups = [*groups], [*groups.values()]
+        most = max((len(self._groups[column].members) for column in columns), default=1)
+        size = 2 * search.n_outputs**2 * most
+        self._parts = [
+            _Part(columns[low:high], self._groups)
+            for low, high in ranges(len(columns), max(1, _MOST_AT_ONCE // size))
+        ]
+
+    def best(self, by_number: np.ndarray) -> Cut | None:
+        """The best cut, from the features' sums (n_features, n_outputs, 2, N_NUMBERS) of int64.
+
+        None if there is none. Of equally good ones it is that of the lowest feature.
+        """
+        found: tuple[int, _Found] | None = None
+        for part in self._parts:
+            column, best = part.best(by_number, self._search)
+            if best is not None and (found is None or best.score > found[1].score):
+                found = column, best
+        return None if found is None else self._cut(*found, by_number)
+
+    def _cut(self, column: int, found: _Found, by_number: np.ndarray) -> Cut:
+        sums = CategorySums(self._features[column], by_number[column])
+        sides = self._groups[column].sides(found.left)
+        polarity = missing_sign = 0
+        if self._search.has_signs:
+            (left, _), (right, _) = sums.over(sides.left)[0], sums.over(sides.right)[0]
+            lacking = int(sums.by_number[0, 0, NO_CATEGORY])
+            polarity, missing_sign = sign_of(left - right), sign_of(lacking or left + right)
+        return Cut(sums.feature, 0, polarity, missing_sign, found.score, categories=sides)
 
 
 class _Found(NamedTuple):
@@ -147,40 +169,159 @@ class _Found(NamedTuple):
     left: Sequence[int]
 
 
-def _best_prefix(
-    of_groups: np.ndarray, present: np.ndarray, missing: np.ndarray, search: Search
-) -> _Found | None:
-    """The best prefix of all orders, from the sums (n_outputs, 2, n_groups); None for one group."""
-    n_outputs, _, n_groups = of_groups.shape
-    if n_groups == 1:
-        return None
-    orders = np.asarray([_order(first.tolist(), second.tolist()) for first, second in of_groups])
+class _Part:
+    """Some features whose sets are weighed at once.
+
+    Parameters
+    ----------
+    columns : sequence of int
+        Their places; each has a group at least.
+    groups : sequence of Groups
+        Of all features.
+    """
+
+    def __init__(self, columns: Sequence[int], groups: Sequence[Groups]) -> None:
+        members = [(at, own) for at, column in enumerate(columns) for own in groups[column].members]
+        self._columns = np.asarray(columns)
+        self._n_groups = np.asarray([len(groups[column].members) for column in columns])
+        self._group_at = np.asarray([at for at, _ in members])
+        begins = np.cumsum(self._n_groups) - self._n_groups
+        self._group_number = np.arange(len(members)) - begins[self._group_at]
+        n_of_each = np.asarray([len(own) for _, own in members], dtype=np.int64)
+        self._starts = np.cumsum(n_of_each) - n_of_each
+        self._column_of_number = np.repeat(self._columns[self._group_at], n_of_each)
+        self._numbers = np.asarray([number for _, own in members for number in own])
+
+    def best(self, by_number: np.ndarray, search: Search) -> tuple[int, _Found | None]:
+        """The place of the first feature with the best set, and that set; None if there is none."""
+        of_groups = self._of_groups(by_number)
+        sides = of_groups.sum(axis=3), by_number[self._columns, :, :, NO_CATEGORY]
+        prefix, orders, at = _best_prefixes(of_groups, self._n_groups, *sides, search)
+        is_apart, scores = np.zeros(len(prefix), dtype=np.bool_), prefix
+        if sides[1].any():
+            apart = _apart(*sides, search)
+            is_apart = apart > prefix
+            scores = np.where(is_apart, apart, prefix)
+        first = int(np.argmax(scores))
+        column, score = int(self._columns[first]), scores[first].item()
+        if score == _nothing(scores):
+            return column, None
+        if is_apart[first]:
+            return column, _Found(score, range(int(self._n_groups[first])))
+        order, last = divmod(int(at[first]), of_groups.shape[3] - 1)
+        return column, _Found(score, orders[first, order, : last + 1].tolist())
+
+    def _of_groups(self, by_number: np.ndarray) -> np.ndarray:
+        """The sums of each group, (n_columns, n_outputs, 2, most groups); 0 behind the last one."""
+        taken = by_number[self._column_of_number, :, :, self._numbers]
+        shape = (len(self._columns), *by_number.shape[1:3], int(self._n_groups.max()))
+        found = np.zeros(shape, dtype=np.int64)
+        found[self._group_at, :, :, self._group_number] = np.add.reduceat(taken, self._starts)
+        return found
+
+
+def _nothing(scores: np.ndarray) -> float:
+    """Below all scores of this type."""
+    return np.iinfo(scores.dtype).min if scores.dtype == np.int64 else -math.inf
+
+
+def _best_prefixes(
+    of_groups: np.ndarray,
+    n_groups: np.ndarray,
+    present: np.ndarray,
+    missing: np.ndarray,
+    search: Search,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each feature the best prefix of all orders: its score, the orders, and its place.
+
+    Parameters
+    ----------
+    of_groups : ndarray (n_features, n_outputs, 2, most groups) of int64
+    n_groups : ndarray (n_features,) of int64
+        A feature of one group has no prefix; its score is below all others.
+    present, missing : ndarray (n_features, n_outputs, 2) of int64
+    search : Search
+
+    Returns
+    -------
+    scores : ndarray (n_features,)
+    orders : ndarray (n_features, n_orders, most groups) of int64
+    places : ndarray (n_features,) of int64
+        The number of the order, times one less than the most groups, plus the prefix's last place.
+    """
+    n_features, n_outputs, _, most = of_groups.shape
+    has_group = np.arange(most) < n_groups[:, np.newaxis]
+    each_output = has_group.repeat(n_outputs, axis=0)
+    orders = _orders(of_groups.reshape(-1, 2, most), each_output).reshape(-1, n_outputs, most)
+    features = np.arange(n_features)[:, np.newaxis, np.newaxis, np.newaxis]
+    integers = np.arange(2)[:, np.newaxis, np.newaxis]
     regions = []
     for output in range(n_outputs):
-        left = np.cumsum(of_groups[output][:, orders], axis=2)[:, :, :-1]  # (2, n_orders, n - 1)
-        right = present[output][:, np.newaxis, np.newaxis] - left
-        regions.append((Sums(*left), Sums(*right), Sums(*missing[output].reshape(2, 1, 1))))
+        in_order = of_groups[features, output, integers, orders[:, np.newaxis]]
+        left = np.cumsum(in_order, axis=3)[..., :-1]  # (n_features, 2, n_orders, most - 1)
+        whole, lacking = (side[:, output, :, np.newaxis, np.newaxis] for side in (present, missing))
+        right = whole - left
+        regions.append(
+            (
+                Sums(left[:, 0], left[:, 1]),
+                Sums(right[:, 0], right[:, 1]),
+                Sums(lacking[:, 0], lacking[:, 1]),
+            )
+        )
     scores = score_of_outputs(worth_of(search), regions)
-    order, last = divmod(int(np.argmax(scores)), n_groups - 1)
-    return _Found(scores[order, last].item(), orders[order, : last + 1].tolist())
+    is_prefix = has_group[:, np.newaxis, 1:]
+    scores = np.where(is_prefix, scores, _nothing(scores)).reshape(n_features, -1)
+    if most == 1:
+        return np.full(n_features, _nothing(scores)), orders, np.zeros(n_features, dtype=np.int64)
+    places = np.argmax(scores, axis=1)
+    return scores[np.arange(n_features), places], orders, places
 
 
-def _order(first: list[int], second: list[int]) -> list[int]:
-    """The groups by the ratio of their sums, exactly; equal ones in their own order."""
-    ratios = [(a << _RATIO_BITS) // max(b, 1) for a, b in zip(first, second, strict=True)]
+def _orders(sums: np.ndarray, has_group: np.ndarray) -> np.ndarray:
+    """For each row the groups by the ratio of their sums (n_rows, 2, most), then empty places.
+
+    Equal ones are in their own order. Quotients in float64 are in the order of the ratios if they
+    are further apart than roundings. The others are compared exactly.
+    """
+    first, second = sums[:, 0], np.maximum(sums[:, 1], 1)
+    ratios = np.where(has_group, first / second, _BEHIND)
+    orders = np.argsort(ratios, axis=1, kind="stable")
+    ranked = ratios[np.arange(len(ratios))[:, np.newaxis], orders]
+    size = np.maximum(np.abs(ranked[:, 1:]), np.abs(ranked[:, :-1]))
+    is_near = (np.diff(ranked, axis=1) <= size * _ROUNDINGS) & (size > 0) & has_group[:, 1:]
+    for row in np.flatnonzero(is_near.any(axis=1)).tolist():
+        n_groups = int(has_group[row].sum())
+        own = (part[row, :n_groups].tolist() for part in (first, second))
+        orders[row, :n_groups] = _exact_order(*own)
+    return orders
+
+
+def _exact_order(first: list[int], second: list[int]) -> list[int]:
+    """The same for one row, whatever its sums."""
+    ratios = [(a << _RATIO_BITS) // b for a, b in zip(first, second, strict=True)]
     return sorted(range(len(ratios)), key=ratios.__getitem__)
 
 
-def _apart(present: np.ndarray, missing: np.ndarray, search: Search) -> float | None:
-    """What it is worth to part all categories from missing values; None if a constant is as good.
+def _apart(present: np.ndarray, missing: np.ndarray, search: Search) -> np.ndarray:
+    """What it is worth to part all categories of a feature from missing values.
 
-    Each sample counts one or more in its second integers, so their sums tell which are empty.
+    Below all scores if there are none, or if a constant is as good. Each sample counts one or more
+    in its second integers, so their sums tell which regions are empty.
     """
-    if not missing[:, 1].any():
-        return None
-    parts = [[(a, b) for a, b in part.tolist()] for part in (present, missing)]
-    nothing = [(0, 0)] * len(present)
-    together = [(a, b) for a, b in (present + missing).tolist()]
-    apart = exact_score_of([parts[0], nothing, parts[1]], search)
-    constant = exact_score_of([together, nothing, nothing], search)
-    return apart if apart > constant else None
+    nothing = np.zeros_like(present)
+
+    def score(left: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+        regions = [
+            (_sums_of(left, output), _sums_of(nothing, output), _sums_of(lacking, output))
+            for output in range(search.n_outputs)
+        ]
+        found: np.ndarray = score_of_outputs(worth_of(search), regions)
+        return found
+
+    apart, constant = score(present, missing), score(present + missing, nothing)
+    is_split = missing[:, :, 1].any(axis=1) & (apart > constant)
+    return np.where(is_split, apart, _nothing(apart))
+
+
+def _sums_of(side: np.ndarray, output: int) -> Sums:
+    return Sums(side[:, output, 0], side[:, output, 1])

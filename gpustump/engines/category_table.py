@@ -1,8 +1,9 @@
 """A prepared table some of whose features are categorical: an engine's own, and sets of categories.
 
-An engine searches the features that have thresholds and keeps the samples. It prepares categorical
-features as if all their values were missing, and adds up its integers by category. The best set is
-found here, on the host, from these sums (`category_search`); so it is the same with every engine.
+An engine searches the features that have thresholds and keeps the samples. To its search all values
+of a categorical feature are missing, so it finds no cut of it; and it adds up its integers by
+category. The best set is found here, on the host, from these sums (`category_search`); so it is the
+same with every engine.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
-from gpustump.engines.category_search import CategorySums, Groups, best_set
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_search import CategorySums, Groups, SetSearch
 from gpustump.engines.contract import Cut, PreparedTable, RegionSums, Search, State, Step, Totals
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.kinds import OfCategories
@@ -112,8 +113,9 @@ class CategoryState:
     """
 
     def __init__(self, table: CategoryTable, inner: SummingState, search: Search) -> None:
-        self._table, self._inner, self._search = table, inner, search
-        self._sums: dict[int, CategorySums] = {}  # worked out when they are asked for
+        self._table, self._inner = table, inner
+        self._sets = SetSearch(table.groups, search)
+        self._sums: np.ndarray | None = None  # worked out when they are asked for
 
     @property
     def totals(self) -> Totals:
@@ -131,20 +133,19 @@ class CategoryState:
 
     def best_cut(self) -> Cut:
         """The largest cut, of thresholds and of sets of categories."""
-        groups, sums = self._table.groups, self._category_sums()
-        sets = [best_set(sums[feature], own, self._search) for feature, own in groups.items()]
-        return max([self._inner.best_cut(), *(cut for cut in sets if cut is not None)])
+        best = self._sets.best(self._category_sums())
+        return max([self._inner.best_cut(), *([] if best is None else [best])])
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
-        sums = self._sums  # of all categories, if a search has asked for them
-        if not isinstance(hypothesis, OfCategories) or hypothesis.feature not in sums:
+        sums, features = self._sums, self._table.columns.features
+        # They are known if a search has asked for them.
+        if sums is None or not isinstance(hypothesis, OfCategories):
             return self._inner.region_sums(hypothesis)
-        known = {*hypothesis.left, *hypothesis.right}
-        rest = [number for number in range(N_NUMBERS) if number not in known]
-        return [
-            sums[hypothesis.feature].over(own) for own in (hypothesis.left, hypothesis.right, rest)
-        ]
+        if hypothesis.feature not in features:
+            return self._inner.region_sums(hypothesis)
+        own = sums[features.index(hypothesis.feature)]
+        return CategorySums(hypothesis.feature, own).in_regions(hypothesis)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
         """`region_sums` of each of several hypotheses."""
@@ -162,11 +163,9 @@ class CategoryState:
         if step.cut is not None and step.cut.categories is not None:
             step = replace(step, cut=None)  # the engine knows no cut of this feature
         self._inner.advance(step)
-        self._sums = {}
+        self._sums = None
 
-    def _category_sums(self) -> dict[int, CategorySums]:
-        if not self._sums:
-            columns = self._table.columns
-            found = zip(columns.features, self._inner.category_sums(columns), strict=True)
-            self._sums = {feature: CategorySums(feature, own) for feature, own in found}
+    def _category_sums(self) -> np.ndarray:
+        if self._sums is None:
+            self._sums = self._inner.category_sums(self._table.columns)
         return self._sums

@@ -393,8 +393,8 @@ class Task:
         The most rounds there will be; None if that is not known.
     categorical : tuple of int
         The features whose values are numbers of categories, increasing; others have thresholds. An
-        engine prepares them as if all of their values were missing, but `region_sums` and `advance`
-        of its states know them; `category_table` searches them.
+        engine's search finds no cut of them, as if all of their values were missing, but
+        `region_sums` and `advance` of its states know them; `category_table` searches them.
     """
 
     X: Array

@@ -10,9 +10,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import cuda_on_cpu
 import numpy as np
 import pytest
 from backends import Backend
+from engine_ways import cuda
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -21,10 +23,10 @@ from worth_oracle import exact_score_of, score_of
 
 from gpustump import arrays
 from gpustump.boosting.rounds import Boosting
+from gpustump.engines import category_search
 from gpustump.engines.category_columns import NO_CATEGORY, CategoryColumns
-from gpustump.engines.category_search import CategorySums, Groups, best_set
+from gpustump.engines.category_search import CategorySums, Groups, SetSearch, _orders
 from gpustump.engines.contract import Cut, Resources, Search, Task
-from gpustump.engines.cuda.engine import refusal_of_any
 from gpustump.engines.reference import table as reference_table
 from gpustump.engines.route import prepared
 from gpustump.learners.hypothesis import by_region
@@ -56,6 +58,11 @@ def drawn_sums(random: np.random.Generator, search: Search, most: int = 8) -> Ca
     if random.random() < 0.5:
         by_number[:, 0, NO_CATEGORY], by_number[:, 1, NO_CATEGORY] = first[:, 0], second[:, 0]
     return CategorySums(3, by_number)
+
+
+def best_set(sums: CategorySums, groups: Groups, search: Search) -> Cut | None:
+    """The best cut of a single feature."""
+    return SetSearch({sums.feature: groups}, search).best(sums.by_number[np.newaxis])
 
 
 def apart(sums: CategorySums) -> Groups:
@@ -132,6 +139,35 @@ def test_with_several_outputs_it_is_the_best_prefix_of_their_own_orders(votes, r
     assert set(cut.categories or ()) == {tuple(sorted(side)) for side in best}
 
 
+@given(random=RANDOM)
+def test_ratios_that_floats_cannot_tell_apart_are_in_their_exact_order(random):
+    n, top = int(random.integers(2, 20)), 2 ** int(random.integers(50, 56))
+    first, second = (top + random.integers(-3, 4, size=(1, 2, n))).swapaxes(0, 1)
+    (found,) = _orders(np.stack([first, second], axis=1), np.ones((1, n), dtype=np.bool_))
+    ratios = [Fraction(int(a), int(b)) for a, b in zip(first[0], second[0], strict=True)]
+    assert found.tolist() == sorted(range(n), key=ratios.__getitem__)
+
+
+@pytest.mark.parametrize("search", [*ONE_OUTPUT, Search("stump", "real", 3)], ids=str)
+@pytest.mark.parametrize("at_once", [1, 300, 2**18])
+@given(random=RANDOM)
+@hypothesis_settings(max_examples=20)
+def test_features_are_searched_together_as_each_by_itself(search, at_once, random):
+    sums = [drawn_sums(random, search) for _ in range(int(random.integers(1, 5)))]
+    sums = [*sums, sums[0]]  # equal scores
+    groups = {3 + place: apart(own) for place, own in enumerate(sums)}
+    alone = [
+        SetSearch({feature: own}, search).best(of_feature.by_number[np.newaxis])
+        for (feature, own), of_feature in zip(groups.items(), sums, strict=True)
+    ]
+    best = max([cut for cut in alone if cut is not None], default=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(category_search, "_MOST_AT_ONCE", at_once)
+        together = SetSearch(groups, search)
+        found = together.best(np.stack([own.by_number for own in sums]))
+    assert found == best
+
+
 @pytest.mark.parametrize("search", ONE_OUTPUT, ids=str)
 @given(random=RANDOM)
 def test_the_signs_and_the_side_of_the_lowest_category_are_those_of_the_contract(search, random):
@@ -202,6 +238,21 @@ CASES = {
 
 
 def ways_of_kernels(case: Case) -> Iterator[Way]:
+    """The kernels for the CPU, and those for CUDA devices on the stand-in."""
+    yield from ways_of_cpu(case)
+    if not cuda_on_cpu.unusable():
+        yield from ways_of_cuda(case)
+
+
+def ways_of_cuda(case: Case) -> Iterator[Way]:
+    """With the table on the device, on the host, and with codes that are streamed."""
+    wanted = ("two threads", "least shared memory", "host table", "streamed in blocks")
+    for name, table in cuda(case.X, case.rows, case.categorical):
+        if name in wanted:
+            yield f"cuda, {name}", table
+
+
+def ways_of_cpu(case: Case) -> Iterator[Way]:
     """The CPU's kernels, in one piece and in many."""
     pytest.importorskip("numba")
     from gpustump.engines.cpu import category_sums, codes, direct
@@ -275,8 +326,6 @@ def model_of(kind: str, backend: Backend | None, name: str = "numbers and catego
 
 @pytest.mark.parametrize("kind", ["discrete", "shared newton"])
 def test_every_library_trains_the_same_model_and_predicts_the_same(kind, backend, monkeypatch):
-    if backend.kernels == "cuda":
-        pytest.skip("CUDA kernels do not search categorical features")
     if backend.reason:
         pytest.skip(backend.reason)
     monkeypatch.setenv("GPUSTUMP_KERNELS", backend.kernels)
@@ -391,15 +440,6 @@ def test_other_values_than_numbers_of_categories_are_refused(value):
     ):
         CategoryColumns.of(X, None, (0, 1))
     assert CategoryColumns.of(X, np.asarray([0, 2, 3]), (1,)).numbers.tolist() == [[0, 255, 255]]
-
-
-def test_cuda_kernels_leave_categorical_features_to_the_reference_and_say_why():
-    X = np.zeros((3, 2), dtype=np.float32)
-    assert refusal_of_any(Task(X, 3)) is None
-    assert (
-        refusal_of_any(Task(X, 3, categorical=(1,)))
-        == "CUDA kernels do not search categorical features"
-    )
 
 
 def test_a_cut_of_categories_compares_as_the_contract_says():

@@ -98,7 +98,7 @@ def test_nothing_is_rounded_but_what_the_contract_rounds(compiler):
         rounding[file] = {name for name in operations if not MOVING.fullmatch(name)}
         # In machine code those would be loops of compare-and-swap.
         assert not re.search(rb"(atom|red)\.shared\.add\.[us]64", ptx)
-    assert rounding["codes"] == set()
+    assert rounding["codes"] == rounding["categories"] == set()
     products_and_sums = {"mul.f64", "mul.rn.f64", "add.f64", "add.rn.f64", "sub.f64", "sub.rn.f64"}
     assert rounding["sweep"] <= products_and_sums
     assert rounding["search"] == rounding["intervals"] == set()

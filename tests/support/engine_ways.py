@@ -116,9 +116,15 @@ class EngineUnderTest:
         return self.name
 
 
-def as_routed(engine: Engine, X: Any, rows: Any, n_jobs: int | None = None) -> PreparedTable:
+def as_routed(
+    engine: Engine,
+    X: Any,
+    rows: Any,
+    n_jobs: int | None = None,
+    categorical: tuple[int, ...] = (),
+) -> PreparedTable:
     """A table as the route has it prepared."""
-    task = Task(X, X.shape[0] if rows is None else rows.shape[0])
+    task = Task(X, X.shape[0] if rows is None else rows.shape[0], categorical=categorical)
     return engine.prepare(task, rows, Resources(n_jobs=n_jobs))
 
 
@@ -211,7 +217,7 @@ def cuda_budget(n_samples: int, n_features: int, n_orders: int) -> int:
     return device_memory._without_codes(n_samples, n_features, Search()) + codes_and_orders
 
 
-def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
+def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterator[Way]:
     """With several threads a block, little memory of each kind, and the table on the host."""
     from gpustump.engines.cuda import device_memory, sorting, table
     from gpustump.engines.cuda.engine import CudaEngine
@@ -221,9 +227,10 @@ def cuda(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     one = cuda_budget(*shape, 1)
 
     def way(name: str, device: OnCpu, X: np.ndarray = X, **how: int) -> Way:
-        return name, table.prepare(X, rows, device, Resources(**how))
+        resources = Resources(**how)
+        return name, table.prepare(X, rows, device, resources, categorical=categorical)
 
-    yield "two threads", as_routed(CudaEngine(OnCpu()), X, rows)
+    yield "two threads", as_routed(CudaEngine(OnCpu()), X, rows, categorical=categorical)
     yield way("one thread", OnCpu(threads=1))
     yield way("one order at a time", OnCpu(), max_memory=one)
     with pytest.MonkeyPatch.context() as patch:

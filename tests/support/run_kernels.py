@@ -8,6 +8,8 @@ has several pieces of work.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from cuda_on_cpu import OnCpu
 from rounds import KINDS, Case, check_facts, facts_of, signs
@@ -34,6 +36,10 @@ def main() -> None:
     sorting.MOST_BINS = 1  # of several pieces
     table = columns.prepare(X, None, on_cpu)
     check_every_kind(X, signs(np.nan_to_num(X[:, 1]), random), table, n_rounds=2)
+    X[:, 3] = np.clip(np.floor(4 * X[:, 3]), -1, 9)  # a feature of categories
+    table = columns.prepare(X, None, on_cpu, categorical=(3,))
+    y = np.where(X[:, 3] % 3 == 0, 1.0, -1.0)
+    check_every_kind(X, y, table, n_rounds=3, categorical=(3,))
     thresholds, votes = np.asarray([0.0, np.inf]), np.asarray([[-1.0, 9.0], [2.0, 8.0]])
     for n_outputs in (1, 2):
         step_table = StepTable(2, thresholds, votes[:, :n_outputs], np.ones(n_outputs))
@@ -45,16 +51,18 @@ def main() -> None:
     assert set(on_cpu.launched) == kernels - unused
 
 
-def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, n_rounds: int) -> None:
+def check_every_kind(X: np.ndarray, y: np.ndarray, table: columns.CudaTable, **how: Any) -> None:
     """A run with each kind of votes, and with intervals, is level with the reference."""
     runs: list[tuple[str, Learner]] = [
         ("discrete", "interval"),
         *((kind, "stump") for kind in KINDS),
     ]
     for kind, learner in runs:
-        case = Case.of(X, y, n_rounds=n_rounds).voting(kind)
+        case = Case.of(X, y, **how).voting(kind)
         search = case.votes_of_run().search(learner)
-        check_facts(facts_of(case, learner), (kind, table), (case.y, case.weights, search))
+        check_facts(
+            facts_of(case, learner), (kind, case.with_sets(table)), (case.y, case.weights, search)
+        )
 
 
 if __name__ == "__main__":

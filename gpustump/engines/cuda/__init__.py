@@ -10,6 +10,7 @@
     table           all of these together: a table prepared for the rounds
     steps           what a round decides, in one place on the device
     histograms      what is added up, and the sums over the bins
+    category_sums   those over categories, on their way to the host
     sweep           a round's pass over the samples for classic stumps: scores and weights
     losses          the same for real, Newton and shared votes
     search          what the searches for the best cut have in common
@@ -24,6 +25,6 @@
 
 Kernels are CUDA C++ and stand beside the stage that launches them: `sweep.cu`, `losses.cu`,
 `search.cu` for classic stumps, `intervals.cu`, `splits.cu` for other votes, `codes.cu`,
-`prediction.cu`. All include `common.cuh`. Nothing here imports CuPy before an array on a GPU is
-found or a device is asked for.
+`categories.cu`, `prediction.cu`. All include `common.cuh`. Nothing here imports CuPy before an
+array on a GPU is found or a device is asked for.
 """

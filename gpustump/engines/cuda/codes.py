@@ -13,8 +13,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import NO_CATEGORY
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
-from gpustump.engines.cuda.layout import TILE_SAMPLES, Group, described, n_bytes, on_device
+from gpustump.engines.cuda.layout import RUN, TILE_SAMPLES, Group, described, n_bytes, on_device
 from gpustump.engines.cuda.sorting import Cuts
 
 
@@ -179,3 +180,22 @@ def write_feature(
         "code_feature", blocks_for(n_samples, device), THREADS, order, offset, n_bins, n_samples,
         group.width_bits, place, codes,
     )  # fmt: skip
+
+
+def write_numbers(numbers: Array, group: Group, place: int, codes: Array) -> None:
+    """Write a feature's codes (n_samples,) of uint8, as they are, at its place in its group."""
+    xp = arrays.namespace_of(numbers)
+    whole = xp.zeros(codes.shape[0] >> group.width_bits, dtype=xp.uint8)
+    whole[: numbers.shape[0]] = numbers
+    by_run = codes.reshape(-1, 1 << group.width_bits, RUN)  # the tiles of `codes.cu`
+    by_run[:, place] = whole.reshape(-1, RUN)
+
+
+def category_numbers(column: Array) -> Array:
+    """The numbers of categories that values stand for, (n_samples,) of uint8.
+
+    As `engines.category_columns.numbers_of`, which refuses what is not a number of a category.
+    """
+    xp = arrays.namespace_of(column)
+    has_number = (column >= 0) & (column < NO_CATEGORY)
+    return xp.astype(xp.where(has_number, column, xp.full_like(column, NO_CATEGORY)), xp.uint8)

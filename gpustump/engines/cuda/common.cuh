@@ -165,7 +165,7 @@ struct Step {
   int64 width_bits;    // the group has 2**width_bits features
   int64 feature;       // the cut's, counted within the group
   int64 first_sample, n_samples;
-  const uint8* regions;  // given for each sample if cut_bin is -1; null otherwise
+  const uint8* regions;  // of each sample if cut_bin is -1, of each code if it is -2; otherwise null
   int64 cut_bin;         // the bin that holds the cut, or that ends with it; 256: all are left
   int64 is_inside;       // whether the cut lies inside the bin: then its marked samples are on the left
   int64 low_bin;         // of an interval the bin of its first sample; 0 for a stump
@@ -180,11 +180,14 @@ struct Step {
 
 [[maybe_unused]] constexpr int FIRST_REGION = 0, SECOND_REGION = 1, MISSING_REGION = 2;
 
+[[maybe_unused]] constexpr int64 OF_SAMPLES = -1, OF_CODES = -2, ALL_LEFT = 256;
+
 __device__ inline int region_of(const Step& step, int64 sample) {
-  if (step.cut_bin < 0) return step.regions[sample];
-  if (step.cut_bin > MISSING) return FIRST_REGION;
+  if (step.cut_bin == OF_SAMPLES) return step.regions[sample];
+  if (step.cut_bin == ALL_LEFT) return FIRST_REGION;
   int64 here = sample - step.first_sample;
   int code = step.codes[code_at(here, int(step.width_bits), step.feature)];
+  if (step.cut_bin == OF_CODES) return step.regions[code];
   if (code == MISSING) return MISSING_REGION;
   if (code < step.low_bin || code > step.cut_bin) return SECOND_REGION;
   bool is_cut = (code == step.cut_bin && step.is_inside) ||

@@ -118,7 +118,10 @@ def _histogram_bytes(search: Search) -> int:
 
 
 def _slot_bytes(search: Search) -> int:
-    """Per bin: where it lies, its bound, and what the search knows of it."""
+    """Per bin: where it lies, its bound, and what the search knows of it.
+
+    A categorical feature has no bins, and the sums over its categories take less than this.
+    """
     fixed = layout.BIN.itemsize + layout.LISTED.itemsize + 8
     if search.learner == "interval":
         return fixed + layout.PROFILE.itemsize + layout.SLOPES.itemsize

@@ -42,13 +42,11 @@ class CudaEngine:
         from gpustump.engines.cuda import table
 
         X = task.X if self.device.takes(task.X) else arrays.to_host(task.X)
-        return table.prepare(X, rows, self.device, resources, task.search)
+        return table.prepare(X, rows, self.device, resources, task.search, task.categorical)
 
 
 def refusal_of_any(task: Task) -> str | None:
     """Why no device's kernels can train this; None if they can."""
     if task.n_samples > MOST_SAMPLES:
         return f"{task.n_samples} samples are too many for positions of 31 bits"
-    if task.categorical:
-        return "CUDA kernels do not search categorical features"
     return None

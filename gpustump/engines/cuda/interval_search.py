@@ -24,7 +24,7 @@ class IntervalSearch(Search):
     """
 
     def __init__(self, table: CudaTable, sweep: Sweep) -> None:
-        super().__init__(table, sweep.sums, most_pieces=layout.MOST_PIECES)
+        super().__init__(table, sweep.sums, sweep.histograms, most_pieces=layout.MOST_PIECES)
         device, n_slots = table.device, len(table.bins)
         self._sweep = sweep
         self._profiles = layout.zeros(device, n_slots, layout.PROFILE)
@@ -41,14 +41,12 @@ class IntervalSearch(Search):
             halvings=sweep.halvings_at,
         )
 
-    def queue(self) -> None:
-        """Queue a search behind a sweep."""
+    def _queue_weighing(self) -> None:
         self._device.launch(
             "weigh_pairs", self._table.n_features, THREADS, self._sweep.histograms.sums,
             self._prepared, self._round, self._pairs,
             shared=_RUNNING_BYTES + layout.SLOPES.itemsize * THREADS,
         )  # fmt: skip
-        self._queue_looking()
 
     def _queue_scan(self, n_blocks: int) -> None:
         device, full, n_features = self._device, self._device.most_threads, self._table.n_features

@@ -21,10 +21,16 @@ LANE_BITS = 5
 LANES = 1 << LANE_BITS
 """A warp has as many threads."""
 
+RUN = TILE_SAMPLES // LANES
+"""Samples of a feature that lie side by side in a tile."""
+
+SLOTS = 512
+"""Sums of a feature's histogram: 256 codes, two labels."""
+
 _LEAST_COLUMN_BITS = 3
 
-_COLUMN_BYTES = 4096
-"""Bytes of shared memory for a column of the histograms' table: 512 sums of eight bytes."""
+_COLUMN_BYTES = 8 * SLOTS
+"""Bytes of shared memory for a column of the histograms' table."""
 
 _NARROW = 2.0
 """How much longer a lane of a narrow group takes, whose tiles are not staged; on an H100."""

@@ -6,8 +6,6 @@ tells it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gpustump.arrays.libraries import Array
@@ -17,7 +15,7 @@ from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import LOSS_SAMPLES, LOSSES, MOTION, MOVEMENT, SUMS, record
 from gpustump.engines.cuda.steps import Steps
 from gpustump.engines.cuda.sweep import FirstWeights, no_sums
-from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.movement import Movement, movement_of
 from gpustump.learners.hypothesis import N_REGIONS
 
@@ -55,7 +53,8 @@ class LossSweep:
     ) -> None:
         device, n_outputs = table.device, search.n_outputs
         xp = device.xp
-        self._device, self._search, self._n_samples = device, search, table.n_samples
+        self._table, self._device, self._search = table, device, search
+        self._n_samples = table.n_samples
         is_exponential = search.votes != "newton"
         units = FirstWeights(device.array(sample_weight), n_outputs if is_exponential else 1)
         labels = device.array(labels)
@@ -106,18 +105,19 @@ class LossSweep:
         else:  # a factor of 1 changes nothing
             self.queue()
 
-    def write(self, step: Step, counts: Sequence[int] | None, regions: Array | None) -> None:
+    def write(self, step: Step, cut: Parting | None, regions: Array | None) -> None:
         """Write a step to where `queue` copies it from. The last one must be done.
 
         Parameters
         ----------
         step : Step
-        counts : sequence (n_regions,) of int, or None
-            How many samples each region holds, if the step's cut is known.
+        cut : Cut, or hypothesis of a categorical feature, or None
+            How it parts the samples, if that is known.
         regions : array (n_samples,) of uint8, or None
-            The region of each sample, if the step's cut is not known.
+            The region of each sample, if it is not.
         """
-        self._steps.write(step.cut, regions, clears=True)
+        counts = None if cut is None else self._table.counts_of_regions(cut)
+        self._steps.write(cut, regions, clears=True)
         movement = movement_of(step.factors, counts, self._search)
         self._write_numbers(np.asarray(step.votes), np.asarray(step.factors), movement)
 

@@ -13,11 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Totals
+from gpustump.engines.category_search import CategorySums
+from gpustump.engines.contract import RegionSums, Totals
 from gpustump.engines.cuda import layout
+from gpustump.engines.cuda.category_sums import SumsByCategory
 from gpustump.engines.cuda.device import THREADS, blocks_for
+from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import PLACE_BITS
 from gpustump.engines.cuda.table import CudaTable
+from gpustump.learners.kinds import OfCategories
 
 NO_SCORE = -(2**63)
 """The score of a round without any cut."""
@@ -105,10 +109,13 @@ class Search(ABC):
     table : CudaTable
     sums : array (1, 4) of int64
         The record `layout.SUMS`, which the sweep adds to.
+    histograms : Histograms
+        Those that the sweep adds to.
+    n_outputs : int
     most_pieces : int
         That a bin is cut into; 0 for any number.
     n_more : int
-        How many words follow the result's record.
+        How many words follow the result's record, before the sums over categories.
     directions : ndarray (n_features,) of int64
         Monotone constraints; empty if there are none.
     """
@@ -117,7 +124,9 @@ class Search(ABC):
         self,
         table: CudaTable,
         sums: Array,
+        histograms: Histograms,
         *,
+        n_outputs: int = 1,
         most_pieces: int = 0,
         n_more: int = 0,
         directions: np.ndarray = _FREE,
@@ -132,7 +141,10 @@ class Search(ABC):
         self._pieces = layout.zeros(device, self._n_pieces, layout.PIECE_OF_BIN)
         self._wanted = device.xp.zeros(table.n_features, dtype=np.uint32)
         n_words = layout.RESULT.itemsize // 8
-        self._result = device.xp.zeros(n_words + n_more, dtype=np.int64)
+        self._by_category = SumsByCategory(table, histograms, n_outputs)
+        n_all = n_words + n_more + self._by_category.n_words
+        self._n_more = n_more
+        self._result = device.xp.zeros(n_all, dtype=np.int64)
         self._more = self._result[n_words:]
         self._directions = device.array(directions) if len(directions) else None
         self._source = layout.on_device(device, table.source.record())
@@ -140,6 +152,12 @@ class Search(ABC):
         self._sent = device.pinned(self._result.nbytes).view(np.int64)
         self._pending: Callable[[], None] | None = None
         self._found: Found
+
+    def queue(self) -> None:
+        """Queue a search behind a sweep."""
+        self._by_category.queue(self._more[self._n_more :])
+        self._queue_weighing()
+        self._queue_looking()
 
     def expect(self) -> None:
         """Call this when a search and all before it have been queued."""
@@ -162,6 +180,16 @@ class Search(ABC):
             self._found, self._pending = found, None
         return self._found
 
+    def category_sums(self) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        return self._by_category.read(self.found().rest[self._n_more :])
+
+    def sums_in_regions(self, hypothesis: OfCategories) -> RegionSums:
+        """The sums over the regions of a split of a categorical feature."""
+        features = [*self._table.categories]
+        own = self.category_sums()[features.index(hypothesis.feature)]
+        return CategorySums(hypothesis.feature, own).in_regions(hypothesis)
+
     def _arrived(self, wait: Callable[[], None]) -> Found:
         wait()
         return Found.read(self._sent.copy())  # the next result comes to the same place
@@ -178,6 +206,10 @@ class Search(ABC):
         )  # fmt: skip
         self._queue_scan(blocks_for(self._n_pieces * THREADS, device))  # a block for each piece
         device.download(self._result, self._sent)
+
+    @abstractmethod
+    def _queue_weighing(self) -> None:
+        """Queue the kernel that weighs all bins, and finds the best edges."""
 
     @abstractmethod
     def _queue_scan(self, n_blocks: int) -> None:

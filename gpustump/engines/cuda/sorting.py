@@ -31,12 +31,19 @@ class Cuts(NamedTuple):
         Whether a bin holds two values or more.
     low, high : ndarray (n_bins,) of float64
         The smallest and the largest value of each bin.
+    counts : ndarray (N_NUMBERS,) of int64, or None
+        Of a categorical feature, which has no bins: how many samples have each number.
     """
 
     ends: np.ndarray
     has_cuts: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    counts: np.ndarray | None = None
+
+
+NO_CUTS = Cuts(np.zeros(1, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+"""Without any value that could be compared."""
 
 
 def sorted_feature(column: Array) -> tuple[Array, Array]:
@@ -60,8 +67,7 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
     n_present = int(xp.sum(xp.astype(keys != missing, xp.int64)))
     present = keys[:n_present]
     if n_present == 0:
-        nothing = np.zeros(0)
-        return Cuts(np.asarray([0]), nothing, nothing, nothing)
+        return NO_CUTS
     is_last = present[1:] != present[:-1]
     n_values = 1 + int(xp.sum(xp.astype(is_last, xp.int64)))
     if n_values <= MOST_BINS:

@@ -37,6 +37,8 @@ class SourceTable:
     rows_on_device : array (n_samples,) of int64, or None
     team : Team
         Threads that gather columns on the host.
+    categorical : frozenset of int
+        The features whose values are numbers of categories.
     """
 
     device: CudaDevice
@@ -45,15 +47,22 @@ class SourceTable:
     on_device: Array | None
     rows_on_device: Array | None
     team: Team
+    categorical: frozenset[int]
 
     @classmethod
     def of(
-        cls, X: Array, rows: Array | None, device: CudaDevice, n_jobs: int | None = None
+        cls,
+        X: Array,
+        rows: Array | None,
+        device: CudaDevice,
+        n_jobs: int | None = None,
+        categorical: Sequence[int] = (),
     ) -> SourceTable:
         """The table for a device; `rows` are copied to it."""
         on_device = device.array(X) if device.takes(X) else None
         rows_on_device = None if rows is None else device.array(rows).astype(np.int64)
-        return cls(device, X, rows, on_device, rows_on_device, Team(threads_of(n_jobs)))
+        team = Team(threads_of(n_jobs))
+        return cls(device, X, rows, on_device, rows_on_device, team, frozenset(categorical))
 
     @property
     def n_samples(self) -> int:

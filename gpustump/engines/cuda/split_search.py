@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpustump.engines.category_columns import NO_CATEGORY
 from gpustump.engines.contract import RegionSums
 from gpustump.engines.contract import Search as Wanted
 from gpustump.engines.cuda import layout
 from gpustump.engines.cuda.device import THREADS
 from gpustump.engines.cuda.losses import LossSweep
-from gpustump.engines.cuda.search import Search
+from gpustump.engines.cuda.search import NO_SCORE, Search
 from gpustump.engines.cuda.table import CudaTable
-from gpustump.learners.hypothesis import N_REGIONS
+from gpustump.learners.hypothesis import FIRST, N_REGIONS
 
 _WEIGHING_BYTES = 256 * (2 * layout.TRIPLE.itemsize + 2 * 8)
 """Bytes of shared memory of `weigh_...`: running sums, twice, a score and a bound for each bin."""
@@ -36,7 +37,14 @@ class SplitSearch(Search):
     def __init__(self, table: CudaTable, sweep: LossSweep, wanted: Wanted) -> None:
         n_outputs = wanted.n_outputs
         n_more = N_REGIONS * n_outputs * 2
-        super().__init__(table, sweep.sums, n_more=n_more, directions=wanted.directions)
+        super().__init__(
+            table,
+            sweep.sums,
+            sweep.histograms,
+            n_outputs=n_outputs,
+            n_more=n_more,
+            directions=wanted.directions,
+        )
         device, n_slots, xp = table.device, len(table.bins), table.device.xp
         self._votes, self._n_outputs = wanted.votes, n_outputs
         self._sweep = sweep
@@ -67,21 +75,23 @@ class SplitSearch(Search):
             l2=wanted.l2,
         )
 
-    def queue(self) -> None:
-        """Queue a search behind a sweep."""
+    def _queue_weighing(self) -> None:
         self._device.launch(
             f"weigh_{self._votes}", self._table.n_features, THREADS, self._prepared, self._round,
             self._splits, shared=_WEIGHING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
-        self._queue_looking()
 
     def region_sums(self) -> RegionSums:
         """The sums over the regions of the last round's best cut.
 
-        If there is no cut, all samples that have the first feature are in the first region.
+        If there is no cut, all samples that have the first feature are in the first region. If that
+        is categorical, the kernels write none of them.
         """
-        by_region = self.found().rest.reshape(N_REGIONS, self._n_outputs, 2).tolist()
-        return [[(first, second) for first, second in own] for own in by_region]
+        found = self.found()
+        by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()
+        if found.best.score == NO_SCORE and 0 in self._table.categories:
+            by_region[FIRST] = self.category_sums()[0, ..., :NO_CATEGORY].sum(axis=-1)
+        return [[(first, second) for first, second in own] for own in by_region.tolist()]
 
     def _queue_scan(self, n_blocks: int) -> None:
         device, threads = self._device, min(_FINISHING_THREADS, self._device.most_threads)

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cuda.losses import LossSweep
 from gpustump.engines.cuda.search import NO_SCORE, Best, Found
@@ -76,11 +77,14 @@ class SplitState:
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
+        if self._table.has_categories_of(hypothesis):
+            return self._search.sums_in_regions(hypothesis)
         cut = self.best_cut()
         if cut.position is not None and split_at(self._table, cut) == hypothesis:
             return self._search.region_sums()
         with self._device.active():
-            if hypothesis.thresholds == (math.inf,):
+            is_coded = hypothesis.feature not in self._table.categories
+            if is_coded and hypothesis.thresholds == (math.inf,):
                 return self._sums_of_all(hypothesis.feature)
             return self._sums_over(self._regions(hypothesis))
 
@@ -93,13 +97,17 @@ class SplitState:
         self._found()  # the last step must be done
         self._best = None
         with self._device.active():
-            given = self._regions(step.hypothesis) if step.cut is None else None
-            counts = None if step.cut is None else self._table.counts_of_regions(step.cut)
-            self._sweep.write(step, counts, given)
+            cut = self._table.parting_of(step)
+            given = self._regions(step.hypothesis) if cut is None else None
+            self._sweep.write(step, cut, given)
             if self._queue_round is None:
                 self._queue_round = self._table.recorded(self._queue)
             self._queue_round()
             self._search.expect()
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        return self._search.category_sums()
 
     def _queue(self) -> None:
         self._sweep.queue()

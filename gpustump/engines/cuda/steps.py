@@ -6,8 +6,8 @@ and the launches of a round can be recorded once and repeated.
 
 A cut that the search has found is known by its bin: the codes of its feature tell the region of
 every sample but those in the bin, and where the cut lies inside the bin, its samples on the left
-are marked first. An interval has two such cuts. Of other hypotheses the region of each sample is
-given.
+are marked first. An interval has two such cuts. Of a split of categories the region of each code is
+written behind the numbers of the step. Of other hypotheses the region of each sample is given.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
 from gpustump.engines.contract import Cut
 from gpustump.engines.cuda.device import THREADS, blocks_for
 from gpustump.engines.cuda.layout import STEP, Group
-from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.table import CudaTable, Parting
+from gpustump.learners.kinds import OfCategories
 
 _ALL_LEFT = 256
 """Instead of a cut's bin: every sample is on the left."""
 
-_REGIONS_GIVEN = -1
-"""Instead of a cut's bin: the regions are given."""
+_OF_SAMPLES, _OF_CODES = -1, -2
+"""Instead of a cut's bin: the regions are given, of each sample or of each code."""
 
 
 class Steps:
@@ -54,22 +56,27 @@ class Steps:
         self._table, self._device = table, device
         self._marks = device.xp.zeros(table.n_samples, dtype=np.uint32)
         n_bytes = n_parts * STEP.itemsize
-        self._host = device.pinned(n_bytes + 8 * n_words)
+        at_regions = n_bytes + 8 * n_words
+        self._host = device.pinned(at_regions + N_NUMBERS)
         self._host[:] = 0
         self._records = self._host[:n_bytes].view(STEP)
         self._on_device = device.xp.zeros(len(self._host), dtype=np.uint8)
-        self.words = self._host[n_bytes:].view(np.int64)
+        self.words = self._host[n_bytes:at_regions].view(np.int64)
         self.words_at = device.address(self._on_device) + n_bytes
+        self._regions_of_codes = self._host[at_regions:]
+        self._regions_at = device.address(self._on_device) + at_regions
         self._group: Group | None = None
         self._regions: Array | None = None
         self._n_done = 0
 
-    def write(self, cut: Cut | None, regions: Array | None = None, *, clears: bool = False) -> None:
+    def write(
+        self, cut: Parting | None, regions: Array | None = None, *, clears: bool = False
+    ) -> None:
         """Write the next step. The last one must be done.
 
         Parameters
         ----------
-        cut : Cut or None
+        cut : Cut, or hypothesis of a categorical feature, or None
             None if there is none: all samples are in the first region, unless regions are given.
         regions : array (n_samples,) of uint8, or None
             Given if the cut is not known.
@@ -85,9 +92,14 @@ class Steps:
         records["n_samples"][0] = self._table.n_samples
         records["clears"][0] = clears
         if regions is not None:
-            records["cut_bin"], records["regions"] = _REGIONS_GIVEN, self._device.address(regions)
+            records["cut_bin"], records["regions"] = _OF_SAMPLES, self._device.address(regions)
+        elif isinstance(cut, OfCategories):
+            records["cut_bin"], records["regions"] = _OF_CODES, self._regions_at
+            self._regions_of_codes[:] = regions_of_numbers(cut)
+            self._write_codes(cut.feature)
         elif cut is not None and cut.position is not None:
-            self._write_cut(cut, cut.position)
+            self._write_bins(cut, 0 if cut.after is None else cut.after + 1, cut.position)
+            self._write_codes(cut.feature)
 
     def queue(self) -> None:
         """Queue the copy of the step to the device, and the marks that it needs."""
@@ -104,10 +116,10 @@ class Steps:
         for number, _ in enumerate(codes.parts_of(self._group)):
             yield begin + number * STEP.itemsize
 
-    def _write_cut(self, cut: Cut, position: int) -> None:
+    def _write_codes(self, feature: int) -> None:
+        """Write where the codes of a feature lie."""
         table, records = self._table, self._records
-        self._write_bins(cut, 0 if cut.after is None else cut.after + 1, position)
-        self._group, place = table.group_of(cut.feature)
+        self._group, place = table.group_of(feature)
         records["width_bits"], records["feature"] = self._group.width_bits, place
         for record, (first, n) in zip(records, table.codes.spans(), strict=True):
             record["codes"] = table.codes.address_of(self._group)

@@ -25,20 +25,22 @@ class StumpSearch(Search):
 
     def __init__(self, table: CudaTable, sweep: Sweep, wanted: Wanted) -> None:
         super().__init__(
-            table, sweep.sums, most_pieces=layout.MOST_PIECES, directions=wanted.directions
+            table,
+            sweep.sums,
+            sweep.histograms,
+            most_pieces=layout.MOST_PIECES,
+            directions=wanted.directions,
         )
         self._sweep = sweep
         self._profiles = layout.zeros(table.device, len(table.bins), layout.PROFILE)
         self._extremes = layout.zeros(table.device, self._n_pieces, layout.EXTREMES)
 
-    def queue(self) -> None:
-        """Queue a search behind a sweep."""
+    def _queue_weighing(self) -> None:
         self._device.launch(
             "weigh", self._table.n_features, THREADS, self._sweep.histograms.sums, self._prepared,
             self._round, self._profiles, self._sweep.halvings_at,
             shared=_RUNNING_BYTES + layout.BEST_EDGE.itemsize * THREADS,
         )  # fmt: skip
-        self._queue_looking()
 
     def _queue_scan(self, n_blocks: int) -> None:
         device, full = self._device, self._device.most_threads

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, constant_cut, sign_of
 from gpustump.engines.cuda.interval_search import IntervalSearch
 from gpustump.engines.cuda.search import NO_SCORE, Found
@@ -85,6 +86,8 @@ class StumpState:
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region the sum of its signed weights, and the sum of its weights."""
+        if self._table.has_categories_of(hypothesis):
+            return self._search.sums_in_regions(hypothesis)
         with self._device.active():
             values, signed = self._table.values(hypothesis.feature), self._sweep.signed
             xp = self._device.xp
@@ -107,13 +110,17 @@ class StumpState:
         """Queue everything that a step changes, and the search for the next cut."""
         self._found()  # the last step must be done
         with self._device.active():
-            given = None
-            if step.cut is None:
+            given, cut = None, self._table.parting_of(step)
+            if cut is None:
                 values = self._table.values(step.hypothesis.feature)
                 given = self._device.array(regions(step.hypothesis, values)).astype(np.uint8)
-            self._sweep.write(Change(step.cut, given, step.discrete, step.halvings))
+            self._sweep.write(Change(cut, given, step.discrete, step.halvings))
             self._queue_round()
             self._search.expect()
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `engines.category_table.SummingState`."""
+        return self._search.category_sums()
 
     def _queue(self) -> None:
         self._sweep.queue()

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from gpustump.arrays.libraries import Array
-from gpustump.engines.contract import Cut, Discrete
+from gpustump.engines.contract import Discrete
 from gpustump.engines.cuda.device import THREADS, CudaDevice, blocks_for
 from gpustump.engines.cuda.histograms import Histograms
 from gpustump.engines.cuda.layout import EFFECT, SAMPLES, SUMS, record
 from gpustump.engines.cuda.steps import Steps
-from gpustump.engines.cuda.table import CudaTable
+from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.integer_weights import TOP, in_units
 
 _MOST_HALVINGS = 63
@@ -28,8 +28,8 @@ class Change(NamedTuple):
 
     Attributes
     ----------
-    cut : Cut or None
-        The cut that the hypothesis stands for; None if there is none, or it is not known.
+    cut : Cut, or hypothesis of a categorical feature, or None
+        How the hypothesis parts the samples; None if it does not, or if that is not known.
     regions : array (n_samples,) of uint8, or None
         The region of each sample, if `cut` is not known.
     discrete : Discrete
@@ -38,7 +38,7 @@ class Change(NamedTuple):
         The histograms are empty: add up all weights.
     """
 
-    cut: Cut | None
+    cut: Parting | None
     regions: Array | None
     discrete: Discrete
     halvings: int

@@ -1,7 +1,9 @@
 """A table prepared for a device: sorted and coded, feature by feature, before the first round.
 
 Each feature is sorted and cut into bins, and every sample's code is the number of its bin, a byte.
-The codes stay on the device if they fit there. So do the sorted orders, as many as fit.
+Of a categorical feature it is the number of its category; such a feature has no bins, so the
+kernels find no cut of it. The codes stay on the device if they fit there. So do the sorted orders,
+as many as fit.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 
@@ -17,9 +20,16 @@ from gpustump import arrays
 from gpustump.arrays.libraries import Array
 from gpustump.data.readable import readable_bytes
 from gpustump.engines.announcements import announce
-from gpustump.engines.contract import Cut, Resources, Search, State
+from gpustump.engines.category_columns import N_NUMBERS, regions_of_numbers
+from gpustump.engines.contract import Cut, Resources, Search, State, Step
 from gpustump.engines.cuda import device_memory
-from gpustump.engines.cuda.codes import ResidentCodes, StreamedCodes, write_feature
+from gpustump.engines.cuda.codes import (
+    ResidentCodes,
+    StreamedCodes,
+    category_numbers,
+    write_feature,
+    write_numbers,
+)
 from gpustump.engines.cuda.device import CudaDevice, OutOfDeviceMemoryError
 from gpustump.engines.cuda.device_memory import DeviceBudget
 from gpustump.engines.cuda.layout import (
@@ -33,9 +43,20 @@ from gpustump.engines.cuda.layout import (
     padded,
 )
 from gpustump.engines.cuda.orders import Orders
-from gpustump.engines.cuda.sorting import MARK, Cuts, cuts_of, sorted_feature
+from gpustump.engines.cuda.sorting import (
+    MARK,
+    NO_CUTS,
+    Cuts,
+    cuts_of,
+    sorted_feature,
+)
 from gpustump.engines.cuda.source_table import SourceTable
+from gpustump.learners.hypothesis import N_REGIONS, Partition
+from gpustump.learners.kinds import OfCategories
 from gpustump.learners.thresholds import midpoint
+
+Parting = Cut | OfCategories
+"""How a step parts the samples, where their codes tell."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +142,8 @@ class CudaTable:
     bins : BinIndex
     bins_on_device, features_on_device : array
         `bins.records` and `bins.features` on the device.
+    categories : dict
+        For each categorical feature how many samples have each code, (N_NUMBERS,) of int64.
     note : str or None
         What the user should know about how the memory is used.
     """
@@ -132,6 +155,7 @@ class CudaTable:
     bins: BinIndex
     bins_on_device: Array
     features_on_device: Array
+    categories: dict[int, np.ndarray]
     note: str | None
     _seen: dict[tuple[int, int], float] = field(default_factory=dict, repr=False)
 
@@ -185,8 +209,21 @@ class CudaTable:
     def n_missing(self) -> np.ndarray:
         return np.asarray(self.n_samples - self.bins.features["n_present"], dtype=np.int64)
 
-    def counts_of_regions(self, cut: Cut) -> tuple[int, int, int]:
-        """How many samples lie in each region of a stump's cut."""
+    def has_categories_of(self, hypothesis: Partition) -> TypeGuard[OfCategories]:
+        """Whether a hypothesis is about the categories of a feature that has some here."""
+        return isinstance(hypothesis, OfCategories) and hypothesis.feature in self.categories
+
+    def parting_of(self, step: Step) -> Parting | None:
+        """How a step parts the samples, if the search or the codes can tell; None otherwise."""
+        hypothesis = step.hypothesis
+        return hypothesis if self.has_categories_of(hypothesis) else step.cut
+
+    def counts_of_regions(self, cut: Parting) -> tuple[int, int, int]:
+        """How many samples lie in each region of a stump's cut, or of a split of categories."""
+        if isinstance(cut, OfCategories):
+            counts, regions = self.categories[cut.feature], regions_of_numbers(cut)
+            left, right, missing = (int(counts[regions == own].sum()) for own in range(N_REGIONS))
+            return left, right, missing
         if cut.position is None:
             return self.n_samples, 0, 0
         n_present = int(self.bins.features["n_present"][cut.feature])
@@ -218,6 +255,7 @@ def prepare(
     device: CudaDevice,
     resources: Resources = Resources(),  # noqa: B008, it is immutable
     search: Search = Search(),  # noqa: B008
+    categorical: Sequence[int] = (),
 ) -> CudaTable:
     """Sort and code a table.
 
@@ -233,6 +271,8 @@ def prepare(
         default; `n_jobs` threads gather the columns of a host table.
     search : Search, optional
         Of the runs that there has to be memory for.
+    categorical : sequence of int, optional
+        As for `contract.Task`.
 
     Raises
     ------
@@ -240,7 +280,8 @@ def prepare(
         If its memory is too small.
     """
     with device.active():
-        source, free = SourceTable.of(X, rows, device, resources.n_jobs), device.free_bytes()
+        source = SourceTable.of(X, rows, device, resources.n_jobs, categorical)
+        free = device.free_bytes()
     n_available = min(resources.max_memory or free, free - free // 10)
     while True:
         memory_use = device_memory.device_budget(
@@ -285,6 +326,9 @@ def _prepared(source: SourceTable, budget: DeviceBudget) -> CudaTable:
         bins,
         bins_on_device=on_device(device, bins.records),
         features_on_device=on_device(device, bins.features),
+        categories={
+            feature: cuts.counts for feature, cuts in enumerate(found) if cuts.counts is not None
+        },
         note=note,
     )
 
@@ -300,6 +344,12 @@ def _coded(
     written, found = codes.group(group), []
     features = range(group.first, group.first + group.n_features)
     for feature, column in zip(features, source.columns(features, staged_bytes), strict=True):
+        if feature in source.categorical:
+            numbers = category_numbers(column)
+            write_numbers(numbers, group, feature - group.first, written)
+            counts = arrays.to_host(source.device.xp.bincount(numbers, minlength=N_NUMBERS))
+            found.append(NO_CUTS._replace(counts=counts.astype(np.int64)))
+            continue
         order, keys = sorted_feature(column)
         cuts = cuts_of(keys, arrays.dtype_name(column))
         write_feature(source.device, order, cuts, group, feature - group.first, written)

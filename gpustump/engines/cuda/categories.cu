@@ -1,0 +1,27 @@
+// The sums over the categories, brought together for the host.
+//
+// The code of a categorical feature's value is the number of its category, so `add` in `sweep.cu` adds
+// up the categories like bins. The host finds the best sets from these sums.
+
+#include "common.cuh"
+
+// Write the sums of both integers over some codes, (n_outputs, 2, n_places).
+//
+// places      (n_places) a feature's slot and a code in it, counted from a layer's first sum
+// has_second  whether an output has a layer of its own for its second integers
+KERNEL gather_categories(const Layers layers, const int64* places, int64 n_places,
+                         int64 has_second, int64* found) {
+  const int64 layer = layers.n_features * SLOTS, n_each = has_second ? 2 : 1;
+  FOR_GRID(p, 0, n_places) {
+    const int64* first = layers.histograms + places[p];
+    int64* to = found + p;
+#pragma unroll 1
+    for (int64 done = 0; done < layers.n_layers; done += n_each) {
+      const int64* second = has_second ? first + layer : first;
+      to[0] = first[SLOTS / 2] - first[0];
+      to[n_places] = second[SLOTS / 2] + second[0];
+      first += n_each * layer;
+      to += 2 * n_places;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+"""The sums over the categories on their way to the host, behind a round's result.
+
+A value's code is the number of its category, so a round adds up the categories like bins. A kernel
+brings the sums over those that occur together. The sets are found on the host, as with every engine
+(`engines.category_search`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpustump.arrays.libraries import Array
+from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY
+from gpustump.engines.cuda.device import THREADS, blocks_for
+from gpustump.engines.cuda.histograms import Histograms
+from gpustump.engines.cuda.layout import SLOTS
+from gpustump.engines.cuda.table import CudaTable
+
+
+class SumsByCategory:
+    """Brings the sums over the categories of a run together.
+
+    Parameters
+    ----------
+    table : CudaTable
+    histograms : Histograms
+    n_outputs : int
+
+    Attributes
+    ----------
+    n_words : int
+        How many sums there are, (n_outputs, 2, n_places): one place for each number that a sample
+        has, and for `NO_CATEGORY`. There are none without categorical features.
+    """
+
+    def __init__(self, table: CudaTable, histograms: Histograms, n_outputs: int) -> None:
+        self._device, self._histograms, self._n_outputs = table.device, histograms, n_outputs
+        self._n_columns = len(table.categories)
+        numbers = [_occurring(counts) for counts in table.categories.values()]
+        n_of_each = np.asarray([len(own) for own in numbers], dtype=np.int64)
+        self._columns = np.repeat(np.arange(self._n_columns), n_of_each)
+        self._numbers = np.concatenate([*numbers, np.empty(0, dtype=np.int64)])
+        features = np.asarray([*table.categories], dtype=np.int64)
+        self._places = table.device.array(features[self._columns] * SLOTS + self._numbers)
+        self.n_words = n_outputs * 2 * len(self._numbers)
+
+    def queue(self, target: Array) -> None:
+        """Queue the kernel that writes the sums, (n_words,) of int64."""
+        if self.n_words == 0:
+            return
+        layers = self._histograms.layers
+        n_places = len(self._numbers)
+        self._device.launch(
+            "gather_categories", blocks_for(n_places, self._device), THREADS, layers, self._places,
+            n_places, int(layers["n_layers"][0] > self._n_outputs), target,
+        )  # fmt: skip
+
+    def read(self, words: np.ndarray) -> np.ndarray:
+        """See `engines.category_table.SummingState.category_sums`."""
+        by_place = words.reshape(self._n_outputs, 2, len(self._numbers))
+        found = np.zeros((self._n_columns, self._n_outputs, 2, N_NUMBERS), dtype=np.int64)
+        found[self._columns, :, :, self._numbers] = np.moveaxis(by_place, 2, 0)
+        return found
+
+
+def _occurring(counts: np.ndarray) -> np.ndarray:
+    """The numbers that a sample has, given how many have each, and `NO_CATEGORY`."""
+    return np.append(np.flatnonzero(counts[:NO_CATEGORY]), NO_CATEGORY)
