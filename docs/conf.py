@@ -129,7 +129,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {
+html_sidebars: dict[str, list[str]] = {
     page: [] for page in ("index", "start", "benchmarks")
 }  # they have no sub-pages
 html_theme_options = {

@@ -353,8 +353,8 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     >>> clf = DaskAdaBoostClassifier(n_estimators=10).fit(X, y)  # doctest: +SKIP
     >>> clf.score(X, y)  # doctest: +SKIP
     1.0
-    >>> print(clf.cluster_)  # doctest: +SKIP
-    2 workers, 93.1 kB a worker and round
+    >>> clf.cluster_.n_workers  # doctest: +SKIP
+    2
     """
 
     _local = AdaBoostClassifier

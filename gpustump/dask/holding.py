@@ -52,8 +52,8 @@ class WorkerMemoryError(MemoryError):
     >>> try:  # doctest: +SKIP
     ...     DaskAdaBoostClassifier(max_memory="100 B").fit(X, y)
     ... except WorkerMemoryError as error:
-    ...     print(str(error).partition(", with")[0])
-    5 rows of 1 features need 610 bytes on one worker
+    ...     print(str(error).rpartition("100 bytes. ")[2])
+    Take more workers, or more memory for each.
     """
 
 
