@@ -61,8 +61,11 @@ print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
 # `scale_pos_weight`            `class_weight`
 # `device`, `n_jobs`            `device`, `n_jobs`
 # `predict(output_margin=True)` `2 * decision_function(X)`
-# `pred_contribs=True`          `explain(X)`, half as large
+# `pred_contribs=True`          `explain(X)`
 # ============================= ===========================================
+#
+# The score here is half the log-odds. XGBoost's contributions are log-odds, measured from an
+# average; those of `explain` are half log-odds, measured from 0.
 #
 # `learning_rate` and `reg_lambda` are on the same scales in both, so equal numbers mean equal
 # steps. `min_child_weight`, `subsample`, the `colsample` family, `gamma` and `reg_alpha` have no
