@@ -65,7 +65,7 @@ for name, model in {"EBM": ebm, "GlassBoxClassifier": glass}.items():
 pd.DataFrame(rows).T.round(3)
 
 # %%
-# Both ran on one thread. The ratio of the times is another one on other machines and data. One
+# Both ran on one thread. Other machines and other data give another ratio of the times. One
 # division of one table says little about which model is better. :doc:`/benchmarks` has 42 tables,
 # many divisions of each: the two are close in log-loss and error, and each is ahead on some
 # tables.

@@ -105,9 +105,9 @@ table["time"] /= table.loc["XGBoost hist", "time"]
 table.rename(columns={"time": "time / hist's"}).round(4)
 
 # %%
-# The ratios of the times are others on other machines, with other numbers of rows, and with other
-# numbers of threads. :doc:`/benchmarks` has many tables. What can be said here: with the same
-# settings, the two exact methods find models of the same log-loss, but for the last digits.
+# Other machines, other tables and more threads give other ratios of the times; :doc:`/benchmarks`
+# has many. What can be said here: with the same settings, the two exact methods find models of the
+# same log-loss, but for the last digits.
 #
 # Thresholds
 # ----------
@@ -168,8 +168,9 @@ pd.DataFrame(again).T
 # the same stumps.
 #
 # gpustump promises this for all tables, and on GPUs and clusters, too
-# (:doc:`/auto/guides/reproducible_models`). The order of rows still matters where rows are *drawn*:
-# with early stopping that holds out a share, and with bags.
+# (:doc:`/auto/guides/reproducible_models`). The order of the rows still matters where rows are
+# chosen by their places: with early stopping that holds out a share, with bags, and with smoothing
+# rounds.
 #
 # Early stopping
 # --------------
