@@ -95,10 +95,10 @@ print(f"so the odds of Yes are {factor:.1f} times as high")
 # The band
 # --------
 #
-# A `GlassBoxClassifier` averages several models, its *bags*. Each bag was trained on another part of
-# the rows. The band reaches one standard deviation over the bags to both sides. It is wide
-# where a function depends much on which rows were drawn. Mostly that is where there are few of
-# them, so look at the histogram, too.
+# A `GlassBoxClassifier` averages several models, its *bags*. Each bag was trained on another part
+# of the rows. The band reaches one standard deviation over the bags to both sides. It is wide where
+# a function depends much on which rows were drawn. Mostly that is where there are few of them, so
+# look at the histogram, too.
 #
 # It is not a confidence interval. The bags share most of their rows, so they differ less than
 # models of new samples would. And four bags give a rough estimate of a deviation; with
