@@ -65,7 +65,7 @@ for name, model in {"EBM": ebm, "GlassBoxClassifier": glass}.items():
 pd.DataFrame(rows).T.round(3)
 
 # %%
-# Both ran on one thread. The ratio of the times is another one on other machines and data. One
+# Both ran on one thread. Other machines and other data give another ratio of the times. One
 # division of one table says little about which model is better. :doc:`/benchmarks` has 42 tables,
 # many divisions of each: the two are close in log-loss and error, and each is ahead on some
 # tables.
@@ -132,25 +132,22 @@ pd.DataFrame(
 # The scores of EBM are log-odds, those of gpustump half of them; so ours are doubled here. EBM's
 # functions have a mean of 0 over the training data. Ours have not, so their mean is subtracted.
 
-curves = {
-    "EBM": pd.DataFrame(ebm.eval_terms(X_train), columns=ebm.term_names_),
-    "GlassBoxClassifier": pd.DataFrame(
-        2 * glass.explain(X_train)[:, :-1], columns=glass.feature_names_in_
-    ),
-}
+theirs = pd.DataFrame(ebm.eval_terms(X_train), columns=ebm.term_names_)
+ours = pd.DataFrame(2 * glass.explain(X_train)[:, :-1], columns=X.columns)
+drawn = {"EBM": (theirs, "-", "o"), "GlassBoxClassifier": (ours, "--", "x")}
+
 fig, axes = plt.subplots(
-    1, 3, figsize=(9, 3.3), sharey=True, layout="constrained"
+    1, 3, figsize=(8, 3.2), sharey=True, layout="constrained"
 )
-styles = {"EBM": ("-", "o"), "GlassBoxClassifier": ("--", "x")}
-for name, parts in curves.items():
-    line, marker = styles[name]
-    centred = parts - parts.mean()
+for name, (parts, line, marker) in drawn.items():
+    parts = parts - parts.mean()
     for number, feature in enumerate(["Seniority", "Income"]):
-        curve = centred[feature].groupby(X_train[feature].to_numpy()).first()
-        axes[number].step(curve.index, curve, line, where="mid", label=name)
-        axes[number].set_xlabel(feature)
-    curve = centred["Job"].groupby(X_train["Job"].to_numpy()).first()
-    axes[2].plot(curve.index, curve, marker, label=name)
+        curve = parts[feature].groupby(X_train[feature].to_numpy()).first()
+        ax = axes[number]
+        ax.step(curve.index, curve, line, where="mid", label=name)
+        ax.set_xlabel(feature)
+    curve = parts["Job"].groupby(X_train["Job"].to_numpy()).first()
+    axes[2].plot(curve.index, curve, marker, markersize=8, label=name)
 axes[0].set_ylabel(f"log-odds of {glass.classes_[1]!r}")
 axes[2].set_xlabel("Job")
 axes[2].tick_params(axis="x", rotation=30)

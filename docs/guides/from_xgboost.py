@@ -61,8 +61,11 @@ print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
 # `scale_pos_weight`            `class_weight`
 # `device`, `n_jobs`            `device`, `n_jobs`
 # `predict(output_margin=True)` `2 * decision_function(X)`
-# `pred_contribs=True`          `explain(X)`, half as large
+# `pred_contribs=True`          `explain(X)`
 # ============================= ===========================================
+#
+# The score here is half the log-odds. XGBoost's contributions are log-odds, measured from an
+# average; those of `explain` are half log-odds, measured from 0.
 #
 # `learning_rate` and `reg_lambda` are on the same scales in both, so equal numbers mean equal
 # steps. `min_child_weight`, `subsample`, the `colsample` family, `gamma` and `reg_alpha` have no
@@ -102,9 +105,9 @@ table["time"] /= table.loc["XGBoost hist", "time"]
 table.rename(columns={"time": "time / hist's"}).round(4)
 
 # %%
-# The ratios of the times are others on other machines, with other numbers of rows, and with other
-# numbers of threads. :doc:`/benchmarks` has many tables. What can be said here: with the same
-# settings, the two exact methods find models of the same log-loss, but for the last digits.
+# Other machines, other tables and more threads give other ratios of the times; :doc:`/benchmarks`
+# has many. What can be said here: with the same settings, the two exact methods find models of the
+# same log-loss, but for the last digits.
 #
 # Thresholds
 # ----------
@@ -165,8 +168,9 @@ pd.DataFrame(again).T
 # the same stumps.
 #
 # gpustump promises this for all tables, and on GPUs and clusters, too
-# (:doc:`/auto/guides/reproducible_models`). The order of rows still matters where rows are *drawn*:
-# with early stopping that holds out a share, and with bags.
+# (:doc:`/auto/guides/reproducible_models`). The order of the rows still matters where rows are
+# chosen by their places: with early stopping that holds out a share, with bags, and with smoothing
+# rounds.
 #
 # Early stopping
 # --------------

@@ -55,12 +55,12 @@ print(f"{X.nbytes / 1e6:.0f} MB in {path.name}")
 
 def fitted(X, **settings):
     """A fit, and the most memory that it took at once, in MB."""
-    classifier = AdaBoostClassifier(n_estimators=10, device="cpu", **settings)
+    fit = AdaBoostClassifier(n_estimators=10, device="cpu", **settings)
     tracemalloc.start()
-    classifier.fit(X, y)
+    fit.fit(X, y)
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    return classifier, peak
+    return fit, peak
 
 
 fitted(X)  # loads the kernels, which are no part of the table's memory
@@ -90,6 +90,7 @@ drawn[0].set(color="lightgrey", hatch="//", edgecolor="grey")
 ax.bar_label(drawn, fmt="%.0f", padding=3)
 ax.axvline(100, color="black", linestyle=":", label="the limit")
 ax.set(xlabel="most memory at once, MB (the first bar: in the file)")
+ax.margins(x=0.12)
 ax.invert_yaxis()
 fig.legend(loc="outside upper right")
 plt.show()
@@ -125,9 +126,8 @@ tracemalloc.start()
 answers = classifier.predict_proba(X)
 found = tracemalloc.get_traced_memory()[1] / 1e6
 tracemalloc.stop()
-print(
-    f"{found:.1f} MB, of which the answers are {answers.nbytes / 1e6:.1f} MB"
-)
+print(f"{found:.1f} MB at most")
+print(f"{answers.nbytes / 1e6:.1f} MB of answers")
 assert found < 20
 
 folder.cleanup()

@@ -121,10 +121,10 @@ print(textwrap.fill(str(caught[0].message), 72))
 # A stump sends a set of categories left
 # --------------------------------------
 #
-# A stump on a categorical feature parts its categories into two sets. It takes the best of all
-# pairs of sets: categories are put in the order of the ratio of their two sums, and the best set
-# is among the first ones in that order, so not all sets need to be tried. Categories with few
-# samples go the same way.
+# A stump on a categorical feature parts its categories into two sets, the best of all such pairs.
+# Not all of them need to be tried: once the categories are put in the order of the ratio of their
+# two sums, the best set is always made of the first few. Categories with few samples go the same
+# way.
 
 sets = {}
 for record in model.rounds_[0]:

@@ -53,7 +53,8 @@ assert other.fit(copied, y).model_.digest() == digest
 #
 # What changes the digest: other values, another dtype of the table (thresholds are numbers of
 # that dtype), other columns or another order of them, other parameters. Where rows are drawn (early
-# stopping without `X_val`, bags), also `random_state` and the order of the rows.
+# stopping without `X_val`, bags), also `random_state` and the order of the rows; the latter also
+# with smoothing rounds.
 #
 # The file
 # --------

@@ -58,8 +58,8 @@ plots.shape_function(model, "glucose", X=X_train)
 plt.show()
 
 # %%
-# The same as numbers. A row is a step: it holds from the threshold above it, exclusive, to its
-# own, inclusive.
+# Here are some of its steps as numbers. A step holds up to the threshold in its row, that value
+# included.
 
 steps = model.shape_function("glucose")
 table = pd.DataFrame(
@@ -76,7 +76,7 @@ table.iloc[:: len(table) // 6].round(3)
 # ---------
 #
 # The score F is half the log-odds of the second class, so P(Yes) = 1 / (1 + exp(-2 F)). A
-# difference of d in the score multiplies the odds by exp(2 d). Other libraries give the whole
+# difference of d in the score multiplies the odds by exp(2 d). Many other libraries give the whole
 # log-odds; their numbers are twice as large for the same model.
 
 F = model.decision_function(X_test)
@@ -95,10 +95,10 @@ print(f"so the odds of Yes are {factor:.1f} times as high")
 # The band
 # --------
 #
-# `GlassBoxClassifier` is an average of several models, its *bags*. Each bag was trained on another
-# part of the rows. The band reaches one standard deviation over the bags to both sides. It is wide
-# where a function depends much on which rows were drawn. Mostly that is where there are few of
-# them, so look at the histogram, too.
+# A `GlassBoxClassifier` averages several models, its *bags*. Each bag was trained on another part
+# of the rows. The band reaches one standard deviation over the bags to both sides. It is wide where
+# a function depends much on which rows were drawn. Mostly that is where there are few of them, so
+# look at the histogram, too.
 #
 # It is not a confidence interval. The bags share most of their rows, so they differ less than
 # models of new samples would. And four bags give a rough estimate of a deviation; with
@@ -126,8 +126,8 @@ plt.show()
 
 # %%
 # Votes for missing values are learnt from the rows that lack the value. Where no row did, there
-# is nothing to learn, and the vote is 0. That is a default and no knowledge. `predict` warns when
-# it meets a missing value there.
+# is nothing to learn, and the vote is 0. This 0 is a default. `predict` warns when it meets a
+# missing value there.
 
 steps = [model.shape_function(name) for name in X_train]
 missing = pd.DataFrame({"rows without it": X_train.isna().sum()})

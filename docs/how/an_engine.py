@@ -270,7 +270,7 @@ assert state.n_tried == n_values
 # %%
 # The plain engine tries every cut. The compiled ones do not: they add up histograms, bound what the
 # cuts inside a bin can be worth, and look into few bins. Since the bounds are never too low, the
-# same cut wins (:doc:`/design`).
+# same cut wins (:doc:`/auto/how/histograms`).
 #
 # Make it part of the package
 # ---------------------------

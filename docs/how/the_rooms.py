@@ -128,7 +128,7 @@ assert not upwards
 # The engines find the best cut. `reference`, `cpu` and `cuda` do not know each other. All know the
 # `contract`, which says what an engine must answer, and `worth`, which defines what a cut is worth.
 # `route` decides which engine trains a table. `cluster` is the search of `cpu`, asked of many
-# places.
+# places. In the other lines of the drawing, files that stand side by side may use each other.
 
 SEARCH = {
     "cluster": "rows in many places",
