@@ -165,8 +165,8 @@ def search(X, a, orders):
 orders = [np.argsort(column, kind="stable") for column in X.T]
 (agreement, minus_feature), looks = search(X, a, orders)
 assert -minus_feature == feature
-whats = "features", "bins", "parts"
-for what, (n_units, n_values) in zip(whats, looks, strict=True):
+kinds = "features", "bins", "parts"
+for what, (n_units, n_values) in zip(kinds, looks, strict=True):
     print(f"{what:8} looked into: {n_units:4}, with {n_values:6} values")
 
 # %%
