@@ -96,6 +96,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": True,
+    "parallel": 2,  # processes: those that make a fork of this one know nothing of its threads
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
     "capture_repr": ("_repr_html_", "__str__"),
