@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpustump import arrays
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_table import hidden
 from gpustump.engines.integer_weights import scaled, scaled_total
 
 
@@ -51,11 +54,19 @@ class Samples:
         signs: np.ndarray = np.where(self.classes == positive, 1.0, -1.0)
         return signs
 
-    def drawn_keys(self, share: float) -> np.ndarray:
-        """The keys (n_drawn, n_features) of about this share of the rows, drawn evenly."""
+    def categories(self, features: Sequence[int]) -> CategoryColumns | None:
+        """The numbers of categories of some features; None of none."""
+        return CategoryColumns.of(self.values.T, None, features) if features else None
+
+    def drawn_keys(self, share: float, categorical: Sequence[int] = ()) -> np.ndarray:
+        """The keys (n_drawn, n_features) of about this share of the rows, drawn evenly.
+
+        Those of categorical features are keys of missing values.
+        """
         n_drawn = min(len(self), int(np.ceil(share * len(self))))
         stretch = len(self) / max(1, n_drawn)
         drawn = np.random.default_rng(0).random(n_drawn)
         rows = ((np.arange(n_drawn) + drawn) * stretch).astype(np.int64)
-        keys: np.ndarray = arrays.order_keys(np.ascontiguousarray(self.values[:, rows].T))
+        values = hidden(np.ascontiguousarray(self.values[:, rows].T), 0, categorical)
+        keys: np.ndarray = arrays.order_keys(values)
         return keys

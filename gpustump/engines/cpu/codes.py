@@ -211,8 +211,8 @@ def prepare(
 
 
 def prepare_by_cuts(
-    X: np.ndarray, cuts: list[Cuts], team: Team
-) -> tuple[CodedTable, Extremes]:  # fmt: skip
+    X: np.ndarray, cuts: list[Cuts], team: Team, categorical: tuple[int, ...] = ()
+) -> tuple[CodedTable, Extremes]:
     """Code a table that is a share of a larger one, whose bins are common to all shares.
 
     Its layout has a slot for each bin that there may be: some may hold no sample.
@@ -223,8 +223,10 @@ def prepare_by_cuts(
     cuts : list of Cuts
         For each feature.
     team : Team
+    categorical : tuple of int
+        As for `contract.Task`.
     """
-    source = Source(X, None)
+    source = Source(X, None, categorical)
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
     _code_all(source, coded, team)
     layout = coded.layout(drops_empty=False)
