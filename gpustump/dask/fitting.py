@@ -18,8 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpustump.boosting.run_logs import RunLog
-from gpustump.boosting.smoothing import CutPlaces, sampled_rows
+from gpustump.boosting.smoothing import sampled_rows
 from gpustump.boosting.training import Run, Settings, Trained, run_all
+from gpustump.dask.categories import (
+    KnownColumns,
+    learnt,
+    numbers_by_feature,
+    plain_numbers,
+    refuse_other_kinds,
+    warn_of_unseen,
+)
 from gpustump.dask.classes import check_watched_labels, classes_of, labels_of, union_of
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
@@ -33,6 +41,7 @@ from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
+from gpustump.estimators.categorical import Categories
 from gpustump.estimators.checkpointing import TRAINED, WATCHED, FitCheckpoint, outline_of
 from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching, draw
 from gpustump.estimators.validation_data import Validation, noted, unjudged
@@ -76,6 +85,9 @@ class Request(NamedTuple):
         From the settings and the classes to settings with an observer.
     kept : Kept or None
         The checkpoint.
+    columns : KnownColumns
+    decided : callable
+        From settings and the categorical features to settings that hold them.
     """
 
     collection: Collection
@@ -87,6 +99,8 @@ class Request(NamedTuple):
     validation: Validation | None = None
     observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
     kept: Kept | None = None
+    columns: KnownColumns = KnownColumns()
+    decided: Callable[[Settings, Categories], Settings] = lambda settings, _: settings
 
 
 class Use(NamedTuple):
@@ -195,6 +209,8 @@ class _Job:
     def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Job:
         """Bring, check, split, join and code all rows."""
         found = Summaries.of(shards.bring(), request.collection.n_trained)
+        categories = _numbered(shards, found, request.columns)
+        request = request._replace(settings=request.decided(request.settings, categories))
         checkpoint = _checked(shards, found, request.kept)
         labels = labels_of(shards, found.trained, request.class_weight)
         classes = classes_of(labels, request.earlier)
@@ -202,13 +218,13 @@ class _Job:
         shards.ask("number_classes", classes)
         split = _parted(shards, found.watched, classes, request)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)
-        places = None
-        if request.settings.smoothing is not None:
-            places = _places_of(shards, np.dtype(types.compared), n_features)
         watched_type = types.coded
         if request.validation is not None:
             watched_type = _types_of(found.watched).coded
             _refuse_other_features(_n_features_of(found.watched), n_features)
+        sampled = None
+        if request.settings.smoothing is not None:
+            sampled = _sampled_values(shards, np.dtype(types.compared), n_features)
         joined = shards.ask("join", types.coded, watched_type, n_features, request.kind)
         n_samples = shards.learn_sizes()
         n_classes = len(classes)
@@ -216,12 +232,14 @@ class _Job:
         settings = replace(request.observed(request.settings, classes), n_rounds=limit)
         n_outputs = settings.n_outputs(n_classes)
         planned = Search("stump", settings.votes.kind, n_outputs)
-        table = ClusterTable.prepared(None, shards, types, planned, n_samples)
+        table = ClusterTable.prepared(
+            None, shards, types, planned, n_samples, categorical=settings.categorical
+        )
         votes = settings.votes.votes_in_units(table.exponent, n_outputs)
         ground = ClusterGround(
             _route(shards, len(found.trained), any(on_disk for _, on_disk in joined)),
             table, shards, n_classes,
-            None if split is None else HeldOutUnits.of(shards), places,
+            None if split is None else HeldOutUnits.of(shards), sampled,
         )  # fmt: skip
         earlier = None if request.earlier is None else request.earlier.runs
         if request.validation is not None:
@@ -278,7 +296,7 @@ class _Job:
 
 
 class Summaries(NamedTuple):
-    """What the partitions are like: those to train on, and those to watch."""
+    """What the partitions are like, by number: those to train on, and those to watch."""
 
     trained: dict[int, Summary]
     watched: dict[int, Summary]
@@ -290,6 +308,29 @@ class Summaries(NamedTuple):
             {part: own for part, own in summaries.items() if part < n_trained},
             {part: own for part, own in summaries.items() if part >= n_trained},
         )
+
+
+def _numbered(shards: DaskShards, found: Summaries, columns: KnownColumns) -> Categories:
+    """Have all categories numbered as on one machine; returns which features are categorical."""
+    told = [own.columns for own in found.trained.values() if own.columns]
+    categories = columns.categories
+    if categories is None and told:
+        _n_features_of(found.trained)
+        categories = learnt(columns.asked, told, named=columns.names is not None)
+    if categories is None:
+        return Categories(columns.asked)
+    tables = (("X", found.trained), ("X_val", found.watched))
+    for name, summaries in tables:
+        for own in summaries.values():
+            refuse_other_kinds(categories, own.columns, name)
+    if not categories.features:
+        return categories
+    plain = ByPart(dict.fromkeys(found.trained, plain_numbers(categories, columns.names)))
+    answers = shards.ask("number_categories", numbers_by_feature(categories), plain)
+    unseen = {part: own for answer in answers for part, own in answer.items()}
+    for _, summaries in tables:
+        warn_of_unseen(categories, [unseen.get(part, {}) for part in sorted(summaries)])
+    return categories
 
 
 def _checked(shards: DaskShards, found: Summaries, kept: Kept | None) -> FitCheckpoint | None:
@@ -378,8 +419,8 @@ def _hold_out(
     return drawn.split
 
 
-def _places_of(shards: DaskShards, dtype: np.dtype, n_features: int) -> CutPlaces:
-    """Where smoothing rounds may cut: between the values of the rows that one machine samples."""
+def _sampled_values(shards: DaskShards, dtype: np.dtype, n_features: int) -> np.ndarray:
+    """The values between which smoothing rounds cut: of the rows that one machine samples."""
     sizes = {part: own for answer in shards.ask("kept_by_part") for part, own in answer.items()}
     parts = sorted(sizes)
     first = np.cumsum([0, *(sizes[part] for part in parts)])
@@ -389,7 +430,7 @@ def _places_of(shards: DaskShards, dtype: np.dtype, n_features: int) -> CutPlace
     found = {
         part: own for answer in shards.ask("values_of", chosen) for part, own in answer.items()
     }
-    return CutPlaces.of(np.concatenate([found[part].astype(dtype) for part in sorted(found)]))
+    return np.concatenate([found[part].astype(dtype) for part in sorted(found)])
 
 
 def _route(shards: DaskShards, n_parts: int, is_on_disk: bool) -> Route:

@@ -19,12 +19,14 @@ from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_scores import additive_scorer
 from gpustump.boosting.judging import LocalJudge
+from gpustump.dask.categories import PlainNumbers, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
 from gpustump.data.class_weights import PRODUCT
 from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
 from gpustump.data.sample_weights import check_weights
+from gpustump.engines.category_columns import numbers_of
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
@@ -32,6 +34,7 @@ from gpustump.engines.cpu.cuts import codable
 from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights, scaled
 from gpustump.engines.running_scores import RunningScores, running_scores
+from gpustump.model.encoding import Unseen
 
 _SHARE_OF_VALUES = 0.5
 """Of the memory limit. Values beyond it go to a file."""
@@ -94,13 +97,17 @@ class Store:
 
 @dataclass
 class _Block:
-    """A partition's samples: all rows' values, feature by feature, and the samples among them."""
+    """A partition's samples: all rows' values, feature by feature, and the samples among them.
+
+    Numbers of categories are the partition's own, those of `categories`, until all are known.
+    """
 
     values: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
     rows: np.ndarray | None
     all_labels: np.ndarray
+    categories: dict[int, np.ndarray]
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     watched: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
@@ -145,7 +152,10 @@ class Holding:
         given = codable(rows.values)
         values = self._store.empty(given.shape[::-1], given.dtype)
         values[:] = given.T
-        self._blocks[number] = _Block(values, rows.labels, rows.weights, rows.rows, rows.all_labels)
+        categories = {} if rows.frame is None else rows.frame.categories
+        self._blocks[number] = _Block(
+            values, rows.labels, rows.weights, rows.rows, rows.all_labels, categories
+        )
         return rows.summary()
 
     def call(self, method: str, arguments: Sequence[Any]) -> Any:
@@ -168,6 +178,40 @@ class Holding:
         for number in set(self._blocks) - set(parts):
             self._store.release(self._blocks.pop(number).values)
         return self._brought >= set(parts)
+
+    def number_categories(
+        self, known: Mapping[int, Mapping[str, int]], plain: Mapping[int, Sequence[PlainNumbers]]
+    ) -> dict[int, dict[int, Unseen]]:
+        """Put the numbers of all partitions' categories in the place of the partitions' own.
+
+        Parameters
+        ----------
+        known : mapping from features to mappings of str to int
+            The numbers of categories.
+        plain : mapping from numbers of partitions to sequences of PlainNumbers
+            The features whose values are numbers of categories already, which is checked.
+
+        Returns
+        -------
+        dict of int to dict of int to Unseen
+            For each partition the features with categories that have no number.
+
+        Raises
+        ------
+        ValueError
+            If a value is no number of a category.
+        """
+        found: dict[int, dict[int, Unseen]] = {}
+        for number, block in self._blocks.items():
+            renumbered = {
+                feature: renumber(block.values[feature], own, known.get(feature, {}))
+                for feature, own in block.categories.items()
+            }
+            found[number] = {j: own for j, own in renumbered.items() if own is not None}
+            block.categories = {}
+            for feature, name in plain.get(number, ()):
+                numbers_of(block.values.T, None, feature, name)
+        return found
 
     def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
         """Multiply weights by partition: labels, sorted, and the factor of each.
@@ -388,8 +432,8 @@ class Watch:
 
 
 OWN = (
-    "replay", "keep", "weigh_labels", "number_classes", "samples_by_part", "hold_out", "join",
-    "kept_by_part", "values_of", "leaves", "size",
+    "replay", "keep", "number_categories", "weigh_labels", "number_classes", "samples_by_part",
+    "hold_out", "join", "kept_by_part", "values_of", "leaves", "size",
     "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""

@@ -26,6 +26,7 @@ from gpustump.dask.worker import Destination, close_host, store
 
 _CHANGES = frozenset(
     (
+        "number_categories",
         "weigh_labels",
         "number_classes",
         "hold_out",
@@ -242,7 +243,7 @@ class DaskShards:
         fit, limit = self._conversation.name, self._max_memory
         tasks = [
             bring(
-                Destination(fit, shard, part, limit),
+                Destination(fit, shard, part, limit, data.categorical),
                 data.X[part], data.y[part], data.sample_weight[part],
             )
             for part in parts
