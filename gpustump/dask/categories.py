@@ -22,7 +22,7 @@ from gpustump.data.columns import (
     ColumnTable,
     common_dtype,
 )
-from gpustump.data.frames import refuse_all_but_numbers
+from gpustump.data.frames import numbers_of, refuse_all_but_numbers
 from gpustump.data.readable import quoted
 from gpustump.estimators.categorical import (
     Categories,
@@ -118,20 +118,18 @@ def numbered(frame: ColumnTable, asked: Asked) -> Numbered:
     ValueError
         If a column that is not categorical holds something other than numbers.
     """
-    is_own = [_is_numbered(column, place, asked) for place, column in enumerate(frame.columns)]
-    pairs = list(zip(frame.columns, is_own, strict=True))
-    others = [column for column, is_one in pairs if not is_one]
+    columns = list(enumerate(frame.columns))
+    own = {j: _numbers_of(column) for j, column in columns if _is_numbered(column, j, asked)}
+    others = [column for j, column in columns if j not in own]
     refuse_all_but_numbers(others, frame.source)
-    X = np.empty((frame.n_rows, len(pairs)), dtype=common_dtype(others), order="F")
-    told, categories = [], dict[int, np.ndarray]()
-    for place, (column, is_one) in enumerate(pairs):
-        if is_one:
-            X[:, place], categories[place] = _numbers_of(column)
-            told.append(_told(column, categories[place]))
-        else:
-            X[:, place] = column.numbers()
-            told.append(ToldColumn(column.name, column.kind, is_of_categories(column)))
-    return Numbered(X, tuple(told), categories)
+    categories = {j: values for j, (_, values) in own.items()}
+    told = tuple(_told(column, categories.get(j)) for j, column in columns)
+    if not own:
+        return Numbered(numbers_of(frame), told, {})
+    X = np.empty((frame.n_rows, len(columns)), dtype=common_dtype(others), order="F")
+    for j, column in columns:
+        X[:, j] = own[j][0] if j in own else column.numbers()
+    return Numbered(X, told, categories)
 
 
 def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) -> Unseen | None:
@@ -267,10 +265,15 @@ def _numbers_of(column: Column) -> tuple[np.ndarray, np.ndarray]:
     return numbers, values
 
 
-def _told(column: Column, values: np.ndarray) -> ToldColumn:
-    kind = "text" if len(values) else "empty"
+def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
+    """What is told of a column with these categories, None if it was not numbered."""
+    is_category = is_of_categories(column)
+    if values is None:
+        return ToldColumn(column.name, column.kind, is_category)
     told = tuple(values[:_MOST_TOLD].tolist())
-    return ToldColumn(column.name, kind, is_of_categories(column), told, len(values))
+    return ToldColumn(
+        column.name, "text" if told else "empty", is_category, told, n_values=len(values)
+    )
 
 
 def _joined(columns: Sequence[ToldColumn]) -> ArrayColumn:

@@ -40,7 +40,6 @@ class DaskClassifier(BoostedClassifier):
 
     client: Any
     cluster_: Use
-    n_bags = 1  # shares of one table are for one machine so far
     _local: ClassVar[type[BoostedClassifier]]
 
     @with_callbacks
@@ -111,14 +110,14 @@ class DaskClassifier(BoostedClassifier):
         )
         given = Data(X, y, sample_weight, self.device)
         request = Request(
-            collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
-            _KINDS[self.device], check_class_weight(self.class_weight), asked.validation,
+            collection, settings, asked, earlier, _KINDS[self.device],
+            check_class_weight(self.class_weight),
             lambda own, classes: self._observed(learner, given, own, classes),
             None if checkpoint is None else self._kept(checkpoint, learner, settings),
             columns, learner._decided,
         )  # fmt: skip
         found = fit(self.client_, request)
-        learnt = Learnt([found.trained], found.classes, (found.split,), found.fingerprint)
+        learnt = Learnt(found.trained, found.classes, found.splits, found.fingerprint)
         self._take_over(learner, learnt, settings)
         self.cluster_ = found.use
         return self
@@ -263,6 +262,8 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, votes, multi_class, class_weight, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
+    n_bags : int
+        As for `AdaBoostClassifier`. One bag is trained after the other, on all workers.
     validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
     scoring : str
@@ -316,6 +317,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         weak_learner: Learner = "stump",
         categorical_features: Any = None,
         class_weight: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -337,6 +339,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             weak_learner=weak_learner,
             categorical_features=categorical_features,
             class_weight=class_weight,
+            n_bags=n_bags,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,
@@ -360,7 +363,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
     ----------
     client : distributed.Client, optional
         By default the current one.
-    n_estimators, learning_rate, l2_regularization, multi_class, class_weight, random_state
+    n_estimators, learning_rate, l2_regularization, multi_class, class_weight, n_bags, random_state
         As for `LogitBoostClassifier`.
     n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `LogitBoostClassifier`.
@@ -390,6 +393,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         multi_class: MultiClass = "shared",
         categorical_features: Any = None,
         class_weight: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -411,6 +415,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             multi_class=multi_class,
             categorical_features=categorical_features,
             class_weight=class_weight,
+            n_bags=n_bags,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,

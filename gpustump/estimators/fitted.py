@@ -451,7 +451,7 @@ class Prepared(NamedTuple):
     X: Array
     classes: np.ndarray
     settings: Settings
-    shares: list[Share]
+    shares: list[Share[Samples]]
     splits: tuple[Note, ...]
     kept: FitCheckpoint | None = None
 

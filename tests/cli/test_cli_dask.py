@@ -70,7 +70,7 @@ def write(table: pl.DataFrame, ending: str = "parquet") -> str:
     [
         ("parquet", 2, ("--weight", "w", "--monotone", "a=1,day=-1")),
         ("parquet", 3, ("--loss", "logistic", "--test-size", "0", "--drop", "w")),
-        ("parquet", 2, ("--loss", "logistic", "--drop", "a,b,w", "--categories", "sets")),
+        ("parquet", 2, ("--glass-box", "--bags", "2", "--drop", "a,w", "--categories", "sets")),
         ("csv", 3, ("--votes", "real", "--test-size", "0.4", "--seed", "3", "--drop", "a,w")),
     ],
 )

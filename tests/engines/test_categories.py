@@ -223,9 +223,10 @@ def ways_of_kernels(case: Case) -> Iterator[Way]:
 
 
 def ways_of_shards(case: Case) -> Iterator[Way]:
-    """Rows spread over shards, one of which holds a single row."""
+    """Rows spread over shards, one of which holds a single row, and shards that share values."""
     kinds = ("kernels", "arrays", "kernels")
-    for name, spread in [("three shards", Spread(kinds)), ("one row", Spread(kinds, 3, lone=1))]:
+    ways = {"one row": Spread(kinds, 3, lone=1), "values": Spread(kinds, shares_values=True)}
+    for name, spread in ways.items():
         yield name, SpreadTable(case.X, case.rows, spread, case.categorical)
 
 

@@ -40,12 +40,15 @@ class Spread:
         Of each shard.
     lone : int or None
         The shard that holds one row; the others share the rest at random.
+    shares_values : bool
+        Whether all shards hold the values of all rows.
     """
 
     kinds: Sequence[str] = ("kernels",)
     max_cuts: int | None = None
     n_threads: int = 1
     lone: int | None = None
+    shares_values: bool = False
 
     def rows(self, n_samples: int) -> list[np.ndarray]:
         """The rows of each shard, which are in no order of the table."""
@@ -106,6 +109,8 @@ class SpreadTable:
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
         """Some of the rows."""
+        if self.spread.shares_values:
+            return Samples(np.ascontiguousarray(self._values.T), classes, weights).taken(rows)
         values = np.ascontiguousarray(self._values[rows].T)
         return Samples(values, classes[rows], weights[rows])
 

@@ -60,16 +60,17 @@ class ArrayShard:
     ) -> Coded:
         """Sort all rows, and find where the cuts fall in each feature's sorted keys."""
         samples = self.samples
-        values = self._xp.permute_dims(self._as_array(samples.values), (1, 0))
+        given = samples.values_of(slice(None))
+        values = self._xp.permute_dims(self._as_array(given), (1, 0))
         self._table = reference.prepare(values, categorical=categorical)
         self._columns = samples.categories(categorical)
-        missing = arrays.missing_key(str(samples.values.dtype))
+        missing = arrays.missing_key(str(given.dtype))
         self._edges, size, low, high = [], [], [], []
         self._keys = [
             np.sort(arrays.order_keys(own)).astype(np.int64)
             if feature not in categorical
             else np.full(len(samples), missing, dtype=np.int64)
-            for feature, own in enumerate(samples.values)
+            for feature, own in enumerate(given)
         ]
         for keys, own in zip(self._keys, cuts, strict=True):
             edges = np.searchsorted(keys, own, side="right")

@@ -38,6 +38,7 @@ from gpustump.engines.cpu.key_ranges import (
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.samples import Update
 from gpustump.engines.cpu.signed_run import SignedRun
+from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.threads import Team
@@ -67,9 +68,10 @@ class KernelShard:
     ) -> Coded:
         """Code all rows."""
         own = [Cuts(*pair) for pair in zip(cuts, is_crowded, strict=True)]
-        values = self.samples.values.T
-        self._table, extremes = prepare_by_cuts(values, own, self._team, tuple(categorical))
-        self._columns = self.samples.categories(categorical)
+        samples = self.samples
+        source = Source(samples.values.T, samples.rows, tuple(categorical))
+        self._table, extremes = prepare_by_cuts(source, own, self._team)
+        self._columns = samples.categories(categorical)
         layout = self._table.layout
         count = np.diff(layout.offset, append=0)
         missing = layout.first + layout.n_bins
@@ -128,7 +130,7 @@ class KernelShard:
         return Tally(self._rows.numbers, self._rows.bin_sums(), by_category)
 
     def _regions(self, hypothesis: Partition) -> np.ndarray:
-        return regions_of(self.samples.values[hypothesis.feature], hypothesis, self._team)
+        return regions_of(self.samples.values_of(hypothesis.feature), hypothesis, self._team)
 
 
 class _Rows(Protocol):

@@ -211,22 +211,19 @@ def prepare(
 
 
 def prepare_by_cuts(
-    X: np.ndarray, cuts: list[Cuts], team: Team, categorical: tuple[int, ...] = ()
-) -> tuple[CodedTable, Extremes]:
+    source: Source, cuts: list[Cuts], team: Team
+) -> tuple[CodedTable, Extremes]:  # fmt: skip
     """Code a table that is a share of a larger one, whose bins are common to all shares.
 
     Its layout has a slot for each bin that there may be: some may hold no sample.
 
     Parameters
     ----------
-    X : ndarray (n_samples, n_features)
+    source : Source
     cuts : list of Cuts
         For each feature.
     team : Team
-    categorical : tuple of int
-        As for `contract.Task`.
     """
-    source = Source(X, None, categorical)
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
     _code_all(source, coded, team)
     layout = coded.layout(drops_empty=False)
