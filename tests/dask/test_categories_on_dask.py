@@ -88,12 +88,19 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("asked", ["from_dtype", NAMED, [1, 2, 3, 4], "mask"], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("discrete", "from_dtype"),
+        ("discrete", NAMED),
+        ("real", FRAME.columns.isin(NAMED)),
+        ("newton", "from_dtype"),
+        ("newton", [1, 2, 3, 4]),
+    ],
+    ids=["from_dtype", "names", "mask", "from_dtype, smoothed", "indices"],
+)
 def test_frames_make_the_model_of_one_machine(threads, kind, asked):
     on_dask, local, how = KINDS[kind]
-    if asked == "mask":
-        asked = FRAME.columns.isin(NAMED)
     how = {"n_estimators": 12, "categorical_features": asked, **how}
     if kind == "discrete":
         how["monotonic_cst"] = [1, 0, 0, 0, 0, 0]
