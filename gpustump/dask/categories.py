@@ -30,7 +30,7 @@ from gpustump.estimators.categorical import (
     is_of_categories,
     too_many_categories,
 )
-from gpustump.model.encoding import Unseen, unseen_text
+from gpustump.model.encoding import Unseen, are_certain_as_text, unseen_text
 
 _MOST_TOLD = 10_000
 """So many categories of a partition's column are told; far fewer are allowed."""
@@ -160,6 +160,27 @@ def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) ->
     return Unseen(len(unknown), str(own[places[unknown[0]]]), is_numbered=True)
 
 
+def named(values: np.ndarray, kind: str) -> np.ndarray:
+    """Number the values of a column of numbers or booleans as categories, in their place.
+
+    Parameters
+    ----------
+    values : ndarray (n_rows,)
+        NaN where missing; they are changed.
+    kind : str
+        "number" or "boolean".
+
+    Returns
+    -------
+    ndarray of str
+        The text of each category.
+    """
+    present = ~np.isnan(values)
+    own, values[present] = np.unique(values[present], return_inverse=True)
+    column = ArrayColumn("", own.astype(bool) if kind == "boolean" else own)
+    return AsText(column).labels()
+
+
 def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: bool) -> Categories:
     """The categorical features of a table, from what its partitions tell of their columns.
 
@@ -199,12 +220,15 @@ def refuse_other_kinds(known: Categories, columns: Sequence[ToldColumn], name: s
     for feature, column in enumerate(columns):
         values = None if known.encoding is None else known.encoding.categories(feature)
         is_text, wanted = column.kind == "text", values is not None
-        if column.kind != "empty" and is_text != wanted:
-            kinds = {True: "categories", False: "numbers"}
-            raise ValueError(
-                f"{name}: column {quoted(column.name)} holds {kinds[is_text]}, and {kinds[wanted]} "
-                "in the table that is trained on. Make both of one type."
-            )
+        if column.kind == "empty" or is_text == wanted:
+            continue
+        if values is not None and are_certain_as_text(values):  # numbers whose text is known
+            continue
+        kinds = {True: "categories", False: "numbers"}
+        raise ValueError(
+            f"{name}: column {quoted(column.name)} holds {kinds[is_text]}, and {kinds[wanted]} "
+            "in the table that is trained on. Make both of one type."
+        )
 
 
 def numbers_by_feature(categories: Categories) -> dict[int, dict[str, int]]:

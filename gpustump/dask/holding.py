@@ -23,9 +23,10 @@ from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_scores import additive_scorer
 from gpustump.boosting.judging import LocalJudge
-from gpustump.dask.categories import PlainNumbers, renumber
+from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
 from gpustump.data.class_weights import PRODUCT
+from gpustump.data.columns import NUMERIC
 from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
@@ -103,7 +104,8 @@ class Store:
 class _Block:
     """A partition's samples: all rows' values, feature by feature, and the samples among them.
 
-    Numbers of categories are the partition's own, those of `categories`, until all are known.
+    Numbers of categories are the partition's own, those of `categories`, until all are known. Of a
+    frame, `kinds` has the kind of each column.
     """
 
     values: np.ndarray
@@ -112,6 +114,7 @@ class _Block:
     rows: np.ndarray | None
     all_labels: np.ndarray
     categories: dict[int, np.ndarray]
+    kinds: tuple[str, ...]
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
@@ -159,10 +162,11 @@ class Holding:
         given = codable(rows.values)
         values = self._store.empty(given.shape[::-1], given.dtype)
         values[:] = given.T
-        categories = {} if rows.frame is None else rows.frame.categories
+        frame = rows.frame or Numbered(values, (), {})
         self._blocks[number] = _Block(
-            values, rows.labels, rows.weights, rows.rows, rows.all_labels, categories
-        )
+            values, rows.labels, rows.weights, rows.rows, rows.all_labels, frame.categories,
+            tuple(column.kind for column in frame.columns),
+        )  # fmt: skip
         return rows.summary()
 
     def call(self, method: str, arguments: Sequence[Any]) -> Any:
@@ -210,6 +214,10 @@ class Holding:
         """
         found: dict[int, dict[int, Unseen]] = {}
         for number, block in self._blocks.items():
+            for feature in known:  # numbers where other partitions have categories
+                if block.kinds and block.kinds[feature] in NUMERIC:
+                    kind = block.kinds[feature]
+                    block.categories[feature] = named(block.values[feature], kind)
             renumbered = {
                 feature: renumber(block.values[feature], own, known.get(feature, {}))
                 for feature, own in block.categories.items()

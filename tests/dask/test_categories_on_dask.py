@@ -250,9 +250,22 @@ def test_a_constraint_on_a_categorical_feature_is_refused(threads):
         there.fit(*parted(FRAME, Y))
 
 
+def test_numbers_in_rows_to_watch_are_the_categories_whose_text_they_are(threads):
+    other = FRAME.assign(size=FRAME["size"].astype(float))
+    how = {"n_estimators": 6, "categorical_features": "from_dtype"}
+    there = DaskAdaBoostClassifier(client=threads, **how)
+    X_val, y_val = dd.from_pandas(other, npartitions=3), dd.from_pandas(pd.Series(Y), npartitions=3)
+    there.fit(*parted(FRAME, Y), X_val=X_val, y_val=y_val)
+    check_equal(there, AdaBoostClassifier(**how).fit(FRAME, Y, X_val=other, y_val=Y))
+
+
 def test_columns_of_other_types_in_rows_to_watch_are_refused(threads):
-    other = FRAME.assign(town=1.0)
     there = DaskAdaBoostClassifier(client=threads, categorical_features="from_dtype")
-    X_val, y_val = parted(other, Y)
-    with pytest.raises(ValueError, match="X_val: column 'town' holds numbers, and categories in"):
-        there.fit(*parted(FRAME, Y), X_val=X_val, y_val=y_val)
+    X_val, y_val = parted(FRAME, Y)
+    with pytest.raises(ValueError, match="X_val: column 'town' holds categories, and numbers in"):
+        there.fit(*parted(FRAME.assign(town=1.0), Y), X_val=X_val, y_val=y_val)
+    with pytest.raises(ValueError, match="X_val: column 'code' holds numbers, and categories in"):
+        there.fit(
+            *parted(FRAME.assign(code=FRAME["code"].map("0{:.0f}".format)), Y),
+            X_val=X_val, y_val=y_val,
+        )  # fmt: skip
