@@ -318,22 +318,21 @@ class Holding:
         joined = self._samples
         assert joined is not None
         self._shard = self._held_out = self._judge = self._running = None  # room for the next ones
-        kept = joined.take_share(left_out)
+        joined.take_share(left_out)
         self._held_out = self._watched
         if self._watches_rest:
-            is_left_out = np.ones(len(joined.samples), dtype=bool)
-            is_left_out[kept] = False
-            self._held_out = joined.samples.taken(np.flatnonzero(is_left_out))
-        samples = joined.samples.taken(kept)
+            self._held_out = joined.samples.taken(np.flatnonzero(~joined.is_kept))
+        samples = joined.samples.taken(np.flatnonzero(joined.is_kept))
         try:
-            self._shard = shard_of(samples, self._kind, self._n_threads) if len(kept) else None
+            self._shard = shard_of(samples, self._kind, self._n_threads) if len(samples) else None
         except ImportError as error:
             raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
 
     def kept_by_part(self) -> dict[int, int]:
         """For each partition how many of its samples the bag is trained on."""
-        assert self._samples is not None
-        return {number: len(own) for number, own in self._samples.kept.items()}
+        joined = self._samples
+        assert joined is not None
+        return {number: len(joined.kept(number)) for number in joined.places}
 
     def values_of(self, chosen: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Values (n, n_features) of some of the samples that the bag is trained on, by partition.
@@ -346,9 +345,9 @@ class Holding:
         joined = self._samples
         assert joined is not None
         return {
-            number: np.ascontiguousarray(joined.samples.values[:, joined.kept[number][own]].T)
+            number: np.ascontiguousarray(joined.samples.values[:, joined.kept(number)[own]].T)
             for number, own in chosen.items()
-            if number in joined.kept and len(own)
+            if number in joined.places and len(own)
         }
 
     def size(self) -> int:
@@ -426,7 +425,9 @@ class Holding:
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
         parts = [(block.classes, block.weights) for block in blocks]
         classes, weights = map(np.concatenate, zip(nothing, *parts, strict=True))
-        return _Joined(Samples(values, classes, weights), dict(zip(numbers, places, strict=True)))
+        samples = Samples(values, classes, weights)
+        is_kept = np.ones(len(samples), dtype=bool)
+        return _Joined(samples, dict(zip(numbers, places, strict=True)), is_kept)
 
 
 @dataclass
@@ -438,25 +439,26 @@ class _Joined:
     samples : Samples
     places : dict of int to (int, int)
         For each partition its first sample, and the one behind its last.
-    kept : dict of int to ndarray of int64
-        For each partition the samples that the bag is trained on.
+    is_kept : ndarray (n_samples,) of bool
+        Whether the bag is trained on them.
     """
 
     samples: Samples
     places: dict[int, tuple[int, int]]
-    kept: dict[int, np.ndarray] = field(default_factory=dict)
+    is_kept: np.ndarray
 
-    def take_share(self, left_out: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Begin a bag, for which some samples of each partition are left out; those it keeps."""
-        is_kept = np.ones(len(self.samples), dtype=bool)
+    def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
+        """Begin a bag, for which some samples of each partition are left out."""
+        self.is_kept[:] = True
         for number, own in left_out.items():
             if number in self.places:
-                is_kept[self.places[number][0] + own] = False
-        self.kept = {
-            number: start + np.flatnonzero(is_kept[start:end])
-            for number, (start, end) in self.places.items()
-        }
-        return np.flatnonzero(is_kept)
+                self.is_kept[self.places[number][0] + own] = False
+
+    def kept(self, number: int) -> np.ndarray:
+        """The samples of a partition that the bag is trained on."""
+        start, end = self.places[number]
+        found: np.ndarray = start + np.flatnonzero(self.is_kept[start:end])
+        return found
 
 
 @dataclass(frozen=True)
