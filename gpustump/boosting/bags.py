@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from gpustump import arrays
 from gpustump.arrays import Array
@@ -47,12 +47,16 @@ _MOST_AT_ONCE = 100_000_000
 """Elements of the tables that are coded at once."""
 
 
-class Share(NamedTuple):
+_Rows = TypeVar("_Rows")
+
+
+class Share(NamedTuple, Generic[_Rows]):
     """What one bag is trained on.
 
     Attributes
     ----------
     samples : Samples
+        Or what says which they are, if they are elsewhere.
     held_out : HeldOutRows or None
         Those that are watched, if settings.stopping is given.
     earlier : tuple of Run, or None
@@ -61,18 +65,21 @@ class Share(NamedTuple):
         In which the rounds of each run are noted; see `train`.
     """
 
-    samples: Samples
+    samples: _Rows
     held_out: HeldOutRows | None
     earlier: tuple[Run, ...] | None
     logs: tuple[RunLog, ...] | None = None
 
 
 def train_bags(
-    X: Array, shares: Sequence[Share], n_classes: int, settings: Settings, *, device: str = "auto"
+    X: Array,
+    shares: Sequence[Share[Samples]],
+    n_classes: int,
+    settings: Settings,
+    *,
+    device: str = "auto",
 ) -> list[Trained]:
-    """Train on each of several shares of a table; see `train`.
-
-    With a callback or an observer there is one bag at a time.
+    """Train on each of several shares of a table; see `train` and `train_each`.
 
     Parameters
     ----------
@@ -88,16 +95,46 @@ def train_bags(
         One for each share.
     """
 
-    def trained_on(share: Share, settings: Settings) -> Trained:
+    def trained_on(share: Share[Samples], settings: Settings) -> Trained:
         rows, held_out, earlier, logs = share
         return train(
             X, rows, n_classes, settings,
             device=device, held_out=held_out, earlier=earlier, logs=logs,
         )  # fmt: skip
 
+    n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
+    if n_threads > 1 and not _go_side_by_side(X, n_classes, settings, device, len(shares)):
+        n_threads = 1
+    return train_each(trained_on, shares, n_classes, settings, n_threads)
+
+
+def train_each(
+    trained_on: Callable[[Share[_Rows], Settings], Trained],
+    shares: Sequence[Share[_Rows]],
+    n_classes: int,
+    settings: Settings,
+    n_threads: int = 1,
+) -> list[Trained]:
+    """Train on each of several shares, wherever their samples are.
+
+    Parameters
+    ----------
+    trained_on : callable
+        Trains on one of them, with settings of its own.
+    shares : sequence of Share
+    n_classes : int
+    settings : Settings
+        With a callback or an observer there is to be one thread.
+    n_threads : int
+        So many are trained side by side, each in one thread.
+
+    Returns
+    -------
+    list of Trained
+        One for each share.
+    """
     if len(shares) == 1:
         return [trained_on(shares[0], settings)]
-    n_threads = min(threads_of(settings.resources.n_jobs), len(shares))
     to_come = [_rounds_to_come(share, n_classes, settings) for share in shares]
     done = [_rounds_done(share) for share in shares]
 
@@ -122,7 +159,7 @@ def train_bags(
     with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:
         together = _Together(bar, settings.callback)
         together.is_told = shown or settings.callback is not None
-        if n_threads > 1 and _go_side_by_side(X, n_classes, settings, device, len(shares)):
+        if n_threads > 1:
             together.is_told = True
             in_one_thread = _settings_of(shares, settings, n_jobs=1)
             found = _side_by_side(one, in_one_thread, together, n_threads)
@@ -132,19 +169,21 @@ def train_bags(
     return found
 
 
-def _settings_of(shares: Sequence[Share], settings: Settings, **changes: Any) -> list[Settings]:
+def _settings_of(
+    shares: Sequence[Share[_Rows]], settings: Settings, **changes: Any
+) -> list[Settings]:
     """The settings of each bag; only the first one says where it is trained."""
     first = replace(settings, resources=replace(settings.resources, **changes))
     return [first, *[replace(first, announces_route=False)] * (len(shares) - 1)]
 
 
-def _rounds_to_come(share: Share, n_classes: int, settings: Settings) -> int:
+def _rounds_to_come(share: Share[_Rows], n_classes: int, settings: Settings) -> int:
     """The most rounds that a bag may make."""
     done = 0 if share.earlier is None else sum(len(run.rounds) for run in share.earlier)
     return settings.n_rounds_of(n_classes) * settings.n_runs(n_classes) - done
 
 
-def _rounds_done(share: Share) -> int:
+def _rounds_done(share: Share[_Rows]) -> int:
     """How many of them an earlier process has made."""
     return sum(len(log.rounds) for log in share.logs or ())
 

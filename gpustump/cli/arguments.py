@@ -86,7 +86,7 @@ on Dask workers (pip install 'gpustump[dask]'):
                       and weights of all rows are sent here, so the same rows are held out.
   --device cuda       that of each worker, which needs CuPy
   --max-memory        of a fit on each worker, all of it; what is larger goes to files there
-  not there           --weak-learner interval, --categories sets, --report
+  not there           --weak-learner interval, --report
 """
 
 CHECKPOINT_TEXT = """\

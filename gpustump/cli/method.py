@@ -262,12 +262,11 @@ def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedC
         "n_estimators": method.rounds,
         "learning_rate": method.learning_rate,
         "multi_class": method.multi_class,
+        "n_bags": method.bags,
         "n_iter_no_change": method.patience,
         "validation_fraction": method.set_aside,
         "tol": method.tol,
     }
-    if not on_dask:
-        more["n_bags"] = method.bags
     found: BoostedClassifier
     if method.loss == "logistic":
         own = {"l2_regularization": method.l2, "smoothing_rounds": method.smoothing_rounds}

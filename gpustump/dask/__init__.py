@@ -7,6 +7,7 @@
     conversation  messages to workers and their answers
     worker        what lives on a worker during a fit
     holding       its rows: partitions, then a shard
+    categories    the categories of all partitions, numbered together
     partitions    Dask collections as partitions of rows, and a partition checked
     prediction    lazy predictions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,14 +11,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpustump.boosting.rounds import Callback
 from gpustump.boosting.training import Settings
+from gpustump.dask.categories import KnownColumns
 from gpustump.dask.fitting import Kept, Request, Use, fit
-from gpustump.dask.partitions import Collection, example_of
+from gpustump.dask.partitions import Collection, example_of, is_frame
 from gpustump.dask.prediction import accuracy, applied, is_lazy
 from gpustump.data.class_weights import check_class_weight
 from gpustump.data.parameters import Learner, MultiClass, Scoring, VoteKind
 from gpustump.estimators.adaboost import AdaBoostClassifier
 from gpustump.estimators.boosted import BoostedClassifier
 from gpustump.estimators.callbacks import with_callbacks
+from gpustump.estimators.categorical import (
+    Categories,
+    is_by_type,
+    refuse_constrained_categories,
+    refuse_other_categories,
+)
 from gpustump.estimators.checkpointing import CheckpointName, FitCheckpoint, settings_of
 from gpustump.estimators.fitted import Data, Learnt
 from gpustump.estimators.logitboost import LogitBoostClassifier
@@ -32,7 +40,6 @@ class DaskClassifier(BoostedClassifier):
 
     client: Any
     cluster_: Use
-    n_bags = 1  # shares of one table are for one machine so far
     _local: ClassVar[type[BoostedClassifier]]
 
     @with_callbacks
@@ -99,32 +106,30 @@ class DaskClassifier(BoostedClassifier):
                 "weak_learner='interval' is not for clusters, which boost stumps. Take "
                 f"weak_learner='stump', or {self._local.__name__} on one machine."
             )
-        if self.categorical_features is not None:
-            raise ValueError(
-                f"categorical_features={self.categorical_features!r} is not for clusters yet. Make "
-                "each category a feature, for example with dask.dataframe.get_dummies, or take "
-                f"{self._local.__name__} on one machine."
-            )
         if self.device not in _KINDS:
             raise ValueError(f"device must be 'auto', 'cpu' or 'cuda'; got {self.device!r}.")
-        collection = Collection.of(X, y, sample_weight)
         learner = copy.copy(self)
-        learner._learn_columns(collection.example, reset=earlier is None)
+        collection = learner._collected(X, y, sample_weight, reset=earlier is None)
         if validation is not None:
             with naming("X_val and y_val"):
-                watched = Collection.of(*validation[:3])
-                learner._learn_columns(watched.example, reset=False)
+                watched = learner._collected(*validation[:3], reset=False)
             collection = collection.watching(watched)
         settings = learner._constrained(settings, earlier)
+        columns = KnownColumns(
+            self.categorical_features,
+            vars(learner).get("feature_names_in_"),
+            None if earlier is None and is_frame(X) else learner._categories,
+        )
         given = Data(X, y, sample_weight, self.device)
         request = Request(
-            collection, settings, asked.drawn[0], None if earlier is None else earlier[0],
-            _KINDS[self.device], check_class_weight(self.class_weight), asked.validation,
+            collection, settings, asked, earlier, _KINDS[self.device],
+            check_class_weight(self.class_weight),
             lambda own, classes: self._observed(learner, given, own, classes),
             None if checkpoint is None else self._kept(checkpoint, learner, settings),
+            columns, learner._decided,
         )  # fmt: skip
         found = fit(self.client_, request)
-        learnt = Learnt([found.trained], found.classes, (found.split,), found.fingerprint)
+        learnt = Learnt(found.trained, found.classes, found.splits, found.fingerprint)
         self._take_over(learner, learnt, settings)
         self.cluster_ = found.use
         return self
@@ -132,10 +137,12 @@ class DaskClassifier(BoostedClassifier):
     def _kept(self, checkpoint: FitCheckpoint, learner: DaskClassifier, settings: Settings) -> Kept:
         """A checkpoint, and what it has to have in common with this fit."""
         names = vars(learner).get("feature_names_in_")
-        categories, constraints = learner._categories, settings.votes.monotone
-        return Kept(
-            checkpoint, lambda dtype: settings_of(self, categories, dtype, constraints), names
-        )
+        constraints = settings.votes.monotone
+
+        def deciding(dtype: str) -> dict[str, Any]:
+            return settings_of(self, learner._categories, dtype, constraints)
+
+        return Kept(checkpoint, deciding, names)
 
     @property
     def client_(self) -> Any:
@@ -294,12 +301,31 @@ class DaskClassifier(BoostedClassifier):
         return self
 
     def _applied(self, method: str, X: Any, like: np.ndarray) -> Any:
-        self._learn_columns(example_of(X), reset=False)
+        self._table(example_of(X, may_be_text=self._may_be_text), reset=False)
         return applied(self.to_local(), method, X, like)
 
-    def _learn_columns(self, example: Any, *, reset: bool) -> None:
-        """Learn, or compare, the number and the names of the features."""
-        self._table(example, reset=reset)
+    @property
+    def _may_be_text(self) -> bool:
+        """Whether columns of frames may hold text."""
+        return self.categorical_features is not None
+
+    def _collected(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Collection:
+        """Partitions, whose number and names of features are learnt (`reset`) or compared."""
+        if not reset:
+            refuse_other_categories(self.categorical_features, self._categories)
+        found = Collection.of(X, y, sample_weight, may_be_text=self._may_be_text)
+        self._table(found.example, reset=reset)
+        if not self._may_be_text:
+            return found
+        by_type = is_by_type(self.categorical_features)
+        return replace(found, categorical="from_dtype" if by_type else self._categories.features)
+
+    def _decided(self, settings: Settings, categories: Categories) -> Settings:
+        """The settings with the categorical features, which are noted."""
+        self._note_categories(categories, self.n_features_in_)
+        settings = replace(settings, categorical=categories.features)
+        refuse_constrained_categories(settings)
+        return settings
 
 
 class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
@@ -314,6 +340,8 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         By default the current one.
     n_estimators, learning_rate, votes, multi_class, class_weight, random_state, n_iter_no_change
         As for `AdaBoostClassifier`.
+    n_bags : int
+        As for `AdaBoostClassifier`. One bag is trained after the other, on all workers.
     validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `AdaBoostClassifier`. The callback is called in the process that calls `fit`.
     scoring : str
@@ -321,8 +349,8 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         all held-out samples are sent in every round.
     weak_learner : "stump"
         Intervals are not for clusters.
-    categorical_features : None
-        Categorical features are not for clusters yet.
+    categorical_features : None, "from_dtype" or array-like
+        As for `AdaBoostClassifier`. The categories of all partitions are numbered together.
     max_memory : int, str or None
         What a fit may take on each worker: 2_000_000_000, "500 MB". By default the worker's own
         memory limit. Values that do not fit go to files in the worker's local directory.
@@ -368,8 +396,9 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         votes: VoteKind = "discrete",
         multi_class: MultiClass = "one_vs_rest",
         weak_learner: Learner = "stump",
-        categorical_features: None = None,
+        categorical_features: Any = None,
         class_weight: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -391,6 +420,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
             weak_learner=weak_learner,
             categorical_features=categorical_features,
             class_weight=class_weight,
+            n_bags=n_bags,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,
@@ -414,13 +444,13 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
     ----------
     client : distributed.Client, optional
         By default the current one.
-    n_estimators, learning_rate, l2_regularization, multi_class, class_weight, random_state
+    n_estimators, learning_rate, l2_regularization, multi_class, class_weight, n_bags, random_state
         As for `LogitBoostClassifier`.
     n_iter_no_change, validation_fraction, tol, warm_start, verbose, callback, monotonic_cst
         As for `LogitBoostClassifier`.
     smoothing_rounds : int
         As for `LogitBoostClassifier`.
-    scoring, max_memory, device, checkpoint
+    categorical_features, scoring, max_memory, device, checkpoint
         As for `DaskAdaBoostClassifier`.
 
     Attributes
@@ -454,8 +484,9 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
         l2_regularization: float | None = 3.0,
         smoothing_rounds: int = 0,
         multi_class: MultiClass = "shared",
-        categorical_features: None = None,
+        categorical_features: Any = None,
         class_weight: Any = None,
+        n_bags: int = 1,
         random_state: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
@@ -477,6 +508,7 @@ class DaskLogitBoostClassifier(DaskClassifier, LogitBoostClassifier):
             multi_class=multi_class,
             categorical_features=categorical_features,
             class_weight=class_weight,
+            n_bags=n_bags,
             random_state=random_state,
             n_iter_no_change=n_iter_no_change,
             validation_fraction=validation_fraction,

@@ -2,24 +2,33 @@
 
 bring       every partition to a worker, where it is checked and kept
 learn       the classes and their weights, the dtype, how many samples there are
-hold out    the samples that early stopping watches, drawn as on one machine, or passed to the fit
-join, code  each worker's rows into a shard
-rounds      see `ground`
+share out   the samples that each bag leaves out or early stopping watches, drawn as on one machine
+join        each worker's partitions
+train       on each share, one after the other: a worker's part of it becomes a shard; see `ground`
 """
 
 from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpustump.boosting.bags import Share, train_each
 from gpustump.boosting.run_logs import RunLog
-from gpustump.boosting.smoothing import CutPlaces, sampled_rows
+from gpustump.boosting.smoothing import sampled_rows
 from gpustump.boosting.training import Run, Settings, Trained, run_all
+from gpustump.dask.categories import (
+    KnownColumns,
+    learnt,
+    numbers_by_feature,
+    plain_numbers,
+    refuse_other_kinds,
+    warn_of_unseen,
+)
 from gpustump.dask.classes import check_watched_labels, classes_of, labels_of, union_of
 from gpustump.dask.conversation import Conversation
 from gpustump.dask.ground import ClusterGround, HeldOutUnits
@@ -33,9 +42,17 @@ from gpustump.engines.announcements import announce
 from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
-from gpustump.estimators.checkpointing import TRAINED, WATCHED, FitCheckpoint, outline_of
-from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching, draw
-from gpustump.estimators.validation_data import Validation, noted, unjudged
+from gpustump.estimators.categorical import Categories
+from gpustump.estimators.checkpointing import (
+    TRAINED,
+    WATCHED,
+    FitCheckpoint,
+    kept_shares,
+    outline_of,
+)
+from gpustump.estimators.held_out_split import Earlier, Split, Watching, draw
+from gpustump.estimators.validation_data import Asked, Note, drawn_shares
+from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
 
 
@@ -63,30 +80,33 @@ class Request(NamedTuple):
     ----------
     collection : Collection
     settings : Settings
-    watching : Watching or None
-        What early stopping draws.
-    earlier : Earlier or None
-        What a warm start goes on from.
+    asked : Asked
+        What each bag leaves out, and rows to watch that are passed to the fit: the collection holds
+        them, too.
+    earlier : sequence of Earlier, or None
+        What a warm start of each bag goes on from.
     kind : str
         Of shards; see `engines.cluster.shards.shard_of`.
     class_weight : None, "balanced" or mapping
-    validation : Validation or None
-        Rows to watch that are passed to the fit. The collection holds them, too.
     observed : callable, optional
         From the settings and the classes to settings with an observer.
     kept : Kept or None
         The checkpoint.
+    columns : KnownColumns
+    decided : callable
+        From settings and the categorical features to settings that hold them.
     """
 
     collection: Collection
     settings: Settings
-    watching: Watching | None
-    earlier: Earlier | None
+    asked: Asked
+    earlier: Sequence[Earlier] | None
     kind: str = "auto"
     class_weight: ClassWeight = None
-    validation: Validation | None = None
     observed: Callable[[Settings, np.ndarray], Settings] = lambda settings, _: settings
     kept: Kept | None = None
+    columns: KnownColumns = KnownColumns()
+    decided: Callable[[Settings, Categories], Settings] = lambda settings, _: settings
 
 
 class Use(NamedTuple):
@@ -130,18 +150,19 @@ class Fitted(NamedTuple):
 
     Attributes
     ----------
-    trained : Trained
+    trained : list of Trained
+        Of each bag.
     classes : ndarray (n_classes,)
-    split : Split, Provided or None
-        Which samples were watched.
+    splits : tuple of Split, Provided or None
+        How each bag's share came about.
     use : Use
     fingerprint : mapping or None
         Of the rows that were trained on, if there is a checkpoint.
     """
 
-    trained: Trained
+    trained: list[Trained]
     classes: np.ndarray
-    split: Split | Provided | None
+    splits: tuple[Note, ...]
     use: Use
     fingerprint: Mapping[str, Any] | None = None
 
@@ -167,27 +188,21 @@ def fit(client: Any, request: Request) -> Fitted:
     shards = DaskShards(conversation, request.collection, request.settings.resources.max_memory)
     try:
         with client.as_current():  # Dask's functions take the current client
-            return _Job.prepared(conversation, shards, request).train()
+            return _Fit.prepared(conversation, shards, request).train()
     finally:
         if client.status == "running":
             with contextlib.suppress(OSError):  # a cluster that is gone holds nothing
                 shards.close()
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Job:
-    """A fit whose rows are prepared; see `boosting.training.Job`."""
+    """What is to be trained on a share; see `boosting.training.Job`."""
 
     settings: Settings
     n_classes: int
     earlier: Sequence[Run] | None
-    ground: ClusterGround
-    classes: np.ndarray
-    split: Split | Provided | None
-    votes: Any
-    conversation: Conversation
-    checkpoint: FitCheckpoint | None
-    logs: Sequence[RunLog] | None = None
+    logs: Sequence[RunLog] | None
 
     @property
     def n_outputs(self) -> int:
@@ -197,94 +212,143 @@ class _Job:
     def n_runs(self) -> int:
         return self.settings.n_runs(self.n_classes)
 
+
+@dataclass
+class _Fit:
+    """A fit whose rows are where they will be trained on.
+
+    Attributes
+    ----------
+    settings : Settings
+    classes : ndarray (n_classes,)
+    shards : DaskShards
+    types : ValueTypes
+    n_features : int
+    shares : list of Share
+        For each bag what it leaves out.
+    splits : tuple of Split, Provided or None
+    route : Route
+    conversation : Conversation
+    checkpoint : FitCheckpoint or None
+    categories : Categories
+    grounds : list of ClusterGround
+        Those of the bags that have begun.
+    said : int
+        Bytes of messages and answers in all rounds.
+    """
+
+    settings: Settings
+    classes: np.ndarray
+    shards: DaskShards
+    types: ValueTypes
+    n_features: int
+    shares: list[Share[ByPart]]
+    splits: tuple[Note, ...]
+    route: Route
+    conversation: Conversation
+    checkpoint: FitCheckpoint | None
+    categories: Categories
+    grounds: list[ClusterGround] = field(default_factory=list)
+    said: int = 0
+
     @classmethod
-    def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Job:
-        """Bring, check, split, join and code all rows."""
+    def prepared(cls, conversation: Conversation, shards: DaskShards, request: Request) -> _Fit:
+        """Bring, check, share out and join all rows."""
         found = Summaries.of(shards.bring(), request.collection.n_trained)
+        categories = _numbered(shards, found, request.columns)
+        settings = request.decided(request.settings, categories)
         checkpoint = _checked(shards, found, request.kept)
         labels = labels_of(shards, found.trained, request.class_weight)
-        classes = classes_of(labels, request.earlier)
-        request.settings.refuse_constrained_classes(len(classes))
+        classes = classes_of(labels, None if request.earlier is None else request.earlier[0])
+        settings.refuse_constrained_classes(len(classes))
         shards.ask("number_classes", classes)
-        split = _parted(shards, found.watched, classes, request)
         types, n_features = _types_of(found.trained), _n_features_of(found.trained)
-        places = None
-        if request.settings.smoothing is not None:
-            places = _places_of(shards, np.dtype(types.compared), n_features)
-        watched_type = types.coded
-        if request.validation is not None:
+        watched_type, validation = types.coded, request.asked.validation
+        if validation is not None:
+            check_watched_labels(found.watched, classes, validation.scoring)
             watched_type = _types_of(found.watched).coded
             _refuse_other_features(_n_features_of(found.watched), n_features)
+            shards.ask("set_aside", ByPart(dict.fromkeys(found.watched)))
+        shares, splits = _shares_of(shards, classes, request)
         joined = shards.ask("join", types.coded, watched_type, n_features, request.kind)
-        n_samples = shards.learn_sizes()
-        n_classes = len(classes)
-        limit = request.settings.n_rounds_of(n_classes)
-        settings = replace(request.observed(request.settings, classes), n_rounds=limit)
-        n_outputs = settings.n_outputs(n_classes)
-        planned = Search("stump", settings.votes.kind, n_outputs)
-        table = ClusterTable.prepared(None, shards, types, planned, n_samples)
-        votes = settings.votes.votes_in_units(table.exponent, n_outputs)
-        ground = ClusterGround(
-            _route(shards, len(found.trained), any(on_disk for _, on_disk in joined)),
-            table, shards, n_classes,
-            None if split is None else HeldOutUnits.of(shards), places,
-        )  # fmt: skip
-        earlier = None if request.earlier is None else request.earlier.runs
-        if request.validation is not None:
-            earlier = unjudged(earlier)
+        route = _route(shards, len(found.trained), any(on_disk for _, on_disk in joined))
+        limit = settings.n_rounds_of(len(classes))
+        settings = replace(request.observed(settings, classes), n_rounds=limit)
         return cls(
-            settings, n_classes, earlier, ground, classes, split, votes, conversation, checkpoint
-        )
+            settings, classes, shards, types, n_features, shares, splits, route, conversation,
+            checkpoint, categories,
+        )  # fmt: skip
 
     def train(self) -> Fitted:
-        """Make the rounds."""
-        traffic, shards = self.conversation.traffic, self.ground.shards
-        before = traffic.sent + traffic.received
+        """Train on the share of each bag."""
+        shards, n_classes = self.shards, len(self.classes)
+        outline = outline_of(self.settings, n_classes, self.n_features, len(self.shares))
         try:
-            with self._keeping():
-                runs = run_all(self.ground, self.votes, self)
+            with kept_shares(self.checkpoint, self.shares, self.splits, outline) as shares:
+                trained = train_each(self._trained_on, shares, n_classes, self.settings)
         except ClusterLostError as error:
             error.model = self._model_so_far()
             raise
-        said = traffic.sent + traffic.received - before
-        n_rounds = sum(len(run.rounds) for run in runs)
+        traffic = self.conversation.traffic
+        n_rounds = sum(len(run.rounds) for bag in trained for run in bag.runs)
         use = Use(
             len({home.worker for home in shards.homes}), traffic.n_messages, traffic.sent,
-            traffic.received, said / max(1, n_rounds) / len(shards.homes), shards.n_lost,
+            traffic.received, self.said / max(1, n_rounds) / len(shards.homes), shards.n_lost,
         )  # fmt: skip
         if self.settings.show_progress:
             announce(f"trained on {use}")
-        search = self.votes.search(self.settings.learner)
-        trained = Trained(runs, search, self.ground.route, self.ground.table.n_missing)
         fingerprint = None if self.checkpoint is None else self.checkpoint.fingerprint
-        return Fitted(trained, self.classes, self.split, use, fingerprint)
+        return Fitted(trained, self.classes, self.splits, use, fingerprint)
 
-    @contextlib.contextmanager
-    def _keeping(self) -> Iterator[None]:
-        """Keep the rounds in the checkpoint, if there is one."""
-        if self.checkpoint is None:
-            yield
-            return
-        n_features = self.ground.table.n_features
-        outline = outline_of(self.settings, self.n_classes, n_features, n_bags=1)
-        with self.checkpoint.keeping([self.split], outline) as (bag,):
-            self.logs = bag.runs
-            yield
+    def _trained_on(self, share: Share[ByPart], settings: Settings) -> Trained:
+        """Make the rounds of a bag."""
+        ground = self._begun(share, settings)
+        self.grounds.append(ground)
+        job = _Job(settings, len(self.classes), share.earlier, share.logs)
+        votes = settings.votes.votes_in_units(ground.cluster.exponent, job.n_outputs)
+        traffic = self.conversation.traffic
+        before = traffic.sent + traffic.received
+        runs = run_all(ground, votes, job)
+        self.said += traffic.sent + traffic.received - before
+        return Trained(runs, votes.search(settings.learner), self.route, ground.table.n_missing)
+
+    def _begun(self, share: Share[ByPart], settings: Settings) -> ClusterGround:
+        """Have the workers make shards of a bag's share."""
+        shards, types, n_classes = self.shards, self.types, len(self.classes)
+        shards.ask("take_share", share.samples)
+        n_samples = shards.learn_sizes()
+        sampled = None
+        if settings.smoothing is not None:
+            sampled = _sampled_values(shards, np.dtype(types.compared), self.n_features)
+        planned = Search("stump", settings.votes.kind, settings.n_outputs(n_classes))
+        table = ClusterTable.prepared(
+            None, shards, types, planned, n_samples, categorical=settings.categorical
+        )
+        held_out = None if settings.stopping is None else HeldOutUnits.of(shards)
+        return ClusterGround(self.route, table, shards, n_classes, held_out, sampled)
 
     def _model_so_far(self) -> StumpEnsemble | None:
-        """The model of the rounds that were done; None if a class has none yet."""
-        models = [boosting.model for boosting in self.ground.started]
-        if len(models) < self.n_runs:
+        """The model of the rounds that were done, the average if several bags have some; None if
+        no bag has rounds for all classes."""
+        n_runs = self.settings.n_runs(len(self.classes))
+        models = [[run.model for run in ground.started] for ground in self.grounds]
+        whole = [own for own in models if len(own) == n_runs]
+        if not whole:
             return None
+        found: list[Any] = [tuple(model.members[0] for model in own) for own in whole]
+        members, bags = averaged(found) if len(found) > 1 else (found[0], None)
+        encoding = self.categories.encoding
         return replace(
-            models[0],
-            members=tuple(model.members[0] for model in models),
+            whole[0][0],
+            members=members,
             classes=plain_labels(self.classes),
+            bags=bags,
+            details={} if encoding is None else {"encoding": encoding.as_details()},
         )
 
 
 class Summaries(NamedTuple):
-    """What the partitions are like: those to train on, and those to watch."""
+    """What the partitions are like, by number: those to train on, and those to watch."""
 
     trained: dict[int, Summary]
     watched: dict[int, Summary]
@@ -296,6 +360,29 @@ class Summaries(NamedTuple):
             {part: own for part, own in summaries.items() if part < n_trained},
             {part: own for part, own in summaries.items() if part >= n_trained},
         )
+
+
+def _numbered(shards: DaskShards, found: Summaries, columns: KnownColumns) -> Categories:
+    """Have all categories numbered as on one machine; returns which features are categorical."""
+    told = [own.columns for own in found.trained.values() if own.columns]
+    categories = columns.categories
+    if categories is None and told:
+        _n_features_of(found.trained)
+        categories = learnt(columns.asked, told, named=columns.names is not None)
+    if categories is None:
+        return Categories(columns.asked)
+    tables = (("X", found.trained), ("X_val", found.watched))
+    for name, summaries in tables:
+        for own in summaries.values():
+            refuse_other_kinds(categories, own.columns, name)
+    if not categories.features:
+        return categories
+    plain = ByPart(dict.fromkeys(found.trained, plain_numbers(categories, columns.names)))
+    answers = shards.ask("number_categories", numbers_by_feature(categories), plain)
+    unseen = {part: own for answer in answers for part, own in answer.items()}
+    for _, summaries in tables:
+        warn_of_unseen(categories, [unseen.get(part, {}) for part in sorted(summaries)])
+    return categories
 
 
 def _checked(shards: DaskShards, found: Summaries, kept: Kept | None) -> FitCheckpoint | None:
@@ -342,50 +429,71 @@ def _refuse_other_features(n_watched: int, n_features: int) -> None:
         raise ValueError(f"X_val has {n_watched} features, and X has {n_features}.")
 
 
-def _parted(
-    shards: DaskShards, watched: dict[int, Summary], classes: np.ndarray, request: Request
-) -> Split | Provided | None:
-    """Set the samples aside that are watched, if any are."""
-    validation, earlier = request.validation, request.earlier
-    if request.watching is not None:
-        return _hold_out(shards, classes, request.watching, earlier)
-    if validation is None:
-        return None
-    note = noted(validation, earlier)
-    check_watched_labels(watched, classes, validation.scoring)
-    shards.ask("hold_out", ByPart(dict.fromkeys(watched)))
-    return note
+def _shares_of(
+    shards: DaskShards, classes: np.ndarray, request: Request
+) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
+    """What each bag leaves out, drawn as on one machine."""
+    asked, whole = request.asked, Share[ByPart](ByPart(), None, None)
+    samples = None if asked.drawn == [None] else _SamplesOfParts.of(shards)
+
+    def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
+        assert samples is not None
+        found = draw(samples.classes, samples.rows, classes, watching, earlier)
+        return whole._replace(samples=samples.by_part(found.watched)), found.split
+
+    return drawn_shares(drawn, whole, asked, request.earlier)
 
 
-def _hold_out(
-    shards: DaskShards, classes: np.ndarray, watching: Watching, earlier: Earlier | None
-) -> Split:
-    """Draw the samples that are watched, as on one machine, and set them aside."""
-    parts = {part: own for answer in shards.ask("samples_by_part") for part, own in answer.items()}
-    numbers = sorted(parts)
-    sizes = [len(parts[part][0]) for part in numbers]
-    has_all = all(parts[part][1] is None for part in numbers)
-    first_row = np.cumsum([0, *(parts[part][2] for part in numbers)])
-    rows = [
-        start + (np.arange(size) if parts[part][1] is None else parts[part][1])
-        for part, size, start in zip(numbers, sizes, first_row, strict=False)
-    ]
-    drawn = draw(
-        np.concatenate([parts[part][0] for part in numbers]),
-        None if has_all else np.concatenate(rows).astype(np.int64),
-        classes, watching, earlier,
-    )  # fmt: skip
-    first = np.cumsum([0, *sizes])
-    ends = np.searchsorted(drawn.watched, first)
-    watched = ByPart(
-        {part: drawn.watched[ends[n] : ends[n + 1]] - first[n] for n, part in enumerate(numbers)}
-    )
-    shards.ask("hold_out", watched)
-    return drawn.split
+class _SamplesOfParts(NamedTuple):
+    """The samples of all partitions, in the order of one machine.
+
+    Attributes
+    ----------
+    classes : ndarray (n_samples,) of int64
+    rows : ndarray (n_samples,) of int64, or None
+        The rows that they are; None if all rows are samples.
+    parts : list of int
+        The numbers of the partitions that have rows.
+    first : ndarray (n_parts + 1,) of int64
+        The first sample of each, and how many there are.
+    """
+
+    classes: np.ndarray
+    rows: np.ndarray | None
+    parts: list[int]
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, shards: DaskShards) -> _SamplesOfParts:
+        """Ask the workers."""
+        found = {part: own for one in shards.ask("samples_by_part") for part, own in one.items()}
+        parts = sorted(found)
+        classes, own_rows, n_rows = zip(*(found[part] for part in parts), strict=True)
+        rows = None
+        if any(own is not None for own in own_rows):
+            starts = np.cumsum([0, *n_rows[:-1]])
+            numbered = zip(starts, classes, own_rows, strict=True)
+            rows = np.concatenate(
+                [
+                    start + (np.arange(len(labels)) if own is None else own)
+                    for start, labels, own in numbered
+                ]
+            ).astype(np.int64)
+        return cls(np.concatenate(classes), rows, parts, np.cumsum([0, *map(len, classes)]))
+
+    def by_part(self, samples: np.ndarray) -> ByPart:
+        """Some of the samples, increasing, by their numbers in each partition."""
+        ends = np.searchsorted(samples, self.first)
+        return ByPart(
+            {
+                part: samples[ends[n] : ends[n + 1]] - self.first[n]
+                for n, part in enumerate(self.parts)
+            }
+        )
 
 
-def _places_of(shards: DaskShards, dtype: np.dtype, n_features: int) -> CutPlaces:
-    """Where smoothing rounds may cut: between the values of the rows that one machine samples."""
+def _sampled_values(shards: DaskShards, dtype: np.dtype, n_features: int) -> np.ndarray:
+    """The values between which smoothing rounds cut: of the rows that one machine samples."""
     sizes = {part: own for answer in shards.ask("kept_by_part") for part, own in answer.items()}
     parts = sorted(sizes)
     first = np.cumsum([0, *(sizes[part] for part in parts)])
@@ -395,7 +503,7 @@ def _places_of(shards: DaskShards, dtype: np.dtype, n_features: int) -> CutPlace
     found = {
         part: own for answer in shards.ask("values_of", chosen) for part, own in answer.items()
     }
-    return CutPlaces.of(np.concatenate([found[part].astype(dtype) for part in sorted(found)]))
+    return np.concatenate([found[part].astype(dtype) for part in sorted(found)])
 
 
 def _route(shards: DaskShards, n_parts: int, is_on_disk: bool) -> Route:

@@ -6,6 +6,7 @@ The process that calls `fit` leads: it decides the cuts and the votes, and tells
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,9 @@ from gpustump.boosting.smoothing import CutPlaces, Offers
 from gpustump.boosting.training import Run, Settings, Target
 from gpustump.dask.holding import Watch
 from gpustump.dask.shards import DaskShards
+from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.cluster.table import ClusterTable
+from gpustump.engines.contract import PreparedTable
 from gpustump.engines.integer_weights import IntegerWeights, fitting_exponent, safe_exponent
 from gpustump.engines.route import Route
 from gpustump.learners.hypothesis import Partition
@@ -49,23 +52,36 @@ class ClusterGround:
     Attributes
     ----------
     route : Route
-    table : ClusterTable
+    cluster : ClusterTable
     shards : DaskShards
     n_classes : int
     held_out : HeldOutUnits or None
-    places : CutPlaces or None
-        Where smoothing rounds may cut, if there are any.
+    sampled : ndarray (n_rows, n_features) or None
+        The values between which smoothing rounds cut, if there are any.
     started : list of Boosting
         The runs so far.
     """
 
     route: Route
-    table: ClusterTable
+    cluster: ClusterTable
     shards: DaskShards
     n_classes: int
     held_out: HeldOutUnits | None
-    places: CutPlaces | None = None
+    sampled: np.ndarray | None = None
     started: list[Boosting] = field(default_factory=list)
+
+    @functools.cached_property
+    def table(self) -> PreparedTable:
+        """The table that the rounds see."""
+        return self.cluster.with_sets()
+
+    @functools.cached_property
+    def _places(self) -> CutPlaces | None:
+        """Where smoothing rounds may cut."""
+        if self.sampled is None:
+            return None
+        table = self.table
+        return CutPlaces.of(self.sampled, table.groups if isinstance(table, CategoryTable) else {})
 
     def boosting(self, target: Target, settings: Settings, before: Run) -> Boosting:
         """A run, at its start."""
@@ -78,7 +94,7 @@ class ClusterGround:
             learner=settings.learner,
             callback=settings.callback,
             constant=before.constant or target.votes.constant_of(self._class_weights(target)),
-            offers=Offers.of(settings.smoothing, self.places, target.positive),
+            offers=Offers.of(settings.smoothing, self._places, target.positive),
         )
         self.started.append(boosting)
         return boosting
@@ -96,7 +112,7 @@ class ClusterGround:
 
     def _class_weights(self, target: Target) -> list[int]:
         """The integer weight of each class, or of the labels -1 and +1."""
-        exponent = self.table.exponent()
+        exponent = self.cluster.exponent()
         found = added_up(self.shards.ask("class_weights", exponent, self.n_classes))
         if target.n_outputs > 1:
             return found

@@ -1,4 +1,7 @@
-"""The rows of a shard on a worker: first as partitions, then joined, coded, and watched.
+"""The rows of a shard on a worker: first as partitions, then joined, and shared out to bags.
+
+Each bag is trained on its own share of the samples, which its shard codes. All shards read the
+values from one place.
 
 Values are kept feature by feature. If they would take more than half of the worker's memory, they
 go to a file in the worker's local directory, and only what is made of them stays in memory: codes
@@ -7,6 +10,7 @@ of two bytes, classes, weights.
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,12 +23,15 @@ from gpustump.arrays.devices import DeviceError
 from gpustump.boosting.held_out_samples import HeldOut, HeldOutClasses, Watched
 from gpustump.boosting.held_out_scores import additive_scorer
 from gpustump.boosting.judging import LocalJudge
+from gpustump.dask.categories import Numbered, PlainNumbers, named, renumber
 from gpustump.dask.partitions import Part, Rows, Summary
 from gpustump.data.class_weights import PRODUCT
+from gpustump.data.columns import NUMERIC
 from gpustump.data.fingerprint import Leaves, leaves_of
 from gpustump.data.parameters import Link, Scoring
 from gpustump.data.readable import readable_bytes
 from gpustump.data.sample_weights import check_weights
+from gpustump.engines.category_columns import numbers_of
 from gpustump.engines.cluster.questions import Shard
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import answer, shard_of
@@ -32,6 +39,7 @@ from gpustump.engines.cpu.cuts import codable
 from gpustump.engines.held_out import held_out_sums
 from gpustump.engines.integer_weights import IntegerWeights, scaled
 from gpustump.engines.running_scores import RunningScores, running_scores
+from gpustump.model.encoding import Unseen
 
 _SHARE_OF_VALUES = 0.5
 """Of the memory limit. Values beyond it go to a file."""
@@ -107,15 +115,20 @@ class Store:
 
 @dataclass
 class _Block:
-    """A partition's samples: all rows' values, feature by feature, and the samples among them."""
+    """A partition's samples: all rows' values, feature by feature, and the samples among them.
+
+    Numbers of categories are the partition's own, those of `categories`, until all are known. Of a
+    frame, `kinds` has the kind of each column.
+    """
 
     values: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
     rows: np.ndarray | None
     all_labels: np.ndarray
+    categories: dict[int, np.ndarray]
+    kinds: tuple[str, ...]
     classes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    watched: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 class Holding:
@@ -131,7 +144,11 @@ class Holding:
         self._store, self._n_threads = store, n_threads
         self._blocks: dict[int, _Block] = {}
         self._brought: set[int] = set()
+        self._set_aside, self._watches_rest = set[int](), True
         self._is_settled = False
+        self._samples: _Joined | None = None
+        self._watched: Samples | None = None
+        self._kind = "auto"
         self._shard: Shard | None = None
         self._held_out: Samples | None = None
         self._judge: LocalJudge | None = None
@@ -158,7 +175,11 @@ class Holding:
         given = codable(rows.values)
         values = self._store.empty(given.shape[::-1], given.dtype)
         values[:] = given.T
-        self._blocks[number] = _Block(values, rows.labels, rows.weights, rows.rows, rows.all_labels)
+        frame = rows.frame or Numbered(values, (), {})
+        self._blocks[number] = _Block(
+            values, rows.labels, rows.weights, rows.rows, rows.all_labels, frame.categories,
+            tuple(column.kind for column in frame.columns),
+        )  # fmt: skip
         return rows.summary()
 
     def call(self, method: str, arguments: Sequence[Any]) -> Any:
@@ -181,6 +202,44 @@ class Holding:
         for number in set(self._blocks) - set(parts):
             self._store.release(self._blocks.pop(number).values)
         return self._brought >= set(parts)
+
+    def number_categories(
+        self, known: Mapping[int, Mapping[str, int]], plain: Mapping[int, Sequence[PlainNumbers]]
+    ) -> dict[int, dict[int, Unseen]]:
+        """Put the numbers of all partitions' categories in the place of the partitions' own.
+
+        Parameters
+        ----------
+        known : mapping from features to mappings of str to int
+            The numbers of categories.
+        plain : mapping from numbers of partitions to sequences of PlainNumbers
+            The features whose values are numbers of categories already, which is checked.
+
+        Returns
+        -------
+        dict of int to dict of int to Unseen
+            For each partition the features with categories that have no number.
+
+        Raises
+        ------
+        ValueError
+            If a value is no number of a category.
+        """
+        found: dict[int, dict[int, Unseen]] = {}
+        for number, block in self._blocks.items():
+            for feature in known:  # numbers where other partitions have categories
+                if block.kinds and block.kinds[feature] in NUMERIC:
+                    kind = block.kinds[feature]
+                    block.categories[feature] = named(block.values[feature], kind)
+            renumbered = {
+                feature: renumber(block.values[feature], own, known.get(feature, {}))
+                for feature, own in block.categories.items()
+            }
+            found[number] = {j: own for j, own in renumbered.items() if own is not None}
+            block.categories = {}
+            for feature, name in plain.get(number, ()):
+                numbers_of(block.values.T, None, feature, name)
+        return found
 
     def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
         """Multiply weights by partition: labels, sorted, and the factor of each.
@@ -218,73 +277,91 @@ class Holding:
             if number in self._blocks
         }
 
+    def set_aside(self, parts: Mapping[int, None]) -> None:
+        """Take partitions for rows to watch, in place of what bags leave out."""
+        self._watches_rest = False  # though all of these may be on other workers
+        self._set_aside = set(parts) & set(self._blocks)
+
     def samples_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, int]]:
-        """For each partition the classes of its samples, the rows that they are, and all rows."""
+        """For each partition that is not set aside the classes of its samples, the rows that they
+        are, and all rows."""
         return {
             number: (block.classes, block.rows, block.values.shape[1])
             for number, block in self._blocks.items()
+            if number not in self._set_aside
         }
 
-    def hold_out(self, watched: Mapping[int, np.ndarray | None]) -> None:
-        """Set samples aside, by partition: their numbers among the partition's samples, or all."""
-        for number, own in watched.items():
-            block = self._blocks.get(number)
-            if block is not None:
-                block.watched = np.arange(len(block.weights)) if own is None else own
-
-    def kept_by_part(self) -> dict[int, int]:
-        """For each partition how many of its samples are trained on."""
-        return {number: len(_kept(block)) for number, block in self._blocks.items()}
-
-    def values_of(self, chosen: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """Values (n, n_features) of some of the samples that are trained on, by partition.
-
-        Parameters
-        ----------
-        chosen : mapping from numbers of partitions to ndarray (n,) of int64
-            Their numbers among the partition's samples that are trained on.
-        """
-        found = {}
-        for number, own in chosen.items():
-            block = self._blocks.get(number)
-            if block is not None and len(own):
-                samples = _kept(block)[own]
-                rows = samples if block.rows is None else block.rows[samples]
-                found[number] = np.ascontiguousarray(block.values[:, rows].T)
-        return found
-
     def join(self, dtype: str, watched_dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
-        """Make a shard of all partitions; how many samples it has, and whether values are in files.
+        """Put all partitions together; how many samples they have, and whether values are in files.
 
         Parameters
         ----------
         dtype, watched_dtype : str
-            In which values are kept, and those of the samples that are set aside: "float32" or
+            In which values are kept, and those of the partitions that are set aside: "float32" or
             "float64".
         n_features : int
         kind : str
-            See `shard_of`.
+            Of shards; see `shard_of`.
 
         Raises
         ------
         WorkerMemoryError
             If the worker's memory cannot hold what has to be in it.
         """
-        blocks = [self._blocks[number] for number in sorted(self._blocks)]
-        self._n_features = n_features  # a shard of empty partitions does not know
-        kept = [_kept(block) for block in blocks]
-        n_samples = sum(map(len, kept))
-        self._check_memory(n_samples)
-        watched = [block.watched for block in blocks]
-        if any(map(len, watched)):
-            self._held_out = self._joined(blocks, watched, watched_dtype, keeps=True)
-        samples = self._joined(blocks, kept, dtype)
+        self._n_features, self._kind = n_features, kind  # empty partitions do not know
+        numbers = sorted(self._blocks)
+        own = [number for number in numbers if number not in self._set_aside]
+        self._check_memory(sum(len(self._blocks[number].weights) for number in own))
+        if self._set_aside:
+            self._watched = self._joined(sorted(self._set_aside), watched_dtype).samples
+        self._samples = self._joined(own, dtype)
         self._blocks.clear()
+        return len(self._samples.samples), self._store.is_on_disk
+
+    def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
+        """Begin a bag: make a shard of all samples but some.
+
+        Those are watched, unless partitions are set aside for that.
+
+        Parameters
+        ----------
+        left_out : mapping from numbers of partitions to ndarray of int64
+            Numbers among the partition's samples.
+        """
+        joined = self._samples
+        assert joined is not None
+        self._shard = self._held_out = self._judge = self._running = None  # room for the next ones
+        joined.take_share(left_out)
+        self._held_out = self._watched
+        if self._watches_rest:
+            self._held_out = joined.samples.taken(np.flatnonzero(~joined.is_kept))
+        samples = joined.samples.taken(np.flatnonzero(joined.is_kept))
         try:
-            self._shard = shard_of(samples, kind, self._n_threads) if n_samples else None
+            self._shard = shard_of(samples, self._kind, self._n_threads) if len(samples) else None
         except ImportError as error:
             raise DeviceError(f"device='cuda' needs CuPy on every worker: {error}") from error
-        return n_samples, self._store.is_on_disk
+
+    def kept_by_part(self) -> dict[int, int]:
+        """For each partition how many of its samples the bag is trained on."""
+        joined = self._samples
+        assert joined is not None
+        return {number: len(joined.kept(number)) for number in joined.places}
+
+    def values_of(self, chosen: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Values (n, n_features) of some of the samples that the bag is trained on, by partition.
+
+        Parameters
+        ----------
+        chosen : mapping from numbers of partitions to ndarray (n,) of int64
+            Their numbers among the partition's samples that the bag is trained on.
+        """
+        joined = self._samples
+        assert joined is not None
+        return {
+            number: np.ascontiguousarray(joined.samples.values[:, joined.kept(number)[own]].T)
+            for number, own in chosen.items()
+            if number in joined.places and len(own)
+        }
 
     def size(self) -> int:
         """How many samples are trained on."""
@@ -313,13 +390,13 @@ class Holding:
         own = self._held_out
         if own is None:
             own = Samples(np.empty((self._n_features, 0)), *self.held_out_samples(0))
-        X, units = own.values.T, self.held_out_samples(about.exponent)[1]
+        X, rows, units = own.values.T, own.rows, self.held_out_samples(about.exponent)[1]
         if about.scoring == "roc_auc":
-            self._running = running_scores(X, about.constant, None, n_jobs=self._n_threads)
+            self._running = running_scores(X, about.constant, rows, n_jobs=self._n_threads)
             return None
         watched = _watched(own, IntegerWeights(units, about.total), about, self._n_threads)
         scorer = additive_scorer(about.scoring, watched, about.link)
-        self._judge = LocalJudge(X, None, watched, scorer, about.constant, self._n_threads)
+        self._judge = LocalJudge(X, rows, watched, scorer, about.constant, self._n_threads)
         return self._judge.totals
 
     def judge(self, terms: Sequence[tuple[Any, np.ndarray]]) -> Any:
@@ -333,6 +410,7 @@ class Holding:
     def close(self) -> None:
         """Let go of everything."""
         self._blocks.clear()
+        self._samples = self._watched = None
         self._shard = self._held_out = self._judge = self._running = None
         self._store.close()
 
@@ -346,31 +424,54 @@ class Holding:
                 f"{readable_bytes(limit)}. Take more workers, or more memory for each."
             )
 
-    def _joined(
-        self,
-        blocks: Sequence[_Block],
-        chosen: Sequence[np.ndarray],
-        dtype: str,
-        keeps: bool = False,
-    ) -> Samples:
-        """Chosen samples of all blocks, whose values are let go of feature by feature."""
-        ends = np.cumsum([0, *map(len, chosen)])
-        values = self._store.empty((self._n_features, int(ends[-1])), np.dtype(dtype))
-        for block, own, start, end in zip(blocks, chosen, ends[:-1], ends[1:], strict=True):
-            rows = own if block.rows is None else block.rows[own]
-            is_whole = len(rows) == block.values.shape[1]
+    def _joined(self, numbers: Sequence[int], dtype: str) -> _Joined:
+        """The samples of some partitions, whose values are let go of one after the other."""
+        blocks = [self._blocks[number] for number in numbers]
+        ends = np.cumsum([0, *(len(block.weights) for block in blocks)]).tolist()
+        places = list(itertools.pairwise(ends))
+        values = self._store.empty((self._n_features, ends[-1]), np.dtype(dtype))
+        for block, (start, end) in zip(blocks, places, strict=True):
             for to, given in zip(values[:, start:end], block.values, strict=True):
-                to[:] = given if is_whole else given[rows]
-            if not keeps:
-                self._store.release(block.values)
-                block.values = block.values[:, :0]
-        parts = [
-            (block.classes[own], block.weights[own])
-            for block, own in zip(blocks, chosen, strict=True)
-        ]
+                to[:] = given if block.rows is None else given[block.rows]
+            self._store.release(block.values)
+            block.values = block.values[:, :0]
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
+        parts = [(block.classes, block.weights) for block in blocks]
         classes, weights = map(np.concatenate, zip(nothing, *parts, strict=True))
-        return Samples(values, classes, weights)
+        samples = Samples(values, classes, weights)
+        is_kept = np.ones(len(samples), dtype=bool)
+        return _Joined(samples, dict(zip(numbers, places, strict=True)), is_kept)
+
+
+@dataclass
+class _Joined:
+    """The samples of several partitions, and what a bag takes of them.
+
+    Attributes
+    ----------
+    samples : Samples
+    places : dict of int to (int, int)
+        For each partition its first sample, and the one behind its last.
+    is_kept : ndarray (n_samples,) of bool
+        Whether the bag is trained on them.
+    """
+
+    samples: Samples
+    places: dict[int, tuple[int, int]]
+    is_kept: np.ndarray
+
+    def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
+        """Begin a bag, for which some samples of each partition are left out."""
+        self.is_kept[:] = True
+        for number, own in left_out.items():
+            if number in self.places:
+                self.is_kept[self.places[number][0] + own] = False
+
+    def kept(self, number: int) -> np.ndarray:
+        """The samples of a partition that the bag is trained on."""
+        start, end = self.places[number]
+        found: np.ndarray = start + np.flatnonzero(self.is_kept[start:end])
+        return found
 
 
 @dataclass(frozen=True)
@@ -401,8 +502,8 @@ class Watch:
 
 
 OWN = (
-    "replay", "keep", "weigh_labels", "number_classes", "samples_by_part", "hold_out", "join",
-    "kept_by_part", "values_of", "leaves", "size",
+    "replay", "keep", "number_categories", "weigh_labels", "number_classes", "samples_by_part",
+    "set_aside", "join", "take_share", "kept_by_part", "values_of", "leaves", "size",
     "held_out_weights", "held_out_total", "held_out_samples", "watch", "judge",
 )  # fmt: skip
 """Messages that a holding answers itself."""
@@ -436,14 +537,6 @@ def _leaves(block: _Block, classes: np.ndarray, first_row: int) -> Leaves:
         weights[block.rows] = block.weights
     numbers = np.searchsorted(classes, block.all_labels)
     return leaves_of(block.values.T, numbers, weights, first_row)
-
-
-def _kept(block: _Block) -> np.ndarray:
-    """The samples of a block that are not set aside."""
-    is_kept = np.ones(len(block.weights), dtype=bool)
-    is_kept[block.watched] = False
-    found: np.ndarray = np.flatnonzero(is_kept)
-    return found
 
 
 def _watched(samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int) -> Watched:

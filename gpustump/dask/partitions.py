@@ -7,24 +7,34 @@ partitions must hold the same rows. Arrays of known chunks are cut as X is.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpustump import arrays
+from gpustump.dask.categories import Asked, Numbered, ToldColumn, numbered
 from gpustump.data.callers import caller_level
+from gpustump.data.frames import columns_of
 from gpustump.data.labels import check_labels
 from gpustump.data.sample_weights import check_weights
 from gpustump.data.tables import check_table
 
 
 class Part(NamedTuple):
-    """A partition's table, labels and weights, as they were given."""
+    """A partition's table, labels and weights, as they were given.
+
+    Attributes
+    ----------
+    X, y, sample_weight : object
+    categorical : tuple of int or "from_dtype", or None
+        Which columns of a frame are categorical; None for a table of numbers.
+    """
 
     X: Any
     y: Any
     sample_weight: Any
+    categorical: Asked | None = None
 
 
 class Summary(NamedTuple):
@@ -40,6 +50,8 @@ class Summary(NamedTuple):
         The distinct labels of its samples of positive weight.
     counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
         The distinct labels of all rows, and how many rows have each.
+    columns : tuple of ToldColumn
+        Of a frame that may have categorical columns; otherwise none.
     worker : str
         The address of the worker that keeps it.
     """
@@ -49,6 +61,7 @@ class Summary(NamedTuple):
     dtype: str | None
     labels: np.ndarray
     counted: tuple[np.ndarray, np.ndarray]
+    columns: tuple[ToldColumn, ...] = ()
     worker: str = ""
 
     @classmethod
@@ -74,6 +87,8 @@ class Rows:
         Those of all rows.
     counted : tuple of ndarray (n_all,), ndarray (n_all,) of int64
         The distinct labels of all rows, and how many rows have each.
+    frame : Numbered or None
+        A frame that may have categorical columns.
     """
 
     values: np.ndarray
@@ -82,6 +97,7 @@ class Rows:
     rows: np.ndarray | None
     all_labels: np.ndarray
     counted: tuple[np.ndarray, np.ndarray]
+    frame: Numbered | None
 
     @classmethod
     def of(cls, part: Part) -> Rows | None:
@@ -101,22 +117,25 @@ class Rows:
                 )
         if n_rows == 0:
             return None
-        X = arrays.to_host(check_table(part.X))
+        table = None if part.categorical is None else columns_of(part.X)
+        frame = numbered(table, part.categorical) if table and part.categorical else None
+        X = arrays.to_host(check_table(part.X if frame is None else frame.X))
         labels = arrays.to_host(check_labels(_column(part.y), X))
         counted = np.unique(labels, return_counts=True)
         if part.sample_weight is not None and not np.any(np.asarray(part.sample_weight)):
             nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
-            return cls(X, labels[:0], np.empty(0), nothing, labels, counted)
+            return cls(X, labels[:0], np.empty(0), nothing, labels, counted, frame)
         weights, rows = check_weights(_column(part.sample_weight), X)
         own = labels if rows is None else labels[rows]
-        return cls(X, own, weights, rows, labels, counted)
+        return cls(X, own, weights, rows, labels, counted, frame)
 
     def summary(self) -> Summary:
         """What this partition is like."""
         dtype = arrays.working_dtype(arrays.dtype_name(self.values))
         n_rows, n_features = self.values.shape
         labels = self.counted[0] if self.rows is None else np.unique(self.labels)
-        return Summary(n_rows, n_features, dtype, labels, self.counted)
+        columns = () if self.frame is None else self.frame.columns
+        return Summary(n_rows, n_features, dtype, labels, self.counted, columns)
 
 
 def _column(values: Any) -> Any:
@@ -137,6 +156,8 @@ class Collection:
         A table of one row or two that is like X, to learn its columns from.
     n_watched : int
         How many of the partitions, the last ones, are rows to watch.
+    categorical : tuple of int or "from_dtype", or None
+        See `Part`.
     """
 
     X: list[Any]
@@ -144,10 +165,13 @@ class Collection:
     sample_weight: list[Any]
     example: Any
     n_watched: int = 0
+    categorical: Asked | None = None
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any = None) -> Collection:
-        """From Dask collections.
+    def of(
+        cls, X: Any, y: Any, sample_weight: Any = None, *, may_be_text: bool = False
+    ) -> Collection:
+        """From Dask collections; with `may_be_text`, no value of the example is of any type.
 
         Raises
         ------
@@ -160,7 +184,8 @@ class Collection:
         parts = blocks_of(X, "X")
         own = [("y", y), ("sample_weight", sample_weight)]
         y_parts, weight_parts = (_beside(X, other, name, len(parts)) for name, other in own)
-        return cls(parts, y_parts, weight_parts, example_of(X))
+        example = example_of(X, may_be_text=may_be_text)
+        return cls(parts, y_parts, weight_parts, example)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -172,10 +197,13 @@ class Collection:
 
     def watching(self, other: Collection) -> Collection:
         """These partitions with those of rows to watch behind them."""
-        return Collection(
-            self.X + other.X, self.y + other.y, self.sample_weight + other.sample_weight,
-            self.example, len(other),
-        )  # fmt: skip
+        return replace(
+            self,
+            X=self.X + other.X,
+            y=self.y + other.y,
+            sample_weight=self.sample_weight + other.sample_weight,
+            n_watched=len(other),
+        )
 
     def name_of(self, part: int) -> str:
         """What a partition is called in messages."""
@@ -218,10 +246,19 @@ def with_whole_rows(X: Any) -> Any:
     return X
 
 
-def example_of(X: Any) -> Any:
-    """A table of one row or two that is like X."""
-    if hasattr(X, "_meta_nonempty"):
-        return X._meta_nonempty
+def is_frame(X: Any) -> bool:
+    """Whether a Dask collection is a frame."""
+    return hasattr(X, "_meta_nonempty")
+
+
+def example_of(X: Any, *, may_be_text: bool = False) -> Any:
+    """A table of one row or two that is like X.
+
+    With `may_be_text` the values of a frame are missing: Dask does not know which text is in X, nor
+    which categories there are.
+    """
+    if is_frame(X):
+        return X._meta.reset_index(drop=True).reindex([0]) if may_be_text else X._meta_nonempty
     return np.zeros((1, X.shape[1]), dtype=X.dtype)
 
 

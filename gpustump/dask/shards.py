@@ -26,10 +26,12 @@ from gpustump.dask.worker import Destination, close_host, store
 
 _CHANGES = frozenset(
     (
+        "number_categories",
         "weigh_labels",
         "number_classes",
-        "hold_out",
+        "set_aside",
         "join",
+        "take_share",
         "code",
         "begin",
         "advance",
@@ -41,6 +43,11 @@ _CHANGES = frozenset(
 
 _OF_RUN = frozenset(("begin", "advance", "watch", "judge"))
 """Those of a run of boosting; the next run begins anew."""
+
+_OF_BAG = _OF_RUN | {"take_share", "code"}
+"""Those of a bag; the next bag begins anew."""
+
+_BEGINNINGS = {"begin": _OF_RUN, "take_share": _OF_BAG}
 
 _LOOK_AGAIN = 1.0
 """Seconds after which it is looked whether workers that compute partitions are still there."""
@@ -151,8 +158,9 @@ class DaskShards:
 
     def ask_by_home(self, method: str, *arguments: Any) -> list[tuple[Home, Any]]:
         """The same with the home that each answer comes from."""
-        if method == "begin":  # what earlier runs did is of no use any more
-            self._journal = [one for one in self._journal if one[0] not in _OF_RUN]
+        if method in _BEGINNINGS:  # what earlier runs, or bags, did is of no use any more
+            gone = _BEGINNINGS[method]
+            self._journal = [one for one in self._journal if one[0] not in gone]
         found: list[tuple[Home, Any]] = []
         waiting: Sequence[Home] = self.homes
         while True:
@@ -209,7 +217,7 @@ class DaskShards:
         """Read the journal to a new shard; how many samples it is trained on, or `GONE`."""
         journal = [(method, _of_home(home, own)) for method, own in self._journal]
         (answer,) = self._told([home], "replay", (journal,))
-        if answer is GONE or not any(method == "join" for method, _ in journal):
+        if answer is GONE or not any(method == "take_share" for method, _ in journal):
             return answer or home.n_samples
         return self._told([home], "size", ())[0]
 
@@ -253,7 +261,7 @@ class DaskShards:
         fit, limit = self._conversation.name, self._max_memory
         tasks = [
             bring(
-                Destination(fit, shard, part, limit),
+                Destination(fit, shard, part, limit, data.categorical),
                 data.X[part], data.y[part], data.sample_weight[part],
             )
             for part in parts

@@ -23,6 +23,7 @@ import numpy as np
 from distributed import Worker, get_worker
 from distributed.protocol.serialize import to_serialize
 
+from gpustump.dask.categories import Asked
 from gpustump.dask.holding import Holding, Store
 from gpustump.dask.partitions import Part, Summary
 
@@ -47,12 +48,15 @@ class Destination(NamedTuple):
         The partition's.
     max_memory : int or None
         Bytes that the fit may take on a worker; None for the worker's own limit.
+    categorical : tuple of int or "from_dtype", or None
+        See `Part`.
     """
 
     fit: str
     shard: str
     number: int
     max_memory: int | None
+    categorical: Asked | None
 
 
 def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summary:
@@ -65,7 +69,8 @@ def store(destination: Destination, X: Any, y: Any, sample_weight: Any) -> Summa
         host = hosts[destination.fit]
     if host is None:
         raise RuntimeError("the fit that this partition was for is over")
-    summary = host.store(destination.shard, destination.number, Part(X, y, sample_weight))
+    part = Part(X, y, sample_weight, destination.categorical)
+    summary = host.store(destination.shard, destination.number, part)
     return summary._replace(worker=worker.address)
 
 

@@ -29,7 +29,7 @@ class CategoryColumns:
     features : tuple of int
         Increasing.
     numbers : ndarray (n_columns, n_samples) of uint8
-        `NO_CATEGORY` where there is none.
+        `NO_CATEGORY` where there is none. No samples if they are elsewhere; see `engines.cluster`.
     counts : ndarray (n_columns, N_NUMBERS) of int64
         How many samples have each number.
     """
@@ -50,6 +50,11 @@ class CategoryColumns:
         numbers = np.stack([numbers_of(X, rows, feature) for feature in features])
         counts = np.stack([np.bincount(own, minlength=N_NUMBERS) for own in numbers])
         return cls(tuple(features), numbers, counts.astype(np.int64))
+
+    @classmethod
+    def counted(cls, features: Sequence[int], counts: np.ndarray) -> CategoryColumns:
+        """Of samples that are elsewhere, from how many have each number."""
+        return cls(tuple(features), np.empty((len(features), 0), dtype=np.uint8), counts)
 
     @property
     def n_missing(self) -> np.ndarray:

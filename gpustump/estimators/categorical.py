@@ -14,7 +14,7 @@ import numpy as np
 from gpustump.arrays import Array
 from gpustump.boosting.training import Settings
 from gpustump.data.columns import NUMERIC, AsText, Column, ColumnTable, is_plain_number
-from gpustump.data.frames import FrameColumn, refuse_all_but_numbers
+from gpustump.data.frames import refuse_all_but_numbers
 from gpustump.data.parameters import MOST_CATEGORIES
 from gpustump.data.readable import quoted
 from gpustump.engines.category_columns import numbers_of
@@ -52,8 +52,8 @@ def categories_of_frame(categorical_features: Any, frame: ColumnTable) -> Catego
     """
     if categorical_features is None:
         return Categories()
-    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
-        features = tuple(j for j, own in enumerate(frame.columns) if _is_of_categories(own))
+    if is_by_type(categorical_features):
+        features = tuple(j for j, own in enumerate(frame.columns) if is_of_categories(own))
     else:
         names = frame.names if frame.named else None
         features = chosen(categorical_features, len(frame.columns), names)
@@ -89,7 +89,7 @@ def chosen(
     """
     if categorical_features is None:
         return ()
-    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+    if is_by_type(categorical_features):
         return ()
     given = np.asarray(categorical_features)
     if given.ndim == 1 and not given.size:
@@ -176,25 +176,35 @@ def _wanted(found: Any) -> str:
     )
 
 
-def _is_of_categories(column: Column) -> bool:
+def is_by_type(categorical_features: Any) -> bool:
+    """Whether the types of columns say which are categorical."""
+    return isinstance(categorical_features, str) and categorical_features == "from_dtype"
+
+
+def is_of_categories(column: Column) -> bool:
     """Whether a column is text, or has the frame's own type for categories."""
-    return column.kind == "text" or (isinstance(column, FrameColumn) and column.is_category)
+    return column.kind == "text" or getattr(column, "is_category", False)
+
+
+def too_many_categories(name: str, how_many: object) -> ValueError:
+    """The error of a column with more categories than a byte numbers."""
+    return ValueError(
+        f"categorical feature {quoted(name)} has {how_many} categories; there may be "
+        f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "
+        "something, for example with sklearn.preprocessing.TargetEncoder, or leave it out."
+    )
 
 
 def _learnt(column: Column, place: int, *, is_categorical: bool) -> InputColumn:
     """How a column becomes a feature."""
-    if not is_categorical or not _is_of_categories(column):
+    if not is_categorical or not is_of_categories(column):
         kind = column.kind if column.kind in NUMERIC else "number"
         return InputColumn(column.name, place, kind)
     if column.kind in NUMERIC:
         column = AsText(column)
     values = [] if column.kind == "empty" else column.distinct()
     if len(values) > MOST_CATEGORIES:
-        raise ValueError(
-            f"categorical feature {quoted(column.name)} has {len(values)} categories; there may be "
-            f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "
-            "something, for example with sklearn.preprocessing.TargetEncoder, or leave it out."
-        )
+        raise too_many_categories(column.name, len(values))
     if all(map(is_plain_number, values)):
         values = sorted(values, key=float)
     return InputColumn(column.name, place, NUMBERED, tuple(values))

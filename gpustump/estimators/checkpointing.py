@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from gpustump import __version__, arrays
 from gpustump.boosting.bags import Share
@@ -164,10 +164,16 @@ class FitCheckpoint:
             yield bags
 
 
+_Rows = TypeVar("_Rows")
+
+
 @contextlib.contextmanager
 def kept_shares(
-    kept: FitCheckpoint | None, shares: list[Share], notes: Sequence[Note], outline: Outline
-) -> Iterator[list[Share]]:
+    kept: FitCheckpoint | None,
+    shares: list[Share[_Rows]],
+    notes: Sequence[Note],
+    outline: Outline,
+) -> Iterator[list[Share[_Rows]]]:
     """The shares of all bags with logs, within a context that keeps them; without a checkpoint as
     they are."""
     if kept is None:

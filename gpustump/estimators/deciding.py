@@ -35,7 +35,7 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
         In the order of their names. A mapping is a list of pairs, sorted by what JSON makes of its
         keys, since labels may be numbers; arrays are lists; Python's types stand for NumPy's.
     """
-    given = estimator.get_params(deep=False) | {"n_bags": estimator.n_bags}  # Dask's has it, too
+    given = estimator.get_params(deep=False)
     return {name: plain(given[name]) for name in sorted(given) if name not in _NOT_DECIDING}
 
 

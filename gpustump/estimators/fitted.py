@@ -479,9 +479,14 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             asked = self._asked_categories()
             self._categories = Categories(asked, chosen(asked, X.shape[1], names))
         check_numbers(X, self._categories, names)
+        self._note_categories(self._categories, X.shape[1])
+
+    def _note_categories(self, categories: Categories, n_features: int) -> None:
+        """Note which features are categorical."""
+        self._categories = categories
         if hasattr(self, "categorical_features"):
-            self.is_categorical_ = np.zeros(X.shape[1], dtype=bool)
-            self.is_categorical_[list(self._categories.features)] = True
+            self.is_categorical_ = np.zeros(n_features, dtype=bool)
+            self.is_categorical_[list(categories.features)] = True
 
     def _fit(self, data: Data, settings: Settings) -> None:
         """Train, and take over all that was learnt in one assignment.
@@ -582,7 +587,7 @@ class Prepared(NamedTuple):
     X: Array
     classes: np.ndarray
     settings: Settings
-    shares: list[Share]
+    shares: list[Share[Samples]]
     splits: tuple[Note, ...]
     kept: FitCheckpoint | None = None
 

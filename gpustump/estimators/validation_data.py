@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from gpustump.estimators.held_out_split import (
     refuse_other_scoring,
     split_samples,
 )
+
+_Rows = TypeVar("_Rows")
 
 
 class Validation(NamedTuple):
@@ -110,7 +112,7 @@ class TrainingTable(NamedTuple):
 
 def shares_of(
     table: TrainingTable, samples: Samples, asked: Asked, earlier: Sequence[Earlier] | None
-) -> tuple[list[Share], tuple[Note, ...]]:
+) -> tuple[list[Share[Samples]], tuple[Note, ...]]:
     """For each bag what it is trained on and what it watches.
 
     Raises
@@ -121,32 +123,61 @@ def shares_of(
     """
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
+
+    def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
+        kept, watched, split = split_samples(samples, table.classes, watching, own)
+        return Share(kept, HeldOutRows(watched), None), split
+
+    shares, notes = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
+    if rows is not None:
+        shares = [share._replace(held_out=rows) for share in shares]
+    return shares, notes
+
+
+def drawn_shares(
+    drawn: Callable[[Watching, Earlier | None], tuple[Share[_Rows], Split]],
+    whole: Share[_Rows],
+    asked: Asked,
+    earlier: Sequence[Earlier] | None,
+) -> tuple[list[Share[_Rows]], tuple[Note, ...]]:
+    """The share of each bag, with the runs that it goes on from.
+
+    Parameters
+    ----------
+    drawn : callable
+        Draws a share, perhaps one that an earlier fit has drawn.
+    whole : Share
+        Of a training that leaves nothing out.
+    asked : Asked
+    earlier : sequence of Earlier, or None
+
+    Raises
+    ------
+    ValueError
+        If a warm start cannot watch what is asked for.
+    """
     before: Sequence[Earlier | None] = earlier or (None,) * len(asked.drawn)
     found = []
     for watching, own in zip(asked.drawn, before, strict=True):
-        share, split = _drawn(samples, table.classes, watching, own)
+        share, runs = whole, None if own is None else own.runs
+        split: Split | None = None
+        if watching is not None:
+            share, split = drawn(watching, _share_before(own))
+            if own is not None and isinstance(own.split, Provided):  # other rows were watched
+                runs = unjudged(runs)
         note: Note = split
-        if validation is not None:
-            share = share._replace(held_out=rows, earlier=unjudged(share.earlier))
-            note = noted(validation, own, split)
-        found.append((share, note))
+        if asked.validation is not None:
+            runs, note = unjudged(runs), noted(asked.validation, own, split)
+        found.append((share._replace(earlier=runs), note))
     shares, notes = zip(*found, strict=True)
     return list(shares), notes
 
 
-def _drawn(
-    samples: Samples, classes: np.ndarray, watching: Watching | None, earlier: Earlier | None
-) -> tuple[Share, Split | None]:
-    """A share of the samples, and the rest to watch."""
-    runs = None if earlier is None else earlier.runs
-    if watching is None:
-        return Share(samples, None, runs), None
-    if earlier is not None and isinstance(earlier.split, Provided):
-        runs = unjudged(runs)
-        if earlier.split.share is not None:
-            earlier = earlier._replace(split=earlier.split.share)
-    kept, watched, split = split_samples(samples, classes, watching, earlier)
-    return Share(kept, HeldOutRows(watched), runs), split
+def _share_before(earlier: Earlier | None) -> Earlier | None:
+    """An earlier fit with the split of its share, if it watched rows that were passed."""
+    if earlier is None or not isinstance(earlier.split, Provided) or earlier.split.share is None:
+        return earlier
+    return earlier._replace(split=earlier.split.share)
 
 
 def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:

@@ -8,7 +8,7 @@ a stored one has numbers only, a column for each feature.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -374,8 +374,7 @@ def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Colum
     if needed.kind in ("date", "datetime") and column.kind == "text":
         return times_of_text(column) or column
     if needed.kind in _OF_TEXT and column.kind in NUMERIC:
-        certain = all(is_plain_number(value) or not is_number(value) for value in needed.values)
-        return AsText(column) if certain else column
+        return AsText(column) if are_certain_as_text(needed.values) else column
     may_be_numbers = needed.kind in NUMERIC and column.kind == "text" and encoding.missing
     if may_be_numbers and all(map(is_number, column.distinct())):  # a word made all of them text
         present = ~column.missing()
@@ -383,6 +382,11 @@ def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Colum
         numbers[present] = [float(text) for text in column.with_rows(present).labels()]
         return ArrayColumn(column.name, numbers)
     return column
+
+
+def are_certain_as_text(values: Iterable[str]) -> bool:
+    """Whether numbers can be told from these categories by their text: "5", not "05"."""
+    return all(is_plain_number(value) or not is_number(value) for value in values)
 
 
 def _numbers(needed: InputColumn, column: Column) -> np.ndarray:

@@ -70,6 +70,7 @@ def write(table: pl.DataFrame, ending: str = "parquet") -> str:
     [
         ("parquet", 2, ("--weight", "w", "--monotone", "a=1,day=-1")),
         ("parquet", 3, ("--loss", "logistic", "--test-size", "0", "--drop", "w")),
+        ("parquet", 2, ("--glass-box", "--bags", "2", "--drop", "a,w", "--categories", "sets")),
         ("csv", 3, ("--votes", "real", "--test-size", "0.4", "--seed", "3", "--drop", "a,w")),
     ],
 )
@@ -182,7 +183,6 @@ def test_what_a_worker_refuses_is_told_in_one_line(command, scheduler):
         (("--dask", "x.npy"), "argument --dask: must be the address of a scheduler, such as tcp:"),
         (("x.npy", "--dask", "--device", "cuda:1"), "--device cuda:1 is for one machine; with --"),
         (("x.npy", "--dask", "--weak-learner", "interval"), "--weak-learner interval is for one"),
-        (("x.npy", "--dask", "--categories", "sets"), "--categories sets is for one machine; with"),
         (("x.npy", "--dask", "--report", "r.html"), "--report draws rows, which with --dask are"),
         (("x.npy", "--dask", "tcp://h:1", "--jobs", "2"), "--jobs is the number of workers that"),
         (("x.npy", "--dask", "-o", "x.npy"), "--output: x.npy would replace the file that is read"),

@@ -31,6 +31,21 @@ def processes() -> Iterator[Any]:
     closed(client)
 
 
+@pytest.fixture
+def few() -> Iterator[Any]:
+    """A client of three workers of its own, which may be closed."""
+    client = client_of(n_workers=3, processes=False)
+    yield client
+    closed(client)
+
+
+@pytest.fixture
+def looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost worker of this process leaves its connections open: only the scheduler tells."""
+    monkeypatch.setattr("gpustump.dask.conversation._LOOK_AGAIN", 0.1)
+    monkeypatch.setattr("gpustump.dask.shards._LOOK_AGAIN", 0.1)
+
+
 @pytest.fixture(autouse=True)
 def leaves_the_cluster_clean(request: pytest.FixtureRequest) -> Iterator[None]:
     """After each test no worker holds data, tasks or an open host, whatever the test did."""

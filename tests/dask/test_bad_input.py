@@ -178,14 +178,6 @@ def test_all_rows_on_one_worker_make_the_same_model(threads):
     assert "one worker" in str(there.route_)
 
 
-@pytest.mark.parametrize("kind", [DaskAdaBoostClassifier, DaskLogitBoostClassifier])
-def test_categorical_features_are_refused(threads, kind):
-    fit = kind(client=threads, categorical_features=[0])
-    with pytest.raises(ValueError, match=r"categorical_features=\[0\] is not for clusters yet"):
-        fit.fit(cut(X, *PARTS), cut(Y, *PARTS))
-    assert not hasattr(fit, "model_")
-
-
 def test_intervals_are_refused(threads):
     fit = DaskAdaBoostClassifier(client=threads, weak_learner="interval")
     with pytest.raises(ValueError, match="weak_learner='interval' is not for clusters"):

@@ -7,15 +7,14 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
-from clusters import client_of, closed
 from distributed import Status, worker_client
+from lost_workers import lose_one, sent_through
 from partitioned_tables import spread
 from sklearn.datasets import load_breast_cancer
 
@@ -25,7 +24,6 @@ from gpustump.dask import (
     DaskAdaBoostClassifier,
     DaskLogitBoostClassifier,
     WorkerMemoryError,
-    conversation,
     shards,
 )
 from gpustump.dask.conversation import Conversation
@@ -36,40 +34,7 @@ X, Y = load_breast_cancer(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).integers(0, 4, size=len(Y)).astype(float)
 
 
-@pytest.fixture
-def few() -> Iterator[Any]:
-    """A client of three workers of its own, which may be closed."""
-    client = client_of(n_workers=3, processes=False)
-    yield client
-    closed(client)
-
-
-@pytest.fixture(autouse=True)
-def looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost worker of this process leaves its connections open: only the scheduler tells."""
-    monkeypatch.setattr(conversation, "_LOOK_AGAIN", 0.1)
-    monkeypatch.setattr(shards, "_LOOK_AGAIN", 0.1)
-
-
-def lose_one(client: Any, chance: random.Random) -> None:
-    """Close a worker at once, and start another one."""
-    worker = chance.choice(list(client.cluster.workers.values()))
-    name = next(n for n, own in client.cluster.workers.items() if own is worker)
-    client.sync(worker.close, nanny=False, executor_wait=False)
-    client.cluster.workers.pop(name, None)
-    client.cluster.scale(3)
-
-
-def sent_through(monkeypatch: pytest.MonkeyPatch, before: Callable[[int, Any], None]) -> None:
-    """Have something happen before each message: it is given a number, from 0."""
-    numbers = iter(range(10**9))
-    send = Conversation.send
-
-    def noted(self: Conversation, messages: Any) -> Any:
-        before(next(numbers), messages)
-        return send(self, messages)
-
-    monkeypatch.setattr(Conversation, "send", noted)
+pytestmark = pytest.mark.usefixtures("looks_again_soon")
 
 
 @pytest.mark.parametrize("seed", range(10))

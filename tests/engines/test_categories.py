@@ -19,6 +19,7 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rounds import KINDS, Case, Way, check_facts, facts_of
+from spread_tables import Spread, SpreadTable
 from worth_oracle import exact_score_of, score_of
 
 from gpustump import arrays
@@ -272,6 +273,14 @@ def ways_of_cpu(case: Case) -> Iterator[Way]:
         )
 
 
+def ways_of_shards(case: Case) -> Iterator[Way]:
+    """Rows spread over shards, one of which holds a single row, and shards that share values."""
+    kinds = ("kernels", "arrays", "kernels")
+    ways = {"one row": Spread(kinds, 3, lone=1), "values": Spread(kinds, shares_values=True)}
+    for name, spread in ways.items():
+        yield name, SpreadTable(case.X, case.rows, spread, case.categorical)
+
+
 @each_kind
 @pytest.mark.parametrize("name", CASES)
 def test_every_engine_knows_the_same_facts_in_every_round(name, kind):
@@ -282,7 +291,7 @@ def test_every_engine_knows_the_same_facts_in_every_round(name, kind):
     blocks = reference_table.prepare(
         case.X, rows=case.rows, block_bytes=5000, categorical=case.categorical
     )
-    for way, table in [("blocks", blocks), *ways_of_kernels(case)]:
+    for way, table in [("blocks", blocks), *ways_of_kernels(case), *ways_of_shards(case)]:
         check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
 
 
@@ -292,7 +301,7 @@ def test_constraints_on_numbers_stand_beside_sets_of_categories(kind):
     facts = facts_of(case, "stump")
     assert any(isinstance(fact.hypothesis, OfCategories) for fact in facts)
     search = case.votes_of_run().search("stump")
-    for way, table in ways_of_kernels(case):
+    for way, table in [*ways_of_kernels(case), *ways_of_shards(case)]:
         check_facts(facts, (way, case.with_sets(table)), (case.y, case.weights, search))
 
 

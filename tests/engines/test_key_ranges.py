@@ -23,6 +23,7 @@ from gpustump.engines.cpu.key_ranges import (
     signed_unit_sums,
     unit_sums,
 )
+from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition, regions
@@ -123,7 +124,7 @@ def test_all_samples_of_some_bins_are_found(data, dtype, is_crowded, patience):
     with pytest.MonkeyPatch.context() as patch:
         room = codes.Room(patience=patience)
         patch.setattr(codes, "Room", lambda: room)
-        table, extremes = codes.prepare_by_cuts(np.asfortranarray(X), cuts, Team(2))
+        table, extremes = codes.prepare_by_cuts(Source(np.asfortranarray(X), None), cuts, Team(2))
     pairs = [(j, b) for j in range(n_features) for b in range(len(cuts[j].keys) + 1)]
     asked = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1)))
     feature, bins = (np.asarray(own, dtype=np.int64) for own in zip(*asked, strict=True))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gpustump import arrays
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, shard_of
 from gpustump.engines.cluster.state import ClusterState
@@ -39,12 +40,15 @@ class Spread:
         Of each shard.
     lone : int or None
         The shard that holds one row; the others share the rest at random.
+    shares_values : bool
+        Whether all shards hold the values of all rows.
     """
 
     kinds: Sequence[str] = ("kernels",)
     max_cuts: int | None = None
     n_threads: int = 1
     lone: int | None = None
+    shares_values: bool = False
 
     def rows(self, n_samples: int) -> list[np.ndarray]:
         """The rows of each shard, which are in no order of the table."""
@@ -64,13 +68,17 @@ class SpreadTable:
     X : ndarray (n_samples_given, n_features)
     rows : ndarray (n_samples,) of int, or None
     spread : Spread
+    categorical : tuple of int
+        As for `contract.Task`.
     """
 
     note = None
     table: ClusterTable
 
-    def __init__(self, X: np.ndarray, rows: Rows, spread: Spread) -> None:
-        self.X, self.spread = X, spread
+    def __init__(
+        self, X: np.ndarray, rows: Rows, spread: Spread, categorical: tuple[int, ...] = ()
+    ) -> None:
+        self.X, self.spread, self._categorical = X, spread, categorical
         own = X if rows is None else X[rows]
         self._values = codable(own)
         self._types = ValueTypes(
@@ -93,13 +101,16 @@ class SpreadTable:
             shard_of(self.samples(own, classes, sample_weight), kind, spread.n_threads)
             for own, kind in zip(parts, kinds, strict=True)
         ]
+        how = {"max_cuts": spread.max_cuts, "categorical": self._categorical}
         self.table = ClusterTable.prepared(
-            self.X, Together(shards), self._types, search, self.n_samples, max_cuts=spread.max_cuts
+            self.X, Together(shards), self._types, search, self.n_samples, **how
         )
-        return InOrder(self.table.start(1, None, search), np.concatenate(parts))
+        return InOrder(self.table, self.table.start(1, None, search), np.concatenate(parts))
 
     def samples(self, rows: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Samples:
         """Some of the rows."""
+        if self.spread.shares_values:
+            return Samples(np.ascontiguousarray(self._values.T), classes, weights).taken(rows)
         values = np.ascontiguousarray(self._values[rows].T)
         return Samples(values, classes[rows], weights[rows])
 
@@ -110,8 +121,8 @@ class SpreadTable:
 class InOrder:
     """A run whose weights are in the order of the table's rows; see `contract.State`."""
 
-    def __init__(self, state: ClusterState, order: np.ndarray) -> None:
-        self.state, self._order = state, order
+    def __init__(self, table: ClusterTable, state: ClusterState, order: np.ndarray) -> None:
+        self._table, self.state, self._order = table, state, order
 
     @property
     def totals(self) -> Totals:
@@ -135,6 +146,13 @@ class InOrder:
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
         return self.state.sums_over_each(hypotheses)
+
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        known = self._table.bins.categories
+        assert known is not None
+        assert known.features == columns.features
+        assert np.array_equal(known.counts, columns.counts)
+        return self.state.category_sums(columns)
 
     def advance(self, step: Step) -> None:
         self.state.advance(step)

@@ -42,12 +42,6 @@ def checked_files(method: Method, arguments: argparse.Namespace) -> list[str]:
         raise InputError(
             f"--weak-learner {method.weak_learner} is for one machine; with --dask, leave it out."
         )
-    if arguments.categories != "one-hot":
-        raise InputError(
-            f"--categories {arguments.categories} is for one machine; with --dask, leave it out."
-        )
-    if method.bags > 1:
-        raise InputError("--bags is for one machine; with --dask, leave it out, or give --bags 1.")
     if arguments.report is not None:
         raise InputError(
             "--report draws rows, which with --dask are on the workers; leave it out, and draw the "
@@ -101,6 +95,7 @@ def _classifier(
         method,
         on_dask=True,
         client=found.table.client,
+        categorical_features=found.data.encoding.categorical_features or None,
         device=arguments.device,
         random_state=arguments.seed,
         max_memory=arguments.max_memory,

@@ -13,13 +13,25 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.cluster.questions import BY_VALUE, NO_KEYS, Coded, Ranges, Run, Tally, Units
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.cluster.questions import (
+    BY_VALUE,
+    NO_KEYS,
+    Coded,
+    Ranges,
+    Run,
+    Tally,
+    Units,
+    counts_of,
+    no_sums_by_category,
+)
 from gpustump.engines.cluster.samples import Samples
-from gpustump.engines.contract import Step
+from gpustump.engines.contract import Search, Step
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.reference import table as reference
 from gpustump.engines.reference.integers import second_of
 from gpustump.engines.reference.state import ArrayState
+from gpustump.engines.reference.table import ArrayTable
 from gpustump.learners.hypothesis import Partition
 
 
@@ -34,20 +46,31 @@ class ArrayShard:
         The array library, as array_api_compat names it; NumPy by default.
     """
 
+    _table: ArrayTable
+    _columns: CategoryColumns | None
     _state: ArrayState
+    _search: Search
 
     def __init__(self, samples: Samples, xp: Any = np) -> None:
         self.samples, self._xp = samples, xp
-        values = self._as_array(samples.values)
-        self._table = reference.prepare(self._xp.permute_dims(values, (1, 0)))
         self._keys: list[np.ndarray] = []
 
-    def code(self, cuts: list[np.ndarray], is_crowded: list[bool]) -> Coded:
-        """Find where the cuts fall in each feature's sorted keys."""
-        missing = arrays.missing_key(str(self.samples.values.dtype))
+    def code(
+        self, cuts: list[np.ndarray], is_crowded: list[bool], categorical: Sequence[int] = ()
+    ) -> Coded:
+        """Sort all rows, and find where the cuts fall in each feature's sorted keys."""
+        samples = self.samples
+        given = samples.values_of(slice(None))
+        values = self._xp.permute_dims(self._as_array(given), (1, 0))
+        self._table = reference.prepare(values, categorical=categorical)
+        self._columns = samples.categories(categorical)
+        missing = arrays.missing_key(str(given.dtype))
         self._edges, size, low, high = [], [], [], []
         self._keys = [
-            np.sort(arrays.order_keys(values)).astype(np.int64) for values in self.samples.values
+            np.sort(arrays.order_keys(own)).astype(np.int64)
+            if feature not in categorical
+            else np.full(len(samples), missing, dtype=np.int64)
+            for feature, own in enumerate(given)
         ]
         for keys, own in zip(self._keys, cuts, strict=True):
             edges = np.searchsorted(keys, own, side="right")
@@ -60,7 +83,8 @@ class ArrayShard:
             within = np.minimum(edges[:-1], len(keys) - 1)
             low.append(np.where(has_keys, keys[within], NO_KEYS[0]))
             high.append(np.where(has_keys, keys[edges[1:] - 1], NO_KEYS[1]))
-        return Coded(*map(np.concatenate, (size, low, high)))
+        sizes, lows, highs = map(np.concatenate, (size, low, high))
+        return Coded(sizes, lows, highs, counts_of(self._columns))
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
@@ -70,6 +94,7 @@ class ArrayShard:
             self._state = ArrayState(
                 self._table, self._as_array(labels), self._as_array(units), run.search
             )
+            self._search = run.search
             return self._tally()
 
     def advance(self, step: Step) -> Tally:
@@ -110,7 +135,10 @@ class ArrayShard:
         numbers = [part for own in totals for part in own]
         numbers.append(self._state.totals.misclassified)
         bins = [self._sums_at(j, edges) for j, edges in enumerate(self._edges)]
-        return Tally(np.asarray(numbers, dtype=np.int64), np.concatenate(bins, axis=1))
+        by_category = no_sums_by_category(self._search)
+        if self._columns is not None:
+            by_category = self._state.category_sums(self._columns)
+        return Tally(np.asarray(numbers, dtype=np.int64), np.concatenate(bins, axis=1), by_category)
 
     def _sums_at(self, feature: int, edges: np.ndarray) -> np.ndarray:
         """The sums of all planes between sorted positions of a feature, (n_planes, n_edges - 1)."""

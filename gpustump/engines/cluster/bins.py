@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import Coded, planes_of
 from gpustump.engines.cluster.shards import Shards
 from gpustump.engines.contract import Search
@@ -40,6 +42,8 @@ class CommonBins:
         The bin's number among those of its feature in the shards.
     n_samples : int
     n_missing : ndarray (n_features,) of int64
+    categories : CategoryColumns or None
+        The categorical features, all of whose values count as missing here, without samples.
     """
 
     layout: BinLayout
@@ -49,9 +53,12 @@ class CommonBins:
     number: np.ndarray
     n_samples: int
     n_missing: np.ndarray
+    categories: CategoryColumns | None = None
 
     @classmethod
-    def of(cls, coded: list[Coded], n_cuts: np.ndarray) -> CommonBins:
+    def of(
+        cls, coded: list[Coded], n_cuts: np.ndarray, categorical: Sequence[int] = ()
+    ) -> CommonBins:
         """From what all shards found, with so many cuts of each feature."""
         size = functools.reduce(np.add, (own.size for own in coded))
         low = functools.reduce(np.minimum, (own.low for own in coded))
@@ -65,7 +72,9 @@ class CommonBins:
         n_missing = size[is_missing]
         n_samples = int(size[first[0] : first[0] + n_slots[0]].sum())
         layout = _layout(feature, size[kept], (low < high)[kept] & ~is_missing[kept])
-        return cls(layout, low[kept], high[kept], kept, number[kept], n_samples, n_missing)
+        counts = functools.reduce(np.add, (own.categories for own in coded))
+        columns = CategoryColumns.counted(categorical, counts) if categorical else None
+        return cls(layout, low[kept], high[kept], kept, number[kept], n_samples, n_missing, columns)
 
 
 def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLayout:
@@ -79,7 +88,12 @@ def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLa
 
 
 def code_all(
-    shards: Shards, n_samples: int, search: Search, *, max_cuts: int | None = None
+    shards: Shards,
+    n_samples: int,
+    search: Search,
+    *,
+    categorical: Sequence[int] = (),
+    max_cuts: int | None = None,
 ) -> CommonBins:
     """Have all shards code their rows by the same cuts.
 
@@ -90,6 +104,8 @@ def code_all(
         How many they hold together.
     search : Search
         What will be searched for first: how many sums a bin has.
+    categorical : sequence of int
+        As for `contract.Task`.
     max_cuts : int, optional
         Most cuts of a feature.
 
@@ -100,11 +116,12 @@ def code_all(
     by_traffic = _FEATURE_BYTES * search.n_outputs // (8 * planes_of(search)) - 2
     limit = min(useful_cuts(n_samples), by_traffic, max_cuts or by_traffic)
     share = min(1.0, max(_DRAWN, 16 * limit) / n_samples)
-    keys = np.concatenate([own for own in shards.ask("drawn_keys", share) if len(own)])
+    drawn = shards.ask("drawn_keys", share, categorical)
+    keys = np.concatenate([own for own in drawn if len(own)])
     cuts = cuts_by_sample(keys, limit, Team(1))
     own = [cut.keys for cut in cuts]
-    coded = shards.ask("code", own, [cut.is_crowded for cut in cuts])
-    return CommonBins.of(coded, np.asarray([len(one) for one in own]))
+    coded = shards.ask("code", own, [cut.is_crowded for cut in cuts], categorical)
+    return CommonBins.of(coded, np.asarray([len(one) for one in own]), categorical)
 
 
 def values_of(keys: np.ndarray, coded_dtype: str, dtype: np.dtype) -> np.ndarray:

@@ -9,10 +9,21 @@ from typing import Protocol
 
 import numpy as np
 
-from gpustump.engines.cluster.questions import NO_KEYS, Coded, Ranges, Run, Tally, Units
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.cluster.questions import (
+    NO_KEYS,
+    Coded,
+    Ranges,
+    Run,
+    Tally,
+    Units,
+    counts_of,
+    no_sums_by_category,
+)
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.cpu.bin_sums import BinSums
+from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.cuts import Cuts
 from gpustump.engines.cpu.key_ranges import (
@@ -27,7 +38,8 @@ from gpustump.engines.cpu.key_ranges import (
 from gpustump.engines.cpu.losses import loss_of
 from gpustump.engines.cpu.samples import Update
 from gpustump.engines.cpu.signed_run import SignedRun
-from gpustump.engines.cpu.terms import PieceSums, region_sums
+from gpustump.engines.cpu.source_table import Source
+from gpustump.engines.cpu.terms import PieceSums, Terms, region_sums
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import FIRST, N_REGIONS, Partition, signs
@@ -44,30 +56,37 @@ class KernelShard:
     """
 
     _table: CodedTable
+    _columns: CategoryColumns | None
     _rows: _Rows
+    _search: Search
 
     def __init__(self, samples: Samples, n_threads: int = 1) -> None:
         self.samples, self._team = samples, Team(n_threads)
 
-    def code(self, cuts: list[np.ndarray], is_crowded: list[bool]) -> Coded:
+    def code(
+        self, cuts: list[np.ndarray], is_crowded: list[bool], categorical: Sequence[int] = ()
+    ) -> Coded:
         """Code all rows."""
         own = [Cuts(*pair) for pair in zip(cuts, is_crowded, strict=True)]
-        self._table, extremes = prepare_by_cuts(self.samples.values.T, own, self._team)
+        samples = self.samples
+        source = Source(samples.values.T, samples.rows, tuple(categorical))
+        self._table, extremes = prepare_by_cuts(source, own, self._team)
+        self._columns = samples.categories(categorical)
         layout = self._table.layout
         count = np.diff(layout.offset, append=0)
         missing = layout.first + layout.n_bins
         count[missing] = self._table.n_missing
         low, high = extremes
         low[missing], high[missing] = NO_KEYS
-        return Coded(count, low, high)
+        return Coded(count, low, high, counts_of(self._columns))
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
         labels = self.samples.labels(run.search.n_outputs, run.positive)
         units = scaled(self.samples.weights, run.exponent)
         kind = _SignedRows if run.search.has_signs else _SplitRows
-        self._rows = kind(self._table, labels, units, run.search)
-        return self._rows.tally()
+        self._rows, self._search = kind(self._table, labels, units, run.search), run.search
+        return self._tally()
 
     def advance(self, step: Step) -> Tally:
         """Follow a step."""
@@ -75,7 +94,7 @@ class KernelShard:
         if step.cut is not None and step.cut.position is None:
             inside[:] = FIRST  # a constant does not part what is missing from what is not
         self._rows.advance(step, inside)
-        return self._rows.tally()
+        return self._tally()
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over parts of bins, from the samples that lie in them."""
@@ -104,14 +123,28 @@ class KernelShard:
         """See `contract.State.weights`."""
         return self._rows.weights()
 
+    def _tally(self) -> Tally:
+        by_category = no_sums_by_category(self._search)
+        if self._columns is not None:
+            by_category = category_sums(self._columns, self._rows.terms, self._team)
+        return Tally(self._rows.numbers, self._rows.bin_sums(), by_category)
+
     def _regions(self, hypothesis: Partition) -> np.ndarray:
-        return regions_of(self.samples.values[hypothesis.feature], hypothesis, self._team)
+        return regions_of(self.samples.values_of(hypothesis.feature), hypothesis, self._team)
 
 
 class _Rows(Protocol):
     """What a run knows of a shard's samples."""
 
-    def tally(self) -> Tally: ...
+    @property
+    def terms(self) -> Terms: ...
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """See `questions.Tally`."""
+
+    def bin_sums(self) -> np.ndarray:
+        """See `questions.Tally`."""
 
     def advance(self, step: Step, inside: np.ndarray) -> None:
         """Follow a step; `inside` (n_samples,) of uint8 says which region each sample lies in."""
@@ -134,8 +167,16 @@ class _SignedRows:
     ) -> None:
         self._run = SignedRun(table, labels, units)
 
-    def tally(self) -> Tally:
-        return Tally(np.asarray(self._run.sums, dtype=np.int64), self._run.bin_sums())
+    @property
+    def terms(self) -> Terms:
+        return Terms(self._run.units[np.newaxis], np.empty((0, 0), dtype=np.int64))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return np.asarray(self._run.sums, dtype=np.int64)
+
+    def bin_sums(self) -> np.ndarray:
+        return self._run.bin_sums()
 
     def advance(self, step: Step, inside: np.ndarray) -> None:
         by_region = np.asarray(signs(step.discrete_hypothesis), dtype=np.int8)
@@ -168,9 +209,17 @@ class _SplitRows:
         self._bins = BinSums(table, self._loss.terms, search)
         self._take(self._loss.begin)
 
-    def tally(self) -> Tally:
+    @property
+    def terms(self) -> Terms:
+        return self._loss.terms
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return self._sums.numbers
+
+    def bin_sums(self) -> np.ndarray:
         self._bins.look()
-        return Tally(self._sums.numbers, self._folded(self._bins.sums))
+        return self._folded(self._bins.sums)
 
     def advance(self, step: Step, inside: np.ndarray) -> None:
         self._take(functools.partial(self._loss.advance, step, inside))

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gpustump.engines.category_columns import N_NUMBERS, CategoryColumns
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
 from gpustump.learners.hypothesis import Partition
@@ -72,22 +73,26 @@ class Units(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """What is known of the bins once a shard has coded its rows; arrays (n_slots,) of int64.
+    """What is known of bins and categories once a shard has coded its rows; arrays of int64.
 
-    A feature has a slot for each bin and one for what is missing.
+    A feature has a slot for each bin and one for what is missing. All values of a categorical one
+    count as missing.
 
     Attributes
     ----------
-    size : ndarray
+    size : ndarray (n_slots,)
         How many samples are in a slot.
-    low, high : ndarray
+    low, high : ndarray (n_slots,)
         The smallest and the largest key of a bin; `NO_KEYS` where it is empty, and of what is
         missing.
+    categories : ndarray (n_categorical, N_NUMBERS)
+        How many samples are in each category; see `CategoryColumns.counts`.
     """
 
     size: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    categories: np.ndarray
 
 
 class Tally(NamedTuple):
@@ -100,10 +105,13 @@ class Tally(NamedTuple):
         round's weights of the samples that the scores get wrong.
     bins : ndarray (n_planes, n_slots) of int64
         The sums over the bins, in the planes of `planes_of`.
+    categories : ndarray (n_categorical, n_outputs, 2, N_NUMBERS) of int64
+        The sums over categories; see `category_table.SummingState`.
     """
 
     numbers: np.ndarray
     bins: np.ndarray
+    categories: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,16 @@ def planes_of(search: Search) -> int:
     return search.n_outputs * (3 if search.votes == "newton" else 2)
 
 
+def no_sums_by_category(search: Search) -> np.ndarray:
+    """`Tally.categories` without categorical features."""
+    return np.empty((0, search.n_outputs, 2, N_NUMBERS), dtype=np.int64)
+
+
+def counts_of(columns: CategoryColumns | None) -> np.ndarray:
+    """`Coded.categories` of a shard's categorical features, None without any."""
+    return np.empty((0, N_NUMBERS), dtype=np.int64) if columns is None else columns.counts
+
+
 def unfolded(planes: np.ndarray, search: Search) -> np.ndarray:
     """The planes as the CPU engine's search takes them (`cpu.slices`), from those of `planes_of`.
 
@@ -154,8 +172,10 @@ class Shard(Protocol):
 
     samples: Samples
 
-    def code(self, cuts: list[np.ndarray], is_crowded: list[bool]) -> Coded:
-        """Code all rows, by the keys of each feature's cuts."""
+    def code(
+        self, cuts: list[np.ndarray], is_crowded: list[bool], categorical: Sequence[int] = ()
+    ) -> Coded:
+        """Code all rows, by the keys of each feature's cuts and the numbers of categories."""
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""

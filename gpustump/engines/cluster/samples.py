@@ -1,12 +1,18 @@
-"""The rows of a shard: values by feature, classes and weights, and what is asked about weights."""
+"""The samples of a shard: values by feature, classes and weights, and what is asked about weights.
+
+Several trainings may share the values, each on some of the rows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpustump import arrays
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_table import hidden
 from gpustump.engines.integer_weights import scaled, scaled_total
 
 
@@ -16,20 +22,35 @@ class Samples:
 
     Attributes
     ----------
-    values : ndarray (n_features, n_samples) of float32 or float64
+    values : ndarray (n_features, n_rows) of float32 or float64
         One feature after the other; perhaps in a file.
     classes : ndarray (n_samples,) of int64
         The number of each sample's class.
     weights : ndarray (n_samples,) of float64
         Positive.
+    rows : ndarray (n_samples,) of int64, or None
+        Which of the rows are samples, increasing; None for all.
     """
 
     values: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
+    rows: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    def taken(self, index: np.ndarray) -> Samples:
+        """Some of the samples (n_taken,) of int64, increasing; the values are shared."""
+        if len(index) == len(self):
+            return self
+        rows = index if self.rows is None else self.rows[index]
+        return Samples(self.values, self.classes[index], self.weights[index], rows)
+
+    def values_of(self, features: int | slice) -> np.ndarray:
+        """The values of a feature, (n_samples,), or of several."""
+        found = self.values[features]
+        return found if self.rows is None else found[..., self.rows]
 
     def largest_weight(self) -> float:
         """The largest weight; 0 without samples."""
@@ -51,11 +72,20 @@ class Samples:
         signs: np.ndarray = np.where(self.classes == positive, 1.0, -1.0)
         return signs
 
-    def drawn_keys(self, share: float) -> np.ndarray:
-        """The keys (n_drawn, n_features) of about this share of the rows, drawn evenly."""
+    def categories(self, features: Sequence[int]) -> CategoryColumns | None:
+        """The numbers of categories of some features; None of none."""
+        return CategoryColumns.of(self.values.T, self.rows, features) if features else None
+
+    def drawn_keys(self, share: float, categorical: Sequence[int] = ()) -> np.ndarray:
+        """The keys (n_drawn, n_features) of about this share of the rows, drawn evenly.
+
+        Those of categorical features are keys of missing values.
+        """
         n_drawn = min(len(self), int(np.ceil(share * len(self))))
         stretch = len(self) / max(1, n_drawn)
         drawn = np.random.default_rng(0).random(n_drawn)
         rows = ((np.arange(n_drawn) + drawn) * stretch).astype(np.int64)
-        keys: np.ndarray = arrays.order_keys(np.ascontiguousarray(self.values[:, rows].T))
+        rows = rows if self.rows is None else self.rows[rows]
+        values = hidden(np.ascontiguousarray(self.values[:, rows].T), 0, categorical)
+        keys: np.ndarray = arrays.order_keys(values)
         return keys

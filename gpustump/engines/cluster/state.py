@@ -1,7 +1,7 @@
 """A boosting run whose samples are spread over shards: the CPU engine's search, asked of all.
 
-The sums over the bins come with the answer to each step. So a round takes one message for the step,
-and one or two for the bins that may hold the best cut.
+The sums over bins and categories come with the answer to each step. So a round takes one message
+for the step, and one or two for the bins that may hold the best cut.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.places import ClusterPlace
 from gpustump.engines.cluster.questions import Run, Tally, unfolded
 from gpustump.engines.contract import Cut, RegionSums, Step, Totals, split_at
@@ -92,6 +93,10 @@ class ClusterState:
         found = np.sum(self._shards.ask("sums_over_each", tuple(hypotheses)), axis=0)
         return [_as_tuples(own) for own in found]
 
+    def category_sums(self, columns: CategoryColumns) -> np.ndarray:
+        """See `category_table.SummingState`."""
+        return self._by_category
+
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
         if self._signed is not None:
@@ -106,6 +111,7 @@ class ClusterState:
         numbers = np.sum([own.numbers for own in tallies], axis=0)
         bins = functools.reduce(np.add, (own.bins for own in tallies))
         sums = np.take(bins, self._table.bins.kept, axis=1)
+        self._by_category = functools.reduce(np.add, (own.categories for own in tallies))
         self._by_output, self._misclassified = numbers[:-1].reshape(-1, 2), int(numbers[-1])
         self._bins.renewed(unfolded(sums, self._run.search))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpustump.engines.category_table import CategoryTable
 from gpustump.engines.cluster.bins import CommonBins, code_all, values_of
 from gpustump.engines.cluster.places import ClusterPlace
 from gpustump.engines.cluster.questions import Run
@@ -62,6 +63,11 @@ class ClusterTable:
     ) -> ClusterTable:
         """Have the shards code their rows, `n_samples` in all; `how` is that of `code_all`."""
         return cls(X, shards, code_all(shards, n_samples, search, **how), types)
+
+    def with_sets(self) -> ClusterTable | CategoryTable:
+        """The same with sets of categories, if any features are categorical."""
+        columns = self.bins.categories
+        return self if columns is None else CategoryTable(self, columns)
 
     @property
     def n_samples(self) -> int:

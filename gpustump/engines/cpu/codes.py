@@ -211,7 +211,7 @@ def prepare(
 
 
 def prepare_by_cuts(
-    X: np.ndarray, cuts: list[Cuts], team: Team
+    source: Source, cuts: list[Cuts], team: Team
 ) -> tuple[CodedTable, Extremes]:  # fmt: skip
     """Code a table that is a share of a larger one, whose bins are common to all shares.
 
@@ -219,12 +219,11 @@ def prepare_by_cuts(
 
     Parameters
     ----------
-    X : ndarray (n_samples, n_features)
+    source : Source
     cuts : list of Cuts
         For each feature.
     team : Team
     """
-    source = Source(X, None)
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
     _code_all(source, coded, team)
     layout = coded.layout(drops_empty=False)

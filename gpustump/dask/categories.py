@@ -1,0 +1,316 @@
+"""The categories of columns that are spread over partitions, numbered as on one machine.
+
+A partition knows its own categories only. So its worker numbers these, and tells them. The process
+that leads puts those of all partitions into the order that one machine would find, and the workers
+put these numbers in the place of their own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from gpustump.data.callers import caller_level
+from gpustump.data.columns import (
+    NUMERIC,
+    ArrayColumn,
+    AsText,
+    Column,
+    ColumnTable,
+    common_dtype,
+)
+from gpustump.data.frames import numbers_of, refuse_all_but_numbers
+from gpustump.data.readable import quoted
+from gpustump.estimators.categorical import (
+    Categories,
+    categories_of_frame,
+    is_of_categories,
+    too_many_categories,
+)
+from gpustump.model.encoding import Unseen, are_certain_as_text, unseen_text
+
+_MOST_TOLD = 10_000
+"""So many categories of a partition's column are told; far fewer are allowed."""
+
+Asked = tuple[int, ...] | Literal["from_dtype"]
+"""Which columns of a frame are categorical: these, or those whose type says so."""
+
+
+class KnownColumns(NamedTuple):
+    """What is known of a table's columns before its partitions are.
+
+    Attributes
+    ----------
+    asked : object
+        `categorical_features` as it was given.
+    names : sequence of str, or None
+    categories : Categories or None
+        The categorical features; None if the partitions of a frame tell which they are.
+    """
+
+    asked: Any = None
+    names: Sequence[str] | None = None
+    categories: Categories | None = Categories()
+
+
+PlainNumbers = tuple[int, str | None]
+"""A categorical feature whose values are numbers of categories as given, and its name if any."""
+
+
+class ToldColumn(NamedTuple):
+    """What is told of a partition's column.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        As `data.columns.Column` has it; "text" if its categories were numbered.
+    is_category : bool
+        Whether it is text, or has the frame's own type for categories.
+    values : tuple of str
+        Its categories, sorted; the first `_MOST_TOLD` of them.
+    n_values : int
+        How many it has.
+    """
+
+    name: str
+    kind: str
+    is_category: bool
+    values: tuple[str, ...] = ()
+    n_values: int = 0
+
+
+class JoinedColumn(ArrayColumn):
+    """A column of which nothing but the categories is known, in all partitions."""
+
+    is_category = True
+
+    @property
+    def kind(self) -> str:
+        return "text" if len(self.values) else "empty"
+
+
+class Numbered(NamedTuple):
+    """A partition's frame as numbers.
+
+    Attributes
+    ----------
+    X : ndarray (n_rows, n_features)
+        Numbers of categories are those of the partition.
+    columns : tuple of ToldColumn
+    categories : dict of int to ndarray of str
+        The categories of the features whose columns were numbered, sorted.
+    """
+
+    X: np.ndarray
+    columns: tuple[ToldColumn, ...]
+    categories: dict[int, np.ndarray]
+
+
+def numbered(frame: ColumnTable, asked: Asked) -> Numbered:
+    """Number the categories of a partition's frame, which has rows.
+
+    Raises
+    ------
+    ValueError
+        If a column that is not categorical holds something other than numbers.
+    """
+    columns = list(enumerate(frame.columns))
+    own = {j: _numbers_of(column) for j, column in columns if _is_numbered(column, j, asked)}
+    others = [column for j, column in columns if j not in own]
+    refuse_all_but_numbers(others, frame.source)
+    categories = {j: values for j, (_, values) in own.items()}
+    told = tuple(_told(column, categories.get(j)) for j, column in columns)
+    if not own:
+        return Numbered(numbers_of(frame), told, {})
+    X = np.empty((frame.n_rows, len(columns)), dtype=common_dtype(others), order="F")
+    for j, column in columns:
+        X[:, j] = own[j][0] if j in own else column.numbers()
+    return Numbered(X, told, categories)
+
+
+def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) -> Unseen | None:
+    """Put other numbers of categories in the place of a partition's own.
+
+    Parameters
+    ----------
+    values : ndarray (n_rows,)
+        The partition's numbers, NaN where missing; they are changed.
+    own : ndarray of str
+        What these stand for.
+    numbers : mapping of str to int
+        The other numbers. A category that has none becomes NaN.
+
+    Returns
+    -------
+    Unseen or None
+        The categories without a number, if there are any.
+    """
+    present = np.flatnonzero(~np.isnan(values))
+    places = values[present].astype(np.int64)
+    table = np.asarray([numbers.get(text, np.nan) for text in own.tolist()], dtype=np.float64)
+    found = table[places]
+    values[present] = found
+    unknown = np.flatnonzero(np.isnan(found))
+    if not len(unknown):
+        return None
+    return Unseen(len(unknown), str(own[places[unknown[0]]]), is_numbered=True)
+
+
+def named(values: np.ndarray, kind: str) -> np.ndarray:
+    """Number the values of a column of numbers or booleans as categories, in their place.
+
+    Parameters
+    ----------
+    values : ndarray (n_rows,)
+        NaN where missing; they are changed.
+    kind : str
+        "number" or "boolean".
+
+    Returns
+    -------
+    ndarray of str
+        The text of each category.
+    """
+    present = ~np.isnan(values)
+    own, values[present] = np.unique(values[present], return_inverse=True)
+    column = ArrayColumn("", own.astype(bool) if kind == "boolean" else own)
+    return AsText(column).labels()
+
+
+def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: bool) -> Categories:
+    """The categorical features of a table, from what its partitions tell of their columns.
+
+    Parameters
+    ----------
+    asked : "from_dtype" or array-like
+        As for `categories_of_frame`.
+    partitions : sequence of sequence of ToldColumn
+        Of those that have rows.
+    named : bool
+        Whether the columns have names.
+
+    Raises
+    ------
+    ValueError
+        As on one machine; or if a column holds categories in some partitions and numbers in others.
+    """
+    columns = tuple(_joined(own) for own in zip(*partitions, strict=True))
+    return categories_of_frame(asked, ColumnTable("X", columns, 0, named))
+
+
+def refuse_other_kinds(known: Categories, columns: Sequence[ToldColumn], name: str) -> None:
+    """Refuse a partition with categories where those trained on have numbers, and vice versa.
+
+    Parameters
+    ----------
+    known : Categories
+        Of the table that is trained on.
+    columns : sequence of ToldColumn
+    name : str
+        What the table is called in messages.
+
+    Raises
+    ------
+    ValueError
+    """
+    for feature, column in enumerate(columns):
+        values = None if known.encoding is None else known.encoding.categories(feature)
+        is_text, wanted = column.kind == "text", values is not None
+        if column.kind == "empty" or is_text == wanted:
+            continue
+        if values is not None and are_certain_as_text(values):  # numbers whose text is known
+            continue
+        kinds = {True: "categories", False: "numbers"}
+        raise ValueError(
+            f"{name}: column {quoted(column.name)} holds {kinds[is_text]}, and {kinds[wanted]} "
+            "in the table that is trained on. Make both of one type."
+        )
+
+
+def numbers_by_feature(categories: Categories) -> dict[int, dict[str, int]]:
+    """The numbers of the categories of each feature whose column had to be numbered."""
+    encoding = categories.encoding
+    if encoding is None:
+        return {}
+    found = {j: encoding.categories(j) for j in categories.features}
+    return {
+        j: {value: number for number, value in enumerate(values)}
+        for j, values in found.items()
+        if values is not None
+    }
+
+
+def plain_numbers(categories: Categories, names: Sequence[str] | None) -> list[PlainNumbers]:
+    """The other categorical features."""
+    known = numbers_by_feature(categories)
+    others = [feature for feature in categories.features if feature not in known]
+    return [(feature, None if names is None else names[feature]) for feature in others]
+
+
+def warn_of_unseen(categories: Categories, found: Iterable[Mapping[int, Unseen]]) -> None:
+    """Warn of categories that were not in training, as on one machine.
+
+    Parameters
+    ----------
+    categories : Categories
+        Of the training table.
+    found : iterable of mapping from features to Unseen
+        Of each partition, in their order.
+    """
+    total: dict[int, Unseen] = {}
+    for own in found:
+        for feature, unseen in own.items():
+            before = total.get(feature, unseen._replace(n_rows=0))
+            total[feature] = before._replace(n_rows=before.n_rows + unseen.n_rows)
+    encoding = categories.encoding
+    for feature, unseen in sorted(total.items()):
+        assert encoding is not None  # which is what parts known categories from unknown ones
+        text = unseen_text(encoding.origin(feature).column.name, unseen)
+        warnings.warn(f"X: {text}", stacklevel=caller_level())
+
+
+def _is_numbered(column: Column, place: int, asked: Asked) -> bool:
+    return is_of_categories(column) and (asked == "from_dtype" or place in asked)
+
+
+def _numbers_of(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """A column's numbers of categories, NaN where missing, and the categories, sorted."""
+    present = ~column.missing()
+    numbers = np.full(len(present), np.nan)
+    if not present.any():
+        return numbers, np.empty(0, dtype=str)
+    text = AsText(column) if column.kind in NUMERIC else column
+    labels = text.with_rows(present).labels()
+    values, numbers[present] = np.unique(labels, return_inverse=True)
+    return numbers, values
+
+
+def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
+    """What is told of a column with these categories, None if it was not numbered."""
+    is_category = is_of_categories(column)
+    if values is None:
+        return ToldColumn(column.name, column.kind, is_category)
+    told = tuple(values[:_MOST_TOLD].tolist())
+    return ToldColumn(
+        column.name, "text" if told else "empty", is_category, told, n_values=len(values)
+    )
+
+
+def _joined(columns: Sequence[ToldColumn]) -> ArrayColumn:
+    """A column of all partitions; of one without categories only the kind is known."""
+    name, kinds = columns[0].name, {own.kind for own in columns} - {"empty"}
+    if "text" in kinds and len(kinds) > 1:
+        raise ValueError(
+            f"X: column {quoted(name)} holds categories in some partitions and numbers in others. "
+            "Make it one type, for example with .astype(str)."
+        )
+    if any(own.n_values > len(own.values) for own in columns):
+        raise too_many_categories(name, f"more than {_MOST_TOLD}")
+    if "text" in kinds or (not kinds and any(own.is_category for own in columns)):
+        values = {value for own in columns for value in own.values}
+        return JoinedColumn(name, np.asarray(sorted(values), dtype=str))
+    return ArrayColumn(name, np.empty(0, dtype=bool if kinds == {"boolean"} else float))
