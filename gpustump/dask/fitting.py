@@ -34,7 +34,7 @@ from gpustump.engines.cluster.table import ClusterTable, ValueTypes
 from gpustump.engines.contract import Search
 from gpustump.engines.route import Route
 from gpustump.estimators.checkpointing import TRAINED, WATCHED, FitCheckpoint, outline_of
-from gpustump.estimators.held_out_split import Earlier, Provided, Split, Watching, draw
+from gpustump.estimators.held_out_split import Earlier, Population, Provided, Split, Watching
 from gpustump.estimators.validation_data import Validation, noted, unjudged
 from gpustump.model.ensemble import StumpEnsemble
 
@@ -364,11 +364,11 @@ def _hold_out(
         start + (np.arange(size) if parts[part][1] is None else parts[part][1])
         for part, size, start in zip(numbers, sizes, first_row, strict=False)
     ]
-    drawn = draw(
+    drawn = Population(
         np.concatenate([parts[part][0] for part in numbers]),
         None if has_all else np.concatenate(rows).astype(np.int64),
-        classes, watching, earlier,
-    )  # fmt: skip
+        classes,
+    ).draw(watching, earlier)
     first = np.cumsum([0, *sizes])
     ends = np.searchsorted(drawn.watched, first)
     watched = ByPart(

@@ -30,6 +30,7 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.estimators.held_out_split import (
     OF_BOTH_CLASSES,
     Earlier,
+    Population,
     Provided,
     Split,
     Watching,
@@ -122,9 +123,10 @@ def shares_of(
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
     before: Sequence[Earlier | None] = earlier or (None,) * len(asked.drawn)
-    found = []
+    draws, found = any(watching is not None for watching in asked.drawn), []
+    population = Population.of(samples, table.classes) if draws else None
     for watching, own in zip(asked.drawn, before, strict=True):
-        share, split = _drawn(samples, table.classes, watching, own)
+        share, split = _drawn(samples, population, watching, own)
         note: Note = split
         if validation is not None:
             share = share._replace(held_out=rows, earlier=unjudged(share.earlier))
@@ -135,18 +137,22 @@ def shares_of(
 
 
 def _drawn(
-    samples: Samples, classes: np.ndarray, watching: Watching | None, earlier: Earlier | None
+    samples: Samples,
+    population: Population | None,
+    watching: Watching | None,
+    earlier: Earlier | None,
 ) -> tuple[Share, Split | None]:
     """A share of the samples, and the rest to watch."""
     runs = None if earlier is None else earlier.runs
-    if watching is None:
+    if watching is None or population is None:
         return Share(samples, None, runs), None
     if earlier is not None and isinstance(earlier.split, Provided):
         runs = unjudged(runs)
         if earlier.split.share is not None:
             earlier = earlier._replace(split=earlier.split.share)
-    kept, watched, split = split_samples(samples, classes, watching, earlier)
-    return Share(kept, HeldOutRows(watched), runs), split
+    drawn = population.draw(watching, earlier)
+    kept, watched = split_samples(samples, drawn)
+    return Share(kept, HeldOutRows(watched), runs), drawn.split
 
 
 def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:
