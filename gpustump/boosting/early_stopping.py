@@ -160,10 +160,11 @@ class EarlyStopping:
 
     def _n_up_to_last(self, scores: Sequence[float]) -> int:
         """Compare the scores of rounds; how many there are up to the last one of the run."""
+        n_sure = self.n_to_come()
         for number, score in enumerate(scores, start=1):
             self._n_rounds += 1
             self._compare(score)
-            if self.is_over:
+            if n_sure is not None and number >= n_sure and self.is_over:
                 return number
         return len(scores)
 

@@ -151,6 +151,4 @@ def check_signs_of(hypothesis: Hypothesis) -> None:
 def set_plain_numbers(hypothesis: Partition, fields: Mapping[str, Callable[[Any], Any]]) -> None:
     """Convert fields to Python's own numbers: NumPy's would be written to a file differently."""
     for name, kind in fields.items():
-        value = getattr(hypothesis, name)
-        if type(value) is not kind:
-            object.__setattr__(hypothesis, name, kind(value))
+        object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))
