@@ -64,6 +64,8 @@ def as_cupy_array(x: Any, name: str) -> Array:
 
 def moved_to_device_of(values: Array, X: Array) -> Array:
     """The same values in the library and on the device of X."""
+    if type(values) is type(X) is np.ndarray:
+        return values
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     if arrays.namespace_of(values) is xp and arrays.device_of(values) == device:
         return values

@@ -141,14 +141,14 @@ def train_each(
     def one(number: int, settings: Settings) -> Trained:
         made = done[number]
 
-        def note(record: AnyRound) -> bool | None:
+        def heed(n_rounds: int) -> None:
             nonlocal made
-            made += 1
-            return together.note(record)
+            made += n_rounds
+            together.heed()
 
-        own = replace(settings.of_bag(number), show_progress=False)
+        own = replace(settings.of_bag(number), show_progress=False, heed=heed)
         if together.is_told:
-            own = replace(own, callback=note)
+            own = replace(own, callback=together.note)
         trained = trained_on(shares[number], own)
         together.skip(to_come[number] - made)
         return trained
@@ -158,9 +158,7 @@ def train_each(
     note, shown = f"{len(shares)} bags", settings.show_progress
     with Bar(sum(to_come), shown=shown, note=note, done=sum(done)) as bar:
         together = _Together(bar, settings.callback)
-        together.is_told = shown or settings.callback is not None
         if n_threads > 1:
-            together.is_told = True
             in_one_thread = _settings_of(shares, settings, n_jobs=1)
             found = _side_by_side(one, in_one_thread, together, n_threads)
         else:
@@ -232,25 +230,27 @@ class _Together:
     is_over : bool
         Whether another bag failed, or all were interrupted.
     is_told : bool
-        Whether each round is noted: to show it, to call back, or to ask whether all is over.
+        Whether each round is told of: to show it, or to call back.
     """
 
     def __init__(self, bar: Bar, callback: Callback | None) -> None:
         self._bar, self._callback = bar, callback
-        self.is_told = True
+        self.is_told = bar.is_shown or callback is not None
         self._lock = threading.Lock()
         self.is_over = False
 
-    def note(self, record: AnyRound) -> bool | None:
-        """Note a round; returns whether its run is to end.
+    def heed(self) -> None:
+        """End a bag if another one failed, or all were interrupted.
 
         Raises
         ------
         _AbandonedError
-            If another bag failed, or all were interrupted.
         """
         if self.is_over:
             raise _AbandonedError
+
+    def note(self, record: AnyRound) -> bool | None:
+        """Note a round; returns whether its run is to end."""
         if self._bar.is_shown:
             with self._lock:
                 self._bar.advance(record)
@@ -288,6 +288,6 @@ def _side_by_side(
         Team(n_threads).each(train_one, range(len(settings)))
     finally:
         together.is_over = True
-        while under_way:  # they end with their next round, and what they have made may be kept
+        while under_way:  # they end with their next rounds, and what they have made may be kept
             time.sleep(0.001)
     return [found[number] for number in range(len(settings))]

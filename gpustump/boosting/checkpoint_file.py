@@ -19,6 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gpustump.boosting.batches import Terms
 from gpustump.boosting.finished import member_of
 from gpustump.boosting.judging import Judgement
 from gpustump.boosting.run_logs import LoggedRound, RunLog
@@ -153,7 +154,8 @@ class RunText:
 
 def _rows_of(rounds: Sequence[LoggedRound], constant: Sequence[float], search: Search) -> list[Row]:
     """The rows of some rounds."""
-    member = member_of([(one.hypothesis, one.vote) for one in rounds], constant, search)
+    terms = Terms([one.hypothesis for one in rounds], [one.vote for one in rounds])
+    member = member_of(terms, constant, search)
     if isinstance(member, RegionMember):
         rows = region_rows.rows_of(member)
     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpustump.boosting.batches import Batch
 from gpustump.boosting.judging import Judge, Judgement, LocalJudge
 from gpustump.boosting.votes import AnyRound, Vote
 from gpustump.data.parameters import Scoring
@@ -73,19 +74,28 @@ class EarlyStopping:
         self._n_rounds = 0
         self._judge = judge
 
-    def __call__(self, record: AnyRound, parts: Sequence[int] | None = None) -> bool:
-        """Judge a round; whether it is the last one.
+    def __call__(self, record: AnyRound) -> bool:
+        """Judge a round; whether it is the last one."""
+        self._count(record.stump, record.vote)
+        self._note(self._judge.judged())
+        return self.is_over
 
-        `parts` are what the judge's `parts` would be, where they are known already.
-        """
+    def judge(self, made: Batch) -> int:
+        """Judge rounds one after the other; how many, up to the last one of the run."""
+        parts = made.parts
         if parts is None:
-            self._count(record.stump, record.vote)
-            judged = self._judge.judged()
-        else:
-            assert isinstance(self._judge, LocalJudge)
-            self._n_rounds += 1
-            judged = self._judge.judged_by(parts)
-        self._note(judged)
+            numbers = (number for number, one in enumerate(made.records, start=1) if self(one))
+            return next(numbers, len(made))
+        assert isinstance(self._judge, LocalJudge)
+        scores, errors = self._judge.judged_by(parts)
+        n_rounds = self._n_up_to_last(scores)
+        self.scores += scores[:n_rounds]
+        self.errors += errors[:n_rounds]
+        return n_rounds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last round that was judged is the last one of the run."""
         n_to_come = self.n_to_come()
         return n_to_come is not None and n_to_come <= 0
 
@@ -141,8 +151,22 @@ class EarlyStopping:
     def _note(self, judged: Judgement) -> None:
         self.scores.append(judged.score)
         self.errors.append(judged.error)
-        if judged.score > self._best_score + self._stopping.tol:
-            self._best_score, self.best_round = judged.score, self._n_rounds
+        self._compare(judged.score)
+
+    def _compare(self, score: float) -> None:
+        """Compare the score after the last round with the best one."""
+        if score > self._best_score + self._stopping.tol:
+            self._best_score, self.best_round = score, self._n_rounds
+
+    def _n_up_to_last(self, scores: Sequence[float]) -> int:
+        """Compare the scores of rounds; how many there are up to the last one of the run."""
+        n_sure = self.n_to_come()
+        for number, score in enumerate(scores, start=1):
+            self._n_rounds += 1
+            self._compare(score)
+            if n_sure is not None and number >= n_sure and self.is_over:
+                return number
+        return len(scores)
 
     def _count(self, hypothesis: Any, vote: Vote) -> None:
         self._judge.add(hypothesis, _of_regions(hypothesis, vote))

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gpustump.arrays import Array
+from gpustump.boosting.batches import Parts
 from gpustump.boosting.held_out_losses import NegativeLogLoss
 from gpustump.boosting.held_out_samples import Watched, error_of, weight_of
 from gpustump.boosting.held_out_scores import AdditiveScorer, Scorer, check_classes, value_of
@@ -98,17 +99,18 @@ class LocalJudge:
         loss = own.watched
         return None if loss is None else WatchedSamples(*place, *sums.samples, loss)
 
-    def judged_by(self, parts: Sequence[int]) -> Judgement:
-        """What the samples say after a round that an engine has added to their scores.
+    def judged_by(self, parts: Parts) -> tuple[list[float], list[float]]:
+        """The score and the error after each of some rounds that an engine has judged.
 
         Parameters
         ----------
-        parts : sequence of int
-            What `parts` would be.
+        parts : Parts
+            What `parts` would be behind each of them.
         """
-        scorer = self._additive()
-        score = scorer.value(parts[1:], scorer.totals)
-        return Judgement(score, error_of(parts[0], self._weight))
+        value, totals = self._additive().value, self._additive().totals
+        scores = [value(losses, totals) for losses in parts.losses.tolist()]
+        weight, right = self._weight, parts.right.sum(axis=1).tolist()  # weights are below 2**62
+        return scores, [error_of(own, weight) for own in right]
 
     @property
     def totals(self) -> list[int]:

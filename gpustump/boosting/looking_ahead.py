@@ -1,30 +1,35 @@
-"""Rounds that an engine makes ahead (see `engines.ahead`), handed out one at a time.
+"""Rounds that an engine makes ahead (see `engines.ahead`), handed out in batches.
 
 How many rounds a run has is decided round by round: by early stopping, a callback or an observer.
-What was made beyond the last round is thrown away. So calls are short at first and double, and none
-goes far beyond the rounds that early stopping is bound to wait for.
+What was made beyond the last round is thrown away. So none goes far beyond the rounds that early
+stopping is bound to wait for; and where somebody looks at each round, and may end the run there,
+calls are short at first and double.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from gpustump.boosting.batches import Batch, Columns
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.smoothing import Offers
 from gpustump.boosting.split_votes import SplitVotes
-from gpustump.boosting.votes import RegionRound, Votes
-from gpustump.engines.ahead import NO_CUTS, Ahead, MadeRounds, WatchedSamples
-from gpustump.engines.contract import PreparedTable, RegionVotes, State
+from gpustump.boosting.votes import Votes
+from gpustump.engines.ahead import NO_CUTS, Ahead, WatchedSamples
+from gpustump.engines.contract import PreparedTable, State, Totals
 from gpustump.learners.hypothesis import FIRST, SECOND
-from gpustump.learners.split import Split
 from gpustump.learners.step_table import VOTES_LIMIT
 
-_FIRST_ROUNDS, _MOST_ROUNDS = 8, 64
-"""How many rounds the first call makes, and any call at most."""
+_FIRST_ROUNDS, _MOST_ROUNDS = 8, 256
+"""How many rounds the first call makes where somebody looks at each, and any call at most."""
+
+_MOST_ORDINARY = 64
+"""So many ordinary rounds are made before another call is tried."""
 
 _LEAST_ROUNDS = 4
 """Fewer are not worth a call, even if early stopping may end the run before them."""
@@ -33,21 +38,41 @@ _MOST_ELEMENTS = 2**23
 """So many elements may be searched in a call, about 10 ms: Ctrl-C waits for its end."""
 
 
-class MadeRound(NamedTuple):
-    """A round that an engine has made.
+@dataclass(frozen=True)
+class _Units:
+    """How an engine's numbers become those of a record; see `batches.Units`."""
+
+    rule: NewtonVotes
+    totals: Totals
+
+    def score(self, worth: float) -> float:
+        """What a cut is worth, in units of the sample weights."""
+        return self.rule.recorded(worth, self.totals)
+
+    def error(self, misclassified: int) -> float:
+        """The share of the weight that is classified wrongly."""
+        return misclassified / self.totals.first_weight
+
+
+@dataclass(frozen=True, eq=False)
+class _Made(Columns):
+    """The rounds of one call.
 
     Attributes
     ----------
-    record : RegionRound
-    sums_of_votes : list of float
-        What the rounds up to it count towards `VOTES_LIMIT`, for each output.
-    parts : tuple of int, or None
-        What `judging.LocalJudge.parts` would be; None if the engine watches no samples.
+    so_far : list of float
+        What the rounds before them count towards `VOTES_LIMIT`, for each output.
     """
 
-    record: RegionRound
-    sums_of_votes: list[float]
-    parts: tuple[int, ...] | None
+    so_far: list[float]
+
+    @functools.cached_property
+    def sums_of_votes(self) -> np.ndarray:
+        """What the rounds up to each one count towards `VOTES_LIMIT`; see `votes.sizes_of`."""
+        votes = self.made.votes
+        sizes = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
+        sums: np.ndarray = np.cumsum(sizes, axis=0) + self.so_far  # exact
+        return sums
 
 
 class Standing(NamedTuple):
@@ -98,8 +123,8 @@ class LookingAhead:
     ) -> None:
         self._ahead, self._rule, self._n_to_come = ahead, rule, n_to_come
         self._state, self._offers = state, offers
-        self._made = deque[MadeRound]()
-        self._splits: dict[tuple[int, float], Split] = {}  # many rounds make the same cuts
+        self._made: _Made | None = None
+        self._n_taken = 0  # of these
         self._n_rounds = _FIRST_ROUNDS
         n_elements = table.n_samples * table.n_features * rule.n_outputs
         self._most_rounds = max(1, min(_MOST_ROUNDS, _MOST_ELEMENTS // max(1, n_elements)))
@@ -132,28 +157,45 @@ class LookingAhead:
     @property
     def has_more(self) -> bool:
         """Whether the engine is ahead of the rounds that were handed out."""
-        return bool(self._made)
+        return self._made is not None and self._n_taken < len(self._made.made.features)
 
-    def next(self, so_far: Standing, n_most: int) -> MadeRound | None:
-        """The next round; None if it is to be made in the ordinary way.
+    def next(self, so_far: Standing, n_most: int, at_once: int = 1) -> Batch | None:
+        """The next rounds; None if one is to be made in the ordinary way.
 
         Parameters
         ----------
         so_far : Standing
         n_most : int
             How many rounds the run may have yet.
+        at_once : int
+            How many rounds to hand out, at most.
         """
-        if self._made:
-            return self._made.popleft()
-        if self._n_ordinary > 0:
-            self._n_ordinary -= 1
+        if not self.has_more:
+            if self._n_ordinary > 0:
+                self._n_ordinary -= 1
+                return None
+            n_rounds = min(n_most, self._n_wanted(at_once), self._n_within_limit(so_far))
+            self._made, self._n_taken = self._rounds_made(n_rounds, so_far), 0
+        if self._made is None:
             return None
-        n_rounds = min(n_most, self._n_wanted(), self._n_within_limit(so_far))
-        self._made.extend(self._rounds_made(n_rounds, so_far))
-        return self._made.popleft() if self._made else None
+        low, n_made = self._n_taken, len(self._made.made.features)
+        self._n_taken = min(n_made, low + at_once)
+        return Batch(self._made, low, self._n_taken)
 
-    def _n_wanted(self) -> int:
-        wanted, n_to_come = min(self._n_rounds, self._most_rounds), self._n_to_come()
+    @property
+    def sums_of_votes(self) -> list[float]:
+        """What the rounds that were handed out count towards `VOTES_LIMIT`, for each output."""
+        assert self._made is not None
+        sums: list[float] = self._made.sums_of_votes[self._n_taken - 1].tolist()
+        return sums
+
+    def take_back(self, n_rounds: int) -> None:
+        """So many of the rounds that were handed out last are not taken."""
+        self._n_taken -= n_rounds
+
+    def _n_wanted(self, at_once: int) -> int:
+        wanted = min(max(self._n_rounds, at_once), self._most_rounds)
+        n_to_come = self._n_to_come()
         self._n_rounds = min(2 * self._n_rounds, _MOST_ROUNDS)
         return wanted if n_to_come is None else min(wanted, max(n_to_come, _LEAST_ROUNDS))
 
@@ -162,7 +204,7 @@ class LookingAhead:
         room = VOTES_LIMIT - max(so_far.sums_of_votes)
         return int(max(0.0, room) / self._rule.largest_size)
 
-    def _rounds_made(self, n_rounds: int, so_far: Standing) -> list[MadeRound]:
+    def _rounds_made(self, n_rounds: int, so_far: Standing) -> _Made | None:
         """Have rounds made; if there are fewer, an ordinary one follows.
 
         After a call that made none, there are ever more ordinary rounds before the next call.
@@ -174,48 +216,9 @@ class LookingAhead:
             made = self._ahead.make(n_rounds, offered)
         if made is None or not len(made.features):
             self._n_ordinary = self._pause - 1
-            self._pause = min(2 * self._pause, _MOST_ROUNDS)
-            return []
+            self._pause = min(2 * self._pause, _MOST_ORDINARY)
+            return None
         self._pause = 1
         self._n_ordinary = int(len(made.features) < n_rounds)
-        records, sums = self._records(made, so_far.n_rounds), _sums(made.votes, so_far)
-        return list(map(MadeRound, records, sums, _parts(made)))
-
-    def _records(self, made: MadeRounds, n_rounds: int) -> list[RegionRound]:
-        """What each round did, as `split_votes.SplitVotes.record` tells it."""
-        totals = self._state.totals
-        splits = map(self._split, made.features.tolist(), made.thresholds.tolist())
-        votes = [_of_regions(own) for own in made.votes.tolist()]
-        scores = [self._rule.recorded(score, totals) for score in made.scores.tolist()]
-        errors = [wrong / totals.first_weight for wrong in made.misclassified.tolist()]
-        rounds = enumerate(zip(splits, votes, scores, errors, strict=True), start=n_rounds + 1)
-        return [
-            RegionRound(number, split, own, score, None, error, None)
-            for number, (split, own, score, error) in rounds
-        ]
-
-    def _split(self, feature: int, threshold: float) -> Split:
-        known = self._splits.get((feature, threshold))
-        if known is None:
-            known = self._splits[feature, threshold] = Split(feature, threshold)
-        return known
-
-
-def _of_regions(votes: list[list[float]]) -> RegionVotes:
-    left, right, missing = votes
-    return tuple(left), tuple(right), tuple(missing)
-
-
-def _sums(votes: np.ndarray, so_far: Standing) -> list[list[float]]:
-    """What the rounds up to each one count towards `VOTES_LIMIT`; see `votes.sizes_of`."""
-    sizes = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))
-    sums: list[list[float]] = (np.cumsum(sizes, axis=0) + so_far.sums_of_votes).tolist()  # exact
-    return sums
-
-
-def _parts(made: MadeRounds) -> list[tuple[int, ...] | None]:
-    """What a judge's parts would be behind each round."""
-    if not made.right.shape[1]:
-        return [None] * len(made.features)
-    pairs = zip(made.right.tolist(), made.losses.tolist(), strict=True)
-    return [(sum(right), *losses) for right, losses in pairs]
+        units = _Units(self._rule, self._state.totals)
+        return _Made(made, units, so_far.n_rounds, so_far.sums_of_votes)

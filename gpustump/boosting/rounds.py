@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.batches import Batch, Terms, joined
 from gpustump.boosting.discrete_votes import DiscreteVotes
 from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.looking_ahead import LookingAhead, Standing, Watcher
 from gpustump.boosting.smoothing import Offers
 from gpustump.boosting.vote_settings import VoteSettings
-from gpustump.boosting.votes import RegionRound, SoFar, Taken, Vote, Votes, sizes_of
+from gpustump.boosting.votes import SoFar, Taken, Vote, Votes, sizes_of
 from gpustump.data.parameters import (
     Learner,
     Link,
@@ -165,9 +166,6 @@ class Boosting(Iterator[Any]):
     Attributes
     ----------
     constant : tuple of float
-    parts : tuple of int, or None
-        What `judging.LocalJudge.parts` would be behind the last round, if an engine that looks
-        ahead has worked it out; see `look_ahead`.
     stop_reason : str or None
         Why there are no more rounds: "no edge" (the best stump is no better than chance),
         "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done),
@@ -214,12 +212,12 @@ class Boosting(Iterator[Any]):
         self._n_rounds = n_rounds
         self._callback = callback
         self._offers = offers
-        self._model: list[tuple[Any, Vote]] = []
+        self._model: list[Terms | Batch] = []
+        self._n_done = 0
         self._bound = 1.0
         self._sums_of_votes = [abs(score) for score in self.constant]
         self._is_whole = True
         self._ahead: LookingAhead | None = None
-        self.parts: tuple[int, ...] | None = None
         with arrays.computing_on(labels):
             self._state = table.start(labels, sample_weight, self._search)
             if any(self.constant):
@@ -233,7 +231,7 @@ class Boosting(Iterator[Any]):
     @property
     def n_done(self) -> int:
         """Rounds done so far, those of `resume` included."""
-        return len(self._model)
+        return self._n_done
 
     @property
     def weights(self) -> Array:
@@ -253,8 +251,9 @@ class Boosting(Iterator[Any]):
         from gpustump.model.ensemble import StumpEnsemble
 
         n_outputs = len(self.constant)
+        terms = joined([own.terms if isinstance(own, Batch) else own for own in self._model])
         return StumpEnsemble(
-            (member_of(self._model, self.constant, self._search),),
+            (member_of(terms, self.constant, self._search),),
             self._table.n_features,
             (-1, 1) if n_outputs == 1 else tuple(range(n_outputs)),
             link=self.link,
@@ -266,20 +265,53 @@ class Boosting(Iterator[Any]):
         return link_of(self._search)
 
     def __next__(self) -> Any:
+        made = self.take()
+        if made is None:
+            raise StopIteration
+        self.call_back(made)
+        return made.records[0]
+
+    def take(self, at_once: int = 1) -> Batch | None:
+        """Make the next rounds; None if there are no more.
+
+        The callback is not called; see `call_back`.
+
+        Parameters
+        ----------
+        at_once : int
+            How many rounds to return, at most. There may be fewer of them before the last one.
+        """
         if self._n_rounds is not None and self.n_done >= self._n_rounds:
             self.stop_reason = self.stop_reason or "limit"
         if self.stop_reason is not None:
-            raise StopIteration
+            return None
         self._check_whole()
-        record = None if self._ahead is None else self._made_ahead(self._ahead)
-        if record is None:
+        made = None if self._ahead is None else self._made_ahead(self._ahead, at_once)
+        if made is None:
             with arrays.computing_on(self._labels):
                 record = self._round()
-        if record is None:
-            raise StopIteration
-        if self._callback is not None and self._asked_to_stop(record):
-            self.stop_reason = self.stop_reason or "callback"
-        return record
+            made = None if record is None else Batch.of([record])
+        return made
+
+    def keep(self, made: Batch, n_rounds: int) -> Batch:
+        """Keep only the first ones of the rounds that were just taken: the run ends with them."""
+        if n_rounds == len(made):
+            return made
+        assert self._ahead is not None
+        self._ahead.take_back(len(made) - n_rounds)
+        kept = made.first(n_rounds)
+        self._model[-1] = kept
+        self._n_done -= len(made) - n_rounds
+        self._sums_of_votes = self._ahead.sums_of_votes
+        return kept
+
+    def call_back(self, made: Batch) -> None:
+        """Call the callback with each of the rounds that were just taken."""
+        if self._callback is None:
+            return
+        for record in made.records:
+            if self._asked_to_stop(record):
+                self.stop_reason = self.stop_reason or "callback"
 
     def resume(
         self, hypotheses: Iterable[AnyStump | AnySplit], votes: Iterable[Vote]
@@ -329,8 +361,8 @@ class Boosting(Iterator[Any]):
         """Let the engine make many rounds at a time from now on, if it can.
 
         The rounds handed out are the same. Between them the samples may be further on; so `resume`
-        and `weights` are refused. What early stopping adds up is in `parts`, and its judge is not
-        to add these rounds itself.
+        and `weights` are refused. What early stopping adds up is in the batches' `parts`, and its
+        judge is not to add these rounds itself.
 
         Parameters
         ----------
@@ -351,17 +383,17 @@ class Boosting(Iterator[Any]):
                 self._votes, self._table, self._state, watcher, self._offers
             )
 
-    def _made_ahead(self, ahead: LookingAhead) -> RegionRound | None:
-        """The record of the next round, if it is made ahead; the model takes it."""
+    def _made_ahead(self, ahead: LookingAhead, at_once: int) -> Batch | None:
+        """The next rounds, if they are made ahead; the model takes them."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
         self._is_whole = False  # an interruption leaves what follows undone in part
-        made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most)
+        made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most, at_once)
         if made is not None:
-            self._model.append((made.record.stump, made.record.votes))
-            self._sums_of_votes = made.sums_of_votes
-        self.parts = None if made is None else made.parts
+            self._model.append(made)
+            self._n_done += len(made)
+            self._sums_of_votes = ahead.sums_of_votes
         self._is_whole = True
-        return None if made is None else made.record
+        return made
 
     def _check_whole(self) -> None:
         if not self._is_whole:
@@ -404,7 +436,8 @@ class Boosting(Iterator[Any]):
         """Take a hypothesis into the model, reweight the samples, and record the round."""
         self._is_whole = False  # an interruption leaves what follows undone in part
         change = self._votes.change(taken)
-        self._model.append((taken.hypothesis, taken.vote))
+        self._model.append(Terms([taken.hypothesis], [taken.vote]))
+        self._n_done += 1
         bound = self._bound * change.normaliser
         self._bound = math.inf if math.isnan(bound) else bound  # infinity times 0
         self._sums_of_votes = [

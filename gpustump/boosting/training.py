@@ -7,6 +7,7 @@ line see it; what a round does is in `rounds`.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
@@ -18,6 +19,7 @@ from gpustump import arrays
 from gpustump.arrays import Array
 from gpustump.arrays.devices import DeviceError, explained_errors
 from gpustump.arrays.moving import moved_to_device_of
+from gpustump.boosting.batches import Batch, Rounds
 from gpustump.boosting.early_stopping import EarlyStopping, Stopping
 from gpustump.boosting.held_out_scores import HeldOut, HeldOutClasses, Watched, scorer
 from gpustump.boosting.judging import LocalJudge
@@ -95,6 +97,10 @@ class Settings:
     stopping : Stopping or None
         When held-out samples end a member's rounds; None to hold nothing out.
     callback : callable or None
+        Is called with each round.
+    heed : callable or None
+        Is called with the number of rounds that have just been made, one or more; what it raises
+        ends the training.
     observer : Observer or None
         Is told of runs and rounds.
     resources : Resources
@@ -113,6 +119,7 @@ class Settings:
     learner: Learner = "stump"
     stopping: Stopping | None = None
     callback: Callback | None = None
+    heed: Callable[[int], None] | None = None
     observer: Observer | None = None
     resources: Resources = field(default_factory=Resources)
     show_progress: bool = False
@@ -160,7 +167,7 @@ class Run:
 
     Attributes
     ----------
-    rounds : tuple of Round or RegionRound
+    rounds : sequence of Round or RegionRound
         Those that the model keeps: up to the best one if samples were held out.
     stop_reason : str
         See `Boosting`; "early" if the held-out score stopped rising.
@@ -170,7 +177,7 @@ class Run:
         After each round that was made; empty if nothing was held out.
     """
 
-    rounds: tuple[AnyRound, ...] = ()
+    rounds: Sequence[AnyRound] = ()
     stop_reason: str = ""
     constant: tuple[float, ...] = ()
     held_out_scores: tuple[float, ...] = ()
@@ -273,13 +280,14 @@ def train(
         return _train_on(device, job)
     has_begun = False
 
-    def noting(record: AnyRound) -> bool | None:
+    def noting(n_rounds: int) -> None:
         nonlocal has_begun
         has_begun = True
-        return settings.callback(record) if settings.callback else None
+        if settings.heed is not None:
+            settings.heed(n_rounds)
 
     try:
-        return _train_on("auto", replace(job, settings=replace(settings, callback=noting)))
+        return _train_on("auto", replace(job, settings=replace(settings, heed=noting)))
     except DeviceError as error:
         if has_begun:
             raise
@@ -391,7 +399,8 @@ def run_all(ground: Ground, votes: Votes, job: Job) -> tuple[Run, ...]:
             boosting = ground.boosting(target, settings, own)
             watch = ground.watch(boosting, target, settings)
             observer.run_begins(number)
-            told = _Told(bar, watch, observer, series, number, logs[number])
+            log = logs[number]
+            told = _Told(bar, watch, observer, series, number, log, is_kept=job.logs is not None)
             series.runs[number] = _run(boosting, own, told, settings)
             observer.run_ends(series.so_far)
             bar.skip(limit - boosting.n_done)
@@ -437,6 +446,8 @@ class _Told:
     number : int
         The run's.
     log : RunLog
+    is_kept : bool
+        Whether somebody keeps the log.
     """
 
     bar: Bar
@@ -445,8 +456,21 @@ class _Told:
     series: _Series
     number: int
     log: RunLog
+    is_kept: bool
 
-    def so_far(self, boosting: Boosting, rounds: Sequence[AnyRound]) -> SoFar:
+    @property
+    def is_of_each(self) -> bool:
+        """Whether somebody is told of each round, and may end the run there."""
+        return self.is_kept or self.bar.is_shown or not isinstance(self.observer, Unobserved)
+
+    def note(self, record: AnyRound, reason: str) -> None:
+        """Show a round that is done, and note it in the log."""
+        self.bar.advance(record)
+        if self.is_kept:
+            judged = None if self.watch is None else self.watch.last
+            self.log.note(LoggedRound(record.stump, record.vote, judged, reason))
+
+    def so_far(self, boosting: Boosting, rounds: Rounds) -> SoFar:
         """What training would return if it stopped now, in the middle of this run."""
 
         def found() -> Trained:
@@ -552,7 +576,7 @@ class LocalGround:
 
 
 def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Run:
-    rounds, watch = list(before.rounds), told.watch
+    rounds, watch = Rounds([Batch.of(before.rounds)]), told.watch
     is_judged = len(before.held_out_scores) >= len(rounds)
     known = [r.stump for r in rounds], [r.vote for r in rounds]
     boosting.resume(*known)
@@ -561,13 +585,13 @@ def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Ru
     _replay(boosting, rounds, told)
     if settings.resources.max_memory is None and not told.log.stop_reason:
         boosting.look_ahead(None if watch is None else Watcher(watch.watched, watch.n_to_come))
-    reason = told.log.stop_reason or _made(boosting, rounds, told)
+    reason = told.log.stop_reason or _made(boosting, rounds, told, settings)
     told.log.end(reason)
     if watch is None:
-        return Run(tuple(rounds), reason, boosting.constant)
+        return Run(rounds, reason, boosting.constant)
     n_known = len(before.rounds) if is_judged else 0
     return Run(
-        tuple(rounds[: watch.n_kept]),
+        rounds.first(watch.n_kept),
         reason,
         boosting.constant,
         before.held_out_scores[:n_known] + tuple(watch.scores),
@@ -575,33 +599,42 @@ def _run(boosting: Boosting, before: Run, told: _Told, settings: Settings) -> Ru
     )
 
 
-def _replay(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> None:
-    """Take over the rounds in a run's log, without a search, and add their records to the list."""
+def _replay(boosting: Boosting, rounds: Rounds, told: _Told) -> None:
+    """Take over the rounds in a run's log, without a search, and add their records to the run's."""
     told.log.begin(boosting.constant)
     done = told.log.rounds
-    rounds += boosting.resume([one.hypothesis for one in done], [one.vote for one in done])
+    known = [one.hypothesis for one in done], [one.vote for one in done]
+    rounds.add(Batch.of(boosting.resume(*known)))
     if told.watch is not None:
         for one in done:
             assert one.judged is not None, "the checkpoint of a fit that watches samples"
             told.watch.replay(one.hypothesis, one.vote, one.judged)
 
 
-def _made(boosting: Boosting, rounds: list[AnyRound], told: _Told) -> str:
-    """Make a run's rounds, and add their records to the list; why there are no more."""
+def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -> str:
+    """Make a run's rounds, and add them to the others; why there are no more.
+
+    Where nobody is told of each round, they come in batches.
+    """
     so_far = told.so_far(boosting, rounds)
+    is_of_each = told.is_of_each or settings.callback is not None
     while True:
         told.observer.round_begins(so_far)
-        record = next(boosting, None)
-        if record is None:
+        made = boosting.take(1 if is_of_each else sys.maxsize)
+        if made is None:
             return boosting.stop_reason or ""
-        rounds.append(record)
-        told.bar.advance(record)
-        is_early = told.watch is not None and told.watch(record, boosting.parts)
+        if settings.heed is not None:
+            settings.heed(len(made))
+        boosting.call_back(made)
+        if told.watch is not None:
+            made = boosting.keep(made, told.watch.judge(made))
+        rounds.add(made)
+        is_early = told.watch is not None and told.watch.is_over
         is_ended = told.observer.round_ends(so_far)
         reason = boosting.stop_reason or ""
         if is_early or is_ended:
             reason = reason or ("early" if is_early else "callback")
-        judged = None if told.watch is None else told.watch.last
-        told.log.note(LoggedRound(record.stump, record.vote, judged, reason))
+        if is_of_each:
+            told.note(made.records[0], reason)
         if is_early or is_ended:
             return reason

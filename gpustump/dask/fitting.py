@@ -50,7 +50,7 @@ from gpustump.estimators.checkpointing import (
     kept_shares,
     outline_of,
 )
-from gpustump.estimators.held_out_split import Earlier, Split, Watching, draw
+from gpustump.estimators.held_out_split import Earlier, Population, Split, Watching
 from gpustump.estimators.validation_data import Asked, Note, drawn_shares
 from gpustump.model.bags import averaged
 from gpustump.model.ensemble import StumpEnsemble
@@ -434,11 +434,16 @@ def _shares_of(
 ) -> tuple[list[Share[ByPart]], tuple[Note, ...]]:
     """What each bag leaves out, drawn as on one machine."""
     asked, whole = request.asked, Share[ByPart](ByPart(), None, None)
-    samples = None if asked.drawn == [None] else _SamplesOfParts.of(shards)
+    if asked.drawn == [None]:
+        samples = population = None
+    else:
+        samples = _SamplesOfParts.of(shards)
+        population = Population(samples.classes, samples.rows, classes)
 
     def drawn(watching: Watching, earlier: Earlier | None) -> tuple[Share[ByPart], Split]:
         assert samples is not None
-        found = draw(samples.classes, samples.rows, classes, watching, earlier)
+        assert population is not None
+        found = population.draw(watching, earlier)
         return whole._replace(samples=samples.by_part(found.watched)), found.split
 
     return drawn_shares(drawn, whole, asked, request.earlier)

@@ -198,7 +198,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
         """For each run what its rounds did; a bagged model has the runs of a bag after a bag."""
         check_is_fitted(self)
-        return tuple(run.rounds for run in self._runs)
+        return tuple(tuple(run.rounds) for run in self._runs)
 
     @property
     def stop_reasons_(self) -> tuple[str, ...]:

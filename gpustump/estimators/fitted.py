@@ -24,6 +24,7 @@ from gpustump.arrays import Array
 from gpustump.arrays.devices import check_device
 from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.bags import Share, train_bags
+from gpustump.boosting.batches import terms_of
 from gpustump.boosting.finished import link_of, member_of
 from gpustump.boosting.training import Samples, Settings, Trained
 from gpustump.data.callers import caller_level
@@ -638,10 +639,7 @@ def model_of(
     names = table.get("feature_names_in_")
     encoding = table.get("_categories", Categories()).encoding
     found: list[Any] = [
-        tuple(
-            member_of([(r.stump, r.vote) for r in run.rounds], run.constant, bag.search)
-            for run in bag.runs
-        )
+        tuple(member_of(terms_of(run.rounds), run.constant, bag.search) for run in bag.runs)
         for bag in trained
     ]
     members, bags = averaged(found) if len(found) > 1 else (found[0], None)

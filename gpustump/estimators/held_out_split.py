@@ -7,11 +7,12 @@ a fingerprint of the samples that it was drawn from. Of rows that the caller pas
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from gpustump import arrays
@@ -19,6 +20,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.boosting.training import Run, Samples
 from gpustump.data.parameters import Scoring
 from gpustump.engines.contract import Search
+from gpustump.estimators.stratified import Strata
 
 OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 """Scores that are not defined for samples of one class only."""
@@ -63,25 +65,14 @@ class Earlier(NamedTuple):
     search: Search
 
 
-def split_samples(
-    samples: Samples, names: np.ndarray, watching: Watching, earlier: Earlier | None
-) -> tuple[Samples, Samples, Split]:
-    """Samples to train on and to watch, stratified, the same on every device.
-
-    Raises
-    ------
-    ValueError
-        If the samples cannot be split so, or if a warm start would watch samples that it has been
-        trained on, or another score than before.
-    """
-    rows = None if samples.rows is None else arrays.to_host(samples.rows)
-    drawn = draw(arrays.to_host(samples.classes), rows, names, watching, earlier)
+def split_samples(samples: Samples, drawn: Drawn) -> tuple[Samples, Samples]:
+    """Samples to train on and to watch."""
     with arrays.computing_on(samples.classes):
         train_on, watch = (
             samples.taken(moved_to_device_of(part, samples.classes))
             for part in (drawn.kept, drawn.watched)
         )
-    return train_on, watch, drawn.split
+    return train_on, watch
 
 
 class Drawn(NamedTuple):
@@ -98,55 +89,85 @@ class Drawn(NamedTuple):
     split: Split
 
 
-def draw(
-    classes: np.ndarray,
-    rows: np.ndarray | None,
-    names: np.ndarray,
-    watching: Watching,
-    earlier: Earlier | None,
-) -> Drawn:
-    """What `split_samples` does, from what it depends on.
+@dataclass(frozen=True)
+class Population:
+    """The samples from which a fit draws what it watches; all bags draw from the same ones.
 
-    Parameters
+    Attributes
     ----------
     classes : ndarray (n_samples,) of int64
         The number of each sample's class.
     rows : ndarray (n_samples,) of int64, or None
         The rows of the table that the samples are; None for all.
     names : ndarray (n_classes,)
-    watching : Watching
-    earlier : Earlier or None
     """
-    fraction = watching.fraction
-    digest = hashlib.sha256(np.ascontiguousarray(classes).tobytes())
-    if rows is not None:
-        digest.update(np.ascontiguousarray(rows).tobytes())
+
+    classes: np.ndarray
+    rows: np.ndarray | None
+    names: np.ndarray
+
+    @classmethod
+    def of(cls, samples: Samples, names: np.ndarray) -> Population:
+        """From samples anywhere, and the names of the classes."""
+        rows = None if samples.rows is None else arrays.to_host(samples.rows)
+        return cls(arrays.to_host(samples.classes), rows, names)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """What tells these samples from others."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.classes).tobytes())
+        if self.rows is not None:
+            digest.update(np.ascontiguousarray(self.rows).tobytes())
+        return digest.hexdigest()
+
+    @functools.cached_property
+    def _strata(self) -> Strata:
+        return Strata.of(self.classes)
+
+    def draw(self, watching: Watching, earlier: Earlier | None) -> Drawn:
+        """Samples to train on and to watch, stratified, the same on every device.
+
+        Raises
+        ------
+        ValueError
+            If the samples cannot be split so, or if a warm start would watch samples that it has
+            been trained on, or another score than before.
+        """
+        fraction, n_samples = watching.fraction, len(self.classes)
+        split = Split(
+            float(fraction), _seed_of(watching, earlier), self.fingerprint, watching.scoring
+        )
+        if earlier is not None and split != earlier.split:
+            _refuse_to_watch(split, earlier.split)
+        try:
+            kept, watched = self._strata.drawn(fraction, split.seed)
+        except ValueError as error:
+            raise ValueError(
+                f"validation_fraction={fraction!r} of {n_samples} samples cannot be held out: "
+                f"{error}"
+            ) from error
+        if watching.scoring in OF_BOTH_CLASSES:
+            self._refuse_absent_classes(watching, watched)
+        return Drawn(kept, watched, split)
+
+    def _refuse_absent_classes(self, watching: Watching, watched: np.ndarray) -> None:
+        absent = np.setdiff1d(np.arange(len(self.names)), self.classes[watched])
+        if absent.size:
+            raise ValueError(
+                f"scoring={watching.scoring!r} needs held-out samples of every class, but "
+                f"validation_fraction={watching.fraction!r} holds out {len(watched)} samples, and "
+                f"none of class {self.names[absent].tolist()[0]!r}. Hold out more, or take "
+                "scoring='loss'."
+            )
+
+
+def _seed_of(watching: Watching, earlier: Earlier | None) -> int:
+    """The seed of a split: that of the earlier fit, or a new one."""
     if earlier is not None:
-        seed = earlier.split.seed if isinstance(earlier.split, Split) else -1
-    elif watching.seed is not None:
-        seed = watching.seed
-    else:
-        seed = int(check_random_state(watching.random_state).randint(2**31 - 1))
-    split = Split(float(fraction), seed, digest.hexdigest(), watching.scoring)
-    if earlier is not None and split != earlier.split:
-        _refuse_to_watch(split, earlier.split)
-    try:
-        kept, watched = train_test_split(
-            np.arange(len(classes)), test_size=fraction, stratify=classes, random_state=seed
-        )
-    except ValueError as error:
-        raise ValueError(
-            f"validation_fraction={fraction!r} of {len(classes)} samples cannot be held out: "
-            f"{error}"
-        ) from error
-    absent = np.setdiff1d(np.arange(len(names)), classes[watched])
-    if absent.size and watching.scoring in OF_BOTH_CLASSES:
-        raise ValueError(
-            f"scoring={watching.scoring!r} needs held-out samples of every class, but "
-            f"validation_fraction={fraction!r} holds out {len(watched)} samples, and none of "
-            f"class {names[absent].tolist()[0]!r}. Hold out more, or take scoring='loss'."
-        )
-    return Drawn(np.sort(kept), np.sort(watched), split)
+        return earlier.split.seed if isinstance(earlier.split, Split) else -1
+    if watching.seed is not None:
+        return watching.seed
+    return int(check_random_state(watching.random_state).randint(2**31 - 1))
 
 
 def _refuse_to_watch(split: Split, earlier: Split | Provided | None) -> NoReturn:

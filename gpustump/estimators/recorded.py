@@ -6,6 +6,7 @@ It stands outside the digest, and it comes from a file. So every value is checke
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -203,6 +204,7 @@ def _parameters(estimator: Any, cls: type) -> dict[str, Any]:
     return {key: own for key, own in deciding_parameters(estimator).items() if key in known}
 
 
+@functools.cache
 def _names_of(cls: Any) -> frozenset[str]:
     """The parameters that a record may hold."""
     example = cls()

@@ -30,6 +30,7 @@ from gpustump.data.sample_weights import check_weights
 from gpustump.estimators.held_out_split import (
     OF_BOTH_CLASSES,
     Earlier,
+    Population,
     Provided,
     Split,
     Watching,
@@ -123,10 +124,13 @@ def shares_of(
     """
     validation = asked.validation
     rows = None if validation is None else _held_out_rows(table, validation)
+    population = None if asked.drawn == [None] else Population.of(samples, table.classes)
 
     def drawn(watching: Watching, own: Earlier | None) -> tuple[Share[Samples], Split]:
-        kept, watched, split = split_samples(samples, table.classes, watching, own)
-        return Share(kept, HeldOutRows(watched), None), split
+        assert population is not None
+        found = population.draw(watching, own)
+        kept, watched = split_samples(samples, found)
+        return Share(kept, HeldOutRows(watched), None), found.split
 
     shares, notes = drawn_shares(drawn, Share(samples, None, None), asked, earlier)
     if rows is not None:

@@ -43,7 +43,8 @@ class Split:
     def __post_init__(self) -> None:
         if math.isnan(self.threshold):
             raise ValueError("threshold must be a number or infinite; got NaN.")
-        set_plain_numbers(self, {"feature": int, "threshold": float})
+        if type(self.feature) is not int or type(self.threshold) is not float:
+            set_plain_numbers(self, {"feature": int, "threshold": float})
 
     @property
     def thresholds(self) -> tuple[float, ...]:

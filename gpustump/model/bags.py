@@ -11,6 +11,7 @@ and how far the bags differ tells how much the model depends on which samples it
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -105,11 +106,16 @@ class Bags:
 
 def turns(sizes: Sequence[int]) -> np.ndarray:
     """The bag of each term, (n_terms,): the bags take turns, and one that has ended drops out."""
+    found: np.ndarray = np.repeat(np.arange(len(sizes)), sizes)[_order(sizes)]
+    return found
+
+
+def _order(sizes: Sequence[int]) -> np.ndarray:
+    """Each term's place in turns, (n_terms,), among the terms of the bags one after the other."""
     bag = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
-    order = np.lexsort((bag, place))
-    found: np.ndarray = bag[order]
-    return found
+    order: np.ndarray = np.lexsort((bag, place))
+    return order
 
 
 def averaged(
@@ -137,19 +143,14 @@ def averaged(
 
 def _averaged(group: tuple[Member | RegionMember, ...]) -> Member | RegionMember:
     """One member, whose terms are those of all bags in turns."""
-    owner = turns([len(own) for own in group])
-    rest = [iter(range(len(own))) for own in group]
-    terms = [(bag, next(rest[bag])) for bag in owner.tolist()]
-    hypotheses = tuple(group[bag].hypotheses[term] for bag, term in terms)
+    order = _order([len(own) for own in group])
+    terms: list[Any] = list(itertools.chain.from_iterable(own.hypotheses for own in group))
+    hypotheses = tuple(terms[term] for term in order.tolist())
+    votes = share(np.concatenate([np.asarray(own.votes) for own in group])[order], len(group))
     if isinstance(group[0], Member):
-        votes = np.asarray([cast(Member, group[bag]).votes[term] for bag, term in terms])
-        return Member(hypotheses, tuple(share(votes, len(group)).tolist()))
-    of_regions = np.asarray([group[bag].region_votes[term] for bag, term in terms])
+        return Member(hypotheses, tuple(votes.tolist()))
     total = np.sum([own.constant for own in group], axis=0)
-    shape = (len(terms), *group[0].region_votes.shape[1:])
-    return RegionMember(
-        hypotheses, share(of_regions.reshape(shape), len(group)), share(total, len(group))
-    )
+    return RegionMember(hypotheses, votes, share(total, len(group)))
 
 
 def share(votes: np.ndarray, n_bags: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 pytest.importorskip("numba")
 
 from gpustump import LogitBoostClassifier
-from gpustump.boosting import looking_ahead
+from gpustump.boosting import batches, looking_ahead
 from gpustump.boosting.looking_ahead import LookingAhead
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.rounds import Boosting
@@ -46,7 +47,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
     def handing_out(self: LookingAhead, *so_far: Any) -> Any:
         made = hand_out(self, *so_far)
-        found.append(("ordinary" if made is None else "handed out", 1))
+        found.append(("ordinary", 1) if made is None else ("handed out", len(made)))
         return made
 
     monkeypatch.setattr(RoundsAhead, "make", making)
@@ -142,6 +143,22 @@ def test_two_classes_are_learnt_in_the_same_rounds(case):
     )
 
 
+def fitted_unseen(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:
+    """All that can be seen of a fit in whose rounds nobody looks."""
+    how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}
+    return seen(LogitBoostClassifier(**how).fit(*given))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("case", CASES)
+def test_rounds_that_nobody_looks_at_are_the_same(case, n_classes):
+    X, y = table(len(case), n_classes)
+    how = CASES[case]
+    if "monotonic_cst" in how and n_classes > 2:
+        pytest.skip("constraints are for two classes")
+    assert fitted_unseen(X, y, **how) == fitted(X, y, **how)[0]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_smoothing_rounds_cut_between_the_values_of_some_rows(dtype):
     """A table of more rows than are sampled: a threshold may stand anywhere between two values."""
@@ -198,6 +215,33 @@ def test_nearly_all_rounds_are_made_ahead_and_few_beyond_the_last(told):
     assert n_made - n_taken < 4  # as early stopping is bound to wait for the others
     assert n_of(told, "ordinary") < n_taken / 10
     assert n_taken > 25
+
+
+@pytest.mark.parametrize("patience", [1, 7, 30, 1000])
+def test_where_nobody_looks_calls_make_what_early_stopping_waits_for(told, patience):
+    X, y = table(shape=(300, 4))
+    fitted_unseen(X, y, **{**STOPPING, "n_iter_no_change": patience}, n_estimators=600)
+    asked = [number for name, number in told if name == "asked"]
+    assert n_of(told, "made") - n_of(told, "handed out") == 0
+    assert max(asked) == {1: 4, 7: 7, 30: 30, 1000: 256}[patience]
+    assert patience < 1000 or len(asked) < 6
+
+
+def test_no_record_is_made_before_somebody_looks(monkeypatch):
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a record was made")
+
+    X, y = table()
+    with monkeypatch.context() as patch:
+        patch.setattr(batches, "RegionRound", refuse)
+        found = LogitBoostClassifier(n_bags=2, n_estimators=40, device="cpu", **STOPPING).fit(X, y)
+        with pytest.raises(AssertionError, match="a record"):
+            repr(found.rounds_)
+    numbers = [[record.number for record in own] for own in found.rounds_]
+    assert numbers == [list(range(1, len(own) + 1)) for own in found.rounds_]
+    kept = pickle.loads(pickle.dumps(found))
+    assert seen(kept) == seen(found)
+    assert kept.rounds_ == found.rounds_
 
 
 def fewer_digits(patch: pytest.MonkeyPatch, what: str) -> None:

@@ -178,14 +178,14 @@ def test_a_fit_that_goes_on_to_the_cpu_is_told_of_once(kind, monkeypatch):
     X, y = drawn(3)
     expected, recorder = Recorder(), Recorder()
     KINDS[kind](n_estimators=3).set_callbacks(expected).fit(X, y)
-    make, failures = Boosting.__next__, [DeviceError("out of memory")]
+    take, failures = Boosting.take, [DeviceError("out of memory")]
 
-    def failing(self):
+    def failing(self, *at_once):
         if failures:
             raise failures.pop()
-        return make(self)
+        return take(self, *at_once)
 
-    monkeypatch.setattr(Boosting, "__next__", failing)
+    monkeypatch.setattr(Boosting, "take", failing)
     words = "goes on to the CPU, since the GPU failed: out of memory"
     with pytest.warns(UserWarning, match=words) as warned:
         KINDS[kind](n_estimators=3).set_callbacks(recorder).fit(X, y)

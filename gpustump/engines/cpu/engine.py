@@ -79,10 +79,12 @@ class Kernels:
         if self._problem is not None:
             return False
         _release_import_lock()
-        with self._lock:
-            loading = self._loading.get(stages)
-            if loading is None:
-                loading = self._loading[stages] = _Loading(stages)
+        loading = self._loading.get(stages)  # without the lock: many calls ask, and one loads
+        if loading is None:
+            with self._lock:
+                loading = self._loading.get(stages)
+                if loading is None:
+                    loading = self._loading[stages] = _Loading(stages)
         problem = loading.wait()
         if problem is None:
             return True

@@ -1,0 +1,272 @@
+"""Batches of rounds: those that an engine makes in one call stay arrays until somebody looks.
+
+On a small table a round takes less time than the objects that describe it: the record, its split
+and its votes. So a batch keeps the arrays that the engine wrote. Its records are made when they are
+asked for, and the model is made from the arrays. An ordinary round is a batch of one record.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, overload
+
+import numpy as np
+
+from gpustump.boosting.votes import AnyRound, RegionRound, Vote
+from gpustump.engines.ahead import MadeRounds
+from gpustump.engines.contract import RegionVotes
+from gpustump.learners.split import Split
+
+
+class Terms(NamedTuple):
+    """The hypotheses of some rounds, and what they vote.
+
+    Attributes
+    ----------
+    hypotheses : sequence (n_rounds,)
+        Of any kind.
+    votes : sequence (n_rounds,) of Vote, or ndarray (n_rounds, n_regions, n_outputs)
+        Stumps and intervals vote one number each, splits a number for each region and output.
+    """
+
+    hypotheses: Sequence[Any]
+    votes: Sequence[Vote] | np.ndarray
+
+
+class Parts(NamedTuple):
+    """What a judge's parts are behind each of some rounds; see `judging.LocalJudge.parts`.
+
+    Attributes
+    ----------
+    right : ndarray (n_rounds, n_classes) of int64
+        The integer weight that is classified right, by class.
+    losses : ndarray (n_rounds, n_sums) of int64
+    """
+
+    right: np.ndarray
+    losses: np.ndarray
+
+
+class Source(Protocol):
+    """Rounds, of which a batch is a part."""
+
+    @property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+
+    def terms(self, low: int, high: int) -> Terms:
+        """Of the rounds from one place to another."""
+
+    def parts(self, low: int, high: int) -> Parts | None:
+        """Of the same rounds; None if a judge is to work them out itself."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Rounds of which there are records.
+
+    Attributes
+    ----------
+    records : tuple of Round or RegionRound
+    """
+
+    records: tuple[AnyRound, ...]
+
+    def terms(self, low: int, high: int) -> Terms:
+        """See `Source`."""
+        own = self.records[low:high]
+        return Terms(tuple(r.stump for r in own), tuple(r.vote for r in own))
+
+    def parts(self, low: int, high: int) -> None:
+        """None: nothing is known of held-out samples."""
+
+
+class Units(Protocol):
+    """How numbers of an engine become those of a record."""
+
+    def score(self, worth: float) -> float:
+        """What a cut is worth."""
+
+    def error(self, misclassified: int) -> float:
+        """The training error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rounds that an engine has made ahead, as the arrays that it wrote.
+
+    Attributes
+    ----------
+    made : MadeRounds
+    units : Units
+    n_before : int
+        How many rounds the run had before them.
+    """
+
+    made: MadeRounds
+    units: Units
+    n_before: int
+
+    @functools.cached_property
+    def records(self) -> list[AnyRound]:
+        """What each round did, as `split_votes.SplitVotes.record` tells it."""
+        made, units = self.made, self.units
+        rounds = zip(
+            splits_of(made.features, made.thresholds),
+            map(_of_regions, made.votes.tolist()),
+            map(units.score, made.scores.tolist()),
+            map(units.error, made.misclassified.tolist()),
+            strict=True,
+        )
+        return [
+            RegionRound(number, split, votes, score, None, error, None)
+            for number, (split, votes, score, error) in enumerate(rounds, start=self.n_before + 1)
+        ]
+
+    def terms(self, low: int, high: int) -> Terms:
+        """See `Source`."""
+        made = self.made
+        splits = splits_of(made.features[low:high], made.thresholds[low:high])
+        return Terms(splits, made.votes[low:high])
+
+    def parts(self, low: int, high: int) -> Parts | None:
+        """See `Source`."""
+        right, losses = self.made.right, self.made.losses
+        return Parts(right[low:high], losses[low:high]) if right.shape[1] else None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rounds of a run, one after the other.
+
+    Attributes
+    ----------
+    source : Source
+    low, high : int
+        Which of its rounds they are.
+    """
+
+    source: Source
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, records: Iterable[AnyRound]) -> Batch:
+        """Of rounds of which there are records."""
+        source = Recorded(tuple(records))
+        return cls(source, 0, len(source.records))
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    @property
+    def records(self) -> Sequence[AnyRound]:
+        """What each round did."""
+        return self.source.records[self.low : self.high]
+
+    @property
+    def terms(self) -> Terms:
+        """Their hypotheses and votes."""
+        return self.source.terms(self.low, self.high)
+
+    @property
+    def parts(self) -> Parts | None:
+        """What a judge's parts are behind each; None if a judge is to work them out itself."""
+        return self.source.parts(self.low, self.high)
+
+    def first(self, n_rounds: int) -> Batch:
+        """So many of the rounds, if there are as many."""
+        return Batch(self.source, self.low, min(self.high, self.low + n_rounds))
+
+
+class Rounds(Sequence[AnyRound]):
+    """All rounds of a run: the sequence of their records, which are made when one is asked for.
+
+    It equals a tuple of the same records, and is pickled as one.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+    """
+
+    def __init__(self, batches: Iterable[Batch] = ()) -> None:
+        self._batches = [batch for batch in batches if len(batch)]
+        self._n_rounds = sum(map(len, self._batches))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __len__(self) -> int:
+        return self._n_rounds
+
+    def __iter__(self) -> Iterator[AnyRound]:
+        return itertools.chain.from_iterable(batch.records for batch in self._batches)
+
+    @overload
+    def __getitem__(self, place: int) -> AnyRound: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[AnyRound, ...]: ...
+    def __getitem__(self, place: int | slice) -> AnyRound | tuple[AnyRound, ...]:
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Rounds, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
+
+    def add(self, batch: Batch) -> None:
+        """Some more rounds of the run."""
+        if len(batch):
+            self._batches.append(batch)
+            self._n_rounds += len(batch)
+
+    def first(self, n_rounds: int) -> Rounds:
+        """The rounds up to one of them, that one included."""
+        before = itertools.accumulate(map(len, self._batches), initial=0)
+        pairs = zip(self._batches, before, strict=False)
+        return Rounds(batch.first(max(0, n_rounds - done)) for batch, done in pairs)
+
+    @property
+    def terms(self) -> Terms:
+        """Their hypotheses and votes."""
+        return joined([batch.terms for batch in self._batches])
+
+
+def terms_of(rounds: Sequence[AnyRound]) -> Terms:
+    """The hypotheses and votes of a run's rounds, `Rounds` or others."""
+    return rounds.terms if isinstance(rounds, Rounds) else Batch.of(rounds).terms
+
+
+def joined(terms: Sequence[Terms]) -> Terms:
+    """Hypotheses and votes of several batches as those of one."""
+    hypotheses = tuple(itertools.chain.from_iterable(own.hypotheses for own in terms))
+    if not any(isinstance(own.votes, np.ndarray) for own in terms):
+        return Terms(hypotheses, tuple(itertools.chain.from_iterable(own.votes for own in terms)))
+    votes = [np.asarray(own.votes, dtype=np.float64) for own in terms]
+    return Terms(hypotheses, np.concatenate(votes))
+
+
+def splits_of(features: np.ndarray, thresholds: np.ndarray) -> list[Split]:
+    """A split for each feature and threshold; rounds that cut alike share one."""
+    known = dict[tuple[int, float], Split]()
+    found = []
+    for own in zip(features.tolist(), thresholds.tolist(), strict=True):
+        split = known.get(own)
+        if split is None:
+            split = known[own] = Split(*own)
+        found.append(split)
+    return found
+
+
+def _of_regions(votes: list[list[float]]) -> RegionVotes:
+    left, right, missing = votes
+    return tuple(left), tuple(right), tuple(missing)

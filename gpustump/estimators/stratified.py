@@ -1,0 +1,96 @@
+"""A stratified share of some samples, the one that scikit-learn's `train_test_split` draws.
+
+Which samples are held out decides a model, so a seed is to mean the same samples whichever version
+of scikit-learn is installed. And several bags draw from the same samples: what does not depend on
+the seed is worked out once for all of them. (`train_test_split` takes 1 ms for 500 samples, mostly
+for checks; this takes 0.1.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+
+class Strata(NamedTuple):
+    """Samples by class.
+
+    Attributes
+    ----------
+    classes : ndarray (n_samples,) of int64
+        The number of each sample's class, from 0.
+    members : list of ndarray of int64
+        The samples of each class that has any, increasing.
+    sizes : ndarray of int64
+        How many they are.
+    """
+
+    classes: np.ndarray
+    members: list[np.ndarray]
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, classes: np.ndarray) -> Strata:
+        """From the class number of each sample."""
+        sizes = np.bincount(classes)
+        by_class = np.split(np.argsort(classes, kind="stable"), np.cumsum(sizes)[:-1])
+        return cls(classes, [own for own in by_class if len(own)], sizes[sizes > 0])
+
+    def drawn(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """The samples to keep and a share to set aside, both increasing.
+
+        Each class has as much of both as its size asks for, to less than one sample.
+
+        Parameters
+        ----------
+        share : float
+            Above 0 and below 1.
+        seed : int
+
+        Raises
+        ------
+        ValueError
+            If there are too few samples for that; scikit-learn's message says of which.
+        """
+        n_apart = math.ceil(share * len(self.classes))
+        n_kept = len(self.classes) - n_apart
+        if min(n_apart, n_kept) < len(self.sizes) or min(self.sizes) < 2:
+            return self._drawn_by_scikit_learn(share, seed)
+        generator = np.random.RandomState(seed)
+        to_keep = _proportional(self.sizes, n_kept, generator)
+        apart = _proportional(self.sizes - to_keep, n_apart, generator)
+        drawn = [own[generator.permutation(len(own))] for own in self.members]
+        parts = list(zip(drawn, to_keep.tolist(), apart.tolist(), strict=True))
+        kept = np.concatenate([own[:n_own] for own, n_own, _ in parts])
+        rest = np.concatenate([own[n_own : n_own + n_rest] for own, n_own, n_rest in parts])
+        return np.sort(kept), np.sort(rest)
+
+    def _drawn_by_scikit_learn(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        kept, apart = train_test_split(
+            np.arange(len(self.classes)), test_size=share, stratify=self.classes, random_state=seed
+        )
+        return np.sort(kept), np.sort(apart)
+
+
+def _proportional(sizes: np.ndarray, n_drawn: int, generator: np.random.RandomState) -> np.ndarray:
+    """How many of each class make so many samples, in proportion to the classes' sizes.
+
+    What rounding down leaves over goes to the classes that it takes most from; chance decides
+    between equal ones, and is asked even if all of them get one.
+    """
+    wanted = sizes / sizes.sum() * n_drawn
+    found = np.floor(wanted)
+    lost = wanted - found
+    n_left = int(n_drawn - found.sum())
+    for largest in np.unique(lost)[::-1]:
+        if n_left <= 0:
+            break
+        equal = np.flatnonzero(lost == largest)
+        lucky = generator.choice(equal, size=min(len(equal), n_left), replace=False)
+        found[lucky] += 1
+        n_left -= len(lucky)
+    numbers: np.ndarray = found.astype(np.int64)
+    return numbers

@@ -1,0 +1,106 @@
+"""The rounds of a run are a sequence like a tuple of their records, however they came about."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpustump.boosting.batches import Batch, Columns, Rounds, joined, terms_of
+from gpustump.boosting.votes import RegionRound
+from gpustump.engines.ahead import MadeRounds
+from gpustump.learners.split import Split
+
+
+class Halves:
+    """Numbers of records are half of the engine's."""
+
+    def score(self, worth: float) -> float:
+        return worth / 2
+
+    def error(self, misclassified: int) -> float:
+        return misclassified / 2
+
+
+def columns(n_rounds: int, n_before: int, *, is_watched: bool = True) -> Columns:
+    random = np.random.default_rng(n_before)
+    made = MadeRounds(
+        random.integers(3, size=n_rounds),
+        random.integers(2, size=n_rounds).astype(float),
+        random.normal(size=(n_rounds, 3, 2)),
+        random.normal(size=n_rounds),
+        random.integers(9, size=n_rounds),
+        random.integers(9, size=(n_rounds, 2 if is_watched else 0)),
+        random.integers(9, size=(n_rounds, 1)),
+    )
+    return Columns(made, Halves(), n_before)
+
+
+def expected(source: Columns) -> list[RegionRound]:
+    """The records, one by one."""
+    made, found = source.made, []
+    for k in range(len(made.features)):
+        split = Split(int(made.features[k]), float(made.thresholds[k]))
+        votes: Any = tuple(tuple(own) for own in made.votes[k].tolist())
+        score, error = float(made.scores[k]) / 2, int(made.misclassified[k]) / 2
+        number = source.n_before + k + 1
+        found.append(RegionRound(number, split, votes, score, None, error, None))
+    return found
+
+
+@pytest.fixture
+def sources() -> list[Columns]:
+    return [columns(4, 0), columns(3, 5)]
+
+
+@pytest.fixture
+def rounds(sources: list[Columns]) -> Rounds:
+    """Four rounds that were made ahead, an ordinary one, and two of three."""
+    one = Batch.of([columns(1, 4).records[0]])
+    return Rounds([Batch(sources[0], 0, 4), Batch.of(()), one, Batch(sources[1], 0, 2)])
+
+
+def test_the_rounds_of_a_run_are_like_a_tuple_of_their_records(rounds, sources):
+    records = (*expected(sources[0]), columns(1, 4).records[0], *expected(sources[1])[:2])
+    assert rounds == records
+    assert records == rounds
+    assert hash(rounds) == hash(records)
+    assert repr(rounds) == repr(records)
+    assert (len(rounds), rounds[-1], rounds[1:6]) == (7, records[-1], records[1:6])
+    assert [record.number for record in rounds] == [1, 2, 3, 4, 5, 6, 7]
+    assert rounds != records[:-1]
+    for kept in (pickle.loads(pickle.dumps(rounds)), copy.deepcopy(rounds)):
+        assert type(kept) is tuple
+        assert kept == records
+
+
+@pytest.mark.parametrize("n_rounds", range(9))
+def test_the_first_rounds_are_those_of_the_tuple(rounds, n_rounds):
+    assert rounds.first(n_rounds) == tuple(rounds)[:n_rounds]
+    assert len(rounds.first(n_rounds)) == min(n_rounds, 7)
+
+
+def test_terms_are_those_of_the_records(rounds):
+    for known in (rounds, Rounds([Batch.of(tuple(rounds))])):
+        hypotheses, votes = terms_of(known)
+        assert hypotheses == tuple(record.stump for record in rounds)
+        np.testing.assert_array_equal(np.asarray(votes), [record.vote for record in rounds])
+    assert joined([]) == ((), ())
+    assert terms_of(()) == ((), ())
+
+
+def test_a_batch_is_a_part_of_its_source(sources):
+    source = sources[0]
+    for low, high in itertools.combinations(range(5), 2):
+        batch = Batch(source, low, high)
+        assert list(batch.records) == expected(source)[low:high]
+        assert list(batch.first(2).records) == expected(source)[low : min(high, low + 2)]
+        parts = batch.parts
+        assert parts is not None
+        np.testing.assert_array_equal(parts.right, source.made.right[low:high])
+        np.testing.assert_array_equal(parts.losses, source.made.losses[low:high])
+    assert Batch(columns(2, 0, is_watched=False), 0, 2).parts is None

@@ -1,0 +1,69 @@
+"""The samples that a seed sets aside are those of scikit-learn's own function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
+
+from gpustump.estimators.stratified import Strata
+
+
+def both(classes: np.ndarray, share: float, seed: int) -> list[list[list[int]] | str]:
+    """What is kept and set aside here and by scikit-learn, or why nothing is."""
+
+    def by_scikit_learn() -> tuple[np.ndarray, np.ndarray]:
+        index = np.arange(len(classes))
+        kept, apart = train_test_split(index, test_size=share, stratify=classes, random_state=seed)
+        return np.sort(kept), np.sort(apart)
+
+    found: list[list[list[int]] | str] = []
+    for draw in (lambda: Strata.of(classes).drawn(share, seed), by_scikit_learn):
+        try:
+            found.append([own.tolist() for own in draw()])
+        except ValueError as error:
+            found.append(str(error))
+    return found
+
+
+@settings(max_examples=300)
+@given(
+    sizes=st.lists(st.one_of(st.integers(0, 4), st.integers(2, 60)), min_size=2, max_size=12),
+    share=st.one_of(st.floats(0.001, 0.999), st.sampled_from([0.1, 0.15, 0.2, 0.25, 0.5, 0.9])),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_classes_of_any_sizes_are_drawn_alike(sizes, share, seed):
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    np.random.default_rng(seed).shuffle(classes)
+    if len(classes):
+        ours, theirs = both(classes, share, seed)
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("share", [0.1, 0.15, 1 / 3])
+def test_equal_classes_share_what_is_left_over_alike(n_classes, share):
+    for n_each in range(20, 30):
+        for seed in range(10):
+            classes = np.arange(n_classes * n_each) % n_classes
+            ours, theirs = both(classes, share, seed)
+            assert ours == theirs
+            assert isinstance(ours, list)
+
+
+def test_many_samples_are_drawn_alike():
+    random = np.random.default_rng(0)
+    for n_samples in (1000, 54_321):
+        classes = random.choice(5, size=n_samples, p=[0.5, 0.3, 0.15, 0.04, 0.01])
+        ours, theirs = both(classes, 0.15, 7)
+        assert ours == theirs
+
+
+def test_too_few_samples_are_refused_in_scikit_learn_s_words():
+    assert both(np.asarray([0, 1, 1]), 0.5, 0)[0] == both(np.asarray([0, 1, 1]), 0.5, 0)[1]
+    with pytest.raises(ValueError, match="least populated class"):
+        Strata.of(np.asarray([0, 1, 1, 1])).drawn(0.5, 0)
+    with pytest.raises(ValueError, match="test_size = 1"):
+        Strata.of(np.asarray([0, 0, 1, 1])).drawn(0.1, 0)
