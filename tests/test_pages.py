@@ -1,4 +1,7 @@
-"""The README and the site tell the truth: commands work, examples run, outputs are today's."""
+"""The README and the site tell the truth: examples run, outputs are today's, links lead somewhere.
+
+`ci/package` runs their commands, where the package is installed from its wheel.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +46,6 @@ def test_the_python_examples_run_in_order(tmp_path, monkeypatch, capsys, page):
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), names)
     assert float(capsys.readouterr().out.split()[0]) > 0.9
-
-
-@pytest.mark.slow
-def test_the_commands_run_in_order(tmp_path):
-    pytest.importorskip("polars")
-    run_here = [each for each in commands(START) if not each.startswith("pip install")]
-    assert len(run_here) >= 6
-    for command in run_here:
-        done = run(command, tmp_path)
-        assert done.returncode == 0, f"{command}: {done.stderr}"
-    lines = (tmp_path / "predictions.csv").read_text().splitlines()
-    assert len(lines) == 179
-    assert lines[0] == "prediction,P(0),P(1),P(2)"
 
 
 def test_ci_runs_the_two_commands_that_set_everything_up():

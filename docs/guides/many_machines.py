@@ -55,7 +55,7 @@ assert len(set(digests.values())) == 1
 # %%
 # The estimators take the parameters of those without "Dask", but for `n_jobs`, and `client`: by
 # default the current one. Votes, weights, missing values, early stopping, checkpoints and
-# callbacks work as on one machine. Bags, intervals and categorical features do not.
+# callbacks, bags and categories work as on one machine. Intervals do not.
 #
 # Predictions are lazy
 # --------------------

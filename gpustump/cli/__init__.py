@@ -20,6 +20,7 @@ quick, and a broken or missing optional library only concerns the commands that 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -150,12 +151,21 @@ def _reported(argv: Sequence[str]) -> int:
         _tell(f"gpustump: error: {message}")
         if isinstance(error, OSError):
             _abandon_output()
+        if isinstance(error, MemoryError):
+            _say_no_more_at_exit()
         return WRONG_INPUT
 
 
 def _tell(message: str) -> None:
     with contextlib.suppress(OSError):  # stderr may be full, or closed by its reader
         print(message, file=sys.stderr)
+
+
+def _say_no_more_at_exit() -> None:
+    """Keep Python from adding lines when it ends, where it may find no memory either."""
+    with contextlib.suppress(OSError, ValueError, MemoryError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        atexit.register(os.dup2, nowhere, sys.stderr.fileno())
 
 
 def _abandon_output() -> None:
