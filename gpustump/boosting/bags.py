@@ -12,9 +12,9 @@ side by side, a thread for each: 40 000 x 40 takes 6.7 times as long in 8 bags a
 times in turn. On a small table most of a round is Python's, whose lock lets one thread run at a
 time: side by side, 569 x 30 takes 1.25 times as long as in turn. But LogitBoost's rounds on small
 tables are made many at a time, without Python (`engines.ahead`), so its bags gain sooner: 8 bags of
-3000 x 30 take 4.2 to 4.7 times as long as one, and 7.4 times in turn. On a large table all threads
-can work on one bag, but there is some waiting in it: 8 bags of 300 000 x 40 take 7.2 times as long
-as one side by side on two threads, and 8.5 times in turn. So they are side by side there, too, if
+3000 x 30 take 4.0 times as long as one, and 7.4 times in turn. On a large table all threads can
+work on one bag, but there is some waiting in it: 8 bags of 300 000 x 40 take 6.4 times as long as
+one side by side on two threads, and 6.8 times in turn. So they are side by side there, too, if
 there is a bag for each thread and the tables that are coded at once are not too large. On a GPU
 there is one bag after the other.
 """
