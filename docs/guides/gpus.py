@@ -183,8 +183,8 @@ found
 # * A small table: starting and sending take longer than the fit. `device="auto"` knows that.
 # * One of the older GPUs (compute capability below 7.0): there is no kernel for it, and the plain
 #   scan in CuPy trains instead.
-# * Intervals: their kernels for GPUs were run on CPUs only, so far. So was the code for monotone
-#   constraints.
+# * Intervals, monotone constraints and categories: their kernels for GPUs were run on CPUs only, so
+#   far.
 # * Several GPUs: the Dask estimators can use one for each worker, but the CUDA kernels do not
 #   answer there yet (:doc:`/cluster`).
 #
