@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import gpustump
 from bench.front import page as front
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,6 +54,10 @@ def test_ci_runs_the_two_commands_that_set_everything_up():
     set_up = [command for command in commands(README) if command.startswith("bash ci/")]
     assert set_up[:2] == ["bash ci/train", "bash ci/test"]
     assert all(command in ci for command in set_up[:2])
+
+
+def test_the_citation_names_the_version():
+    assert f"\nversion: {gpustump.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_the_readme_has_at_most_150_lines():
