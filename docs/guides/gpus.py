@@ -97,7 +97,7 @@ assert there.model_.digest() == here.model_.digest()
 # line (`verbose=1`) says so.
 #
 # `max_memory="8 GB"` leaves the rest of the GPU to others. CuPy keeps memory in a pool, as PyTorch
-# and JAX do; JAX takes most of a GPU when it starts, unless it is told otherwise.
+# and JAX do; JAX takes most of a GPU when it starts, unless configured otherwise.
 #
 # What was measured
 # -----------------
@@ -181,7 +181,7 @@ found
 # When not to use one
 # -------------------
 #
-# * A small table: starting and sending take longer than the fit. `device="auto"` knows that.
+# * A small table: starting and sending take longer than the fit. `device="auto"` allows for that.
 # * One of the older GPUs (compute capability below 7.0): there is no kernel for it, and the plain
 #   scan in CuPy trains instead.
 # * Intervals, monotone constraints and categories: their GPU kernels have been tested on CPUs
