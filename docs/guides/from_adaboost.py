@@ -3,7 +3,8 @@ From scikit-learn's AdaBoost
 ============================
 
 This page is for you if you have code with `sklearn.ensemble.AdaBoostClassifier`. At its end you
-will know which line to change, which results change with it, and when to keep scikit-learn's.
+will know which line to change, which results change with it, and when to keep scikit-learn's
+class.
 
 .. code-block:: diff
 
@@ -79,18 +80,20 @@ pd.DataFrame(rows).set_index("table").T.style.format(precision=3)
 # The time ratio is scikit-learn's time divided by gpustump's, so above 1 gpustump is faster. It
 # differs from machine to machine. It compares second fits: the first one in a process also loads
 # the compiled kernels, which may take longer than a small fit. On tables of a few hundred samples
-# both are quick. The accuracies for two classes are close: the estimators do nearly the same. With
-# more classes they do not. scikit-learn boosts stumps that vote for one of all classes (SAMME),
-# and a stump has two leaves only, so it can name two classes. gpustump boosts one model for each
-# class against the rest, of `n_estimators` rounds each. So it makes more stumps, takes more time
-# for each round, and is better at telling many classes apart.
+# both are quick.
+#
+# For two classes the accuracies are close, as the estimators do nearly the same. With more classes
+# they do not. In scikit-learn each leaf of a stump votes for one class (SAMME), and a stump has
+# two leaves, so it can name only two classes. gpustump boosts one model for each class against the
+# rest, of `n_estimators` rounds each. It makes more stumps and takes more time for each round, but
+# is better at telling many classes apart.
 #
 # The first rounds are the same
 # -----------------------------
 #
 # scikit-learn's stump is a tree that minimises the Gini impurity of its leaves. gpustump's stump
 # minimises the weighted error itself, which is what AdaBoost's theorem is about. Often both choose
-# the same stump. From the first different one on, the weights differ, and so do all later rounds.
+# the same stump. After the first different one the weights differ, and so may all later rounds.
 
 X, y = tables["breast cancer"]
 theirs = SklearnAdaBoost(n_estimators=30, random_state=0).fit(X, y)
@@ -128,8 +131,8 @@ assert first["gpustump"] < first["scikit-learn"]
 # Parameters
 # ----------
 #
-# This table comes from both signatures. scikit-learn's parameters have the same names and defaults
-# here, so `set_params`, grid searches and pipelines work as they are.
+# This table is made from both signatures. scikit-learn's parameters have the same names and
+# defaults in gpustump, so `set_params`, grid searches and pipelines work as they are.
 
 
 def defaults(estimator):
@@ -149,7 +152,7 @@ assert (common["scikit-learn"] == common["gpustump"]).all()
 parameters
 
 # %%
-# What they mean is in :class:`gpustump.AdaBoostClassifier`. A grid search over old and new ones:
+# :class:`gpustump.AdaBoostClassifier` explains each. A grid search over old and new parameters:
 
 search = GridSearchCV(
     AdaBoostClassifier(),
@@ -201,13 +204,13 @@ for group, members in groups.items():
 #      - twice the sum of the votes, divided by the sum of their weights: between -2 and 2
 #      - the sum of the votes, F(x)
 #    * - `predict_proba`
-#      - the logistic function of that: never below 0.11 or above 0.89
+#      - the logistic function of `decision_function`: never below 0.11 or above 0.89
 #      - 1 / (1 + exp(-2 F(x))): often too close to 0 and 1
 #    * - `feature_importances_`
 #      - weighted means of the trees' impurity decreases
 #      - each feature's share of the votes
 #    * - `random_state`
-#      - the order of features in the trees, so which of several equal splits is taken
+#      - the order of features in the trees: it decides which of several equal splits is taken
 #      - the samples that early stopping and bags hold out, nothing else
 #
 # As long as the stumps are the same, the numbers can be compared:
@@ -225,8 +228,8 @@ for name, classifier in {"scikit-learn": theirs, "gpustump": ours}.items():
 # %%
 # Neither is a good probability. :doc:`/auto/guides/probabilities` shows what to do about it.
 #
-# What is better here
-# -------------------
+# What is better in gpustump
+# --------------------------
 #
 # **Missing values and categories.** scikit-learn's AdaBoost takes numbers, and no NaN. gpustump
 # takes the frame as it is: a stump has a vote of its own for missing values, and may ask whether a
@@ -274,7 +277,7 @@ print(digests)
 assert len(digests) == 1
 
 # %%
-# **Pictures of the whole model**, as it is a sum of one step function for each feature:
+# **Pictures of the whole model.** It is a sum of step functions, one for each feature:
 
 frame = pd.DataFrame(X, columns=datasets.load_breast_cancer().feature_names)
 plots.shape_functions(
@@ -306,9 +309,9 @@ for name, (estimator, table) in attempts.items():
         print(f"{name}: {type(error).__name__}")
 
 # %%
-# **The same model as before.** The first rounds agree, later ones do not, so test results that
-# were computed with scikit-learn's AdaBoost will move. If you have to reproduce old results to the
+# **The same model as before.** The first rounds agree, later ones do not, so results that you
+# computed with scikit-learn's AdaBoost will change. If you have to reproduce old results to the
 # last digit, keep scikit-learn's.
 #
-# **SAMME.** For more than two classes gpustump has one against the rest, and stumps that all
-# classes share; see :doc:`/auto/guides/votes_and_losses`.
+# **SAMME.** For more than two classes gpustump has other ways: one model for each class against
+# the rest, or stumps that all classes share; see :doc:`/auto/guides/votes_and_losses`.

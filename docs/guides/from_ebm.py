@@ -2,14 +2,14 @@
 From the Explainable Boosting Machine
 =====================================
 
-interpret's Explainable Boosting Machine (EBM) and
-:class:`gpustump.GlassBoxClassifier` make models of the same form: a sum of one step function for
-each feature, averaged over bags. This guide is for whoever uses an EBM and wants to know what
-changes. At the end you will have both on the same data: the parameters, the errors, the time, and
-the step functions in one picture.
+interpret's Explainable Boosting Machine (EBM) and :class:`gpustump.GlassBoxClassifier` make models
+of the same form: a sum of one step function for each feature, averaged over several fits on parts
+of the rows, called bags. This guide is for you if you use an EBM and want to know what changes. At
+the end you will have seen both on the same data: the parameters, the errors, the time, and the
+step functions in one picture.
 
-One difference comes first. An EBM adds **interactions** of two features by default, and there are
-none in gpustump. This guide compares main effects only: `interactions=0`.
+The main difference: an EBM adds **interactions** of two features by default, and gpustump has
+none. This guide compares main effects only: `interactions=0`.
 """
 
 # %%
@@ -17,7 +17,7 @@ none in gpustump. This guide compares main effects only: `interactions=0`.
 # -------------
 #
 # People who asked for a loan, good or bad risks (R's package modeldata). It has numbers and text.
-# Rows with gaps are left out, since EBM warns that its own pictures do not show missing values.
+# Rows with missing values are left out, as EBM warns that its pictures do not show them.
 
 import time
 
@@ -43,8 +43,9 @@ X_train.dtypes
 # Two fits
 # --------
 #
-# EBM finds out which columns are categories. gpustump has to be told: text columns are categories
-# with `categorical_features="from_dtype"`; otherwise a frame with text is refused.
+# EBM finds out which columns are categories. gpustump has to be told. With
+# `categorical_features="from_dtype"` text columns are categories; without it a frame with text is
+# refused.
 
 ebm = ExplainableBoostingClassifier(interactions=0, n_jobs=1)
 glass = GlassBoxClassifier(
@@ -66,8 +67,8 @@ pd.DataFrame(rows).T.round(3)
 
 # %%
 # Both ran on one thread. Other machines and other data give another ratio of the times. One
-# division of one table says little about which model is better. :doc:`/benchmarks` has 42 tables,
-# many divisions of each: the two are close in log-loss and error, and each is ahead on some
+# split of one table says little about which model is better. :doc:`/benchmarks` has 42 tables,
+# many splits of each: the two are close in log-loss and error, and each is ahead on some
 # tables.
 #
 # The parameters
@@ -97,21 +98,21 @@ pd.DataFrame(
 )
 
 # %%
-# They do not always mean the same:
+# Parameters in one row do not always mean the same:
 #
-# * A **round** of an EBM may make a step for every feature. A round here makes one stump, for the
-#   feature where it is best. So numbers of rounds do not compare, and neither do learning rates.
-# * **random_state** is a fixed number in EBM and None here. Give a number if you want the same
-#   model again.
-# * **tol** is an amount of log-loss here, and a share of it in EBM.
+# * A **round** of an EBM may make a step for every feature. A round of gpustump makes one stump,
+#   on the best feature. Neither numbers of rounds nor learning rates can be compared.
+# * **random_state** is a fixed number in EBM and None in gpustump. Give a number if you want the
+#   same model again.
+# * **tol** is an amount of log-loss in gpustump, and a share of it in EBM.
 # * **l2_regularization** of None is 1 for two classes and 0.1 where several classes share stumps.
-# * **n_jobs** does not change the model here.
+# * **n_jobs** does not change the model in gpustump.
 #
-# Without a counterpart: `max_bins`, as every threshold between two values is looked at;
+# These have no counterpart: `max_bins`, as every threshold between two values is searched;
 # `max_leaves`, as a stump has two regions, and one for missing values; `min_samples_leaf`;
 # `inner_bags`; `missing`, as missing values always have a vote of their own.
 #
-# And the results:
+# Where to find the results:
 #
 # =============================== ==========================================
 # EBM                             GlassBoxClassifier
@@ -129,8 +130,9 @@ pd.DataFrame(
 # Both step functions in one picture
 # ----------------------------------
 #
-# The scores of EBM are log-odds, those of gpustump half of them; so ours are doubled here. EBM's
-# functions have a mean of 0 over the training data. Ours have not, so their mean is subtracted.
+# The scores of EBM are log-odds, those of gpustump are half of them, so the latter are doubled
+# here. EBM's functions have a mean of 0 over the training data. gpustump's have not, so their mean
+# is subtracted.
 
 theirs = pd.DataFrame(ebm.eval_terms(X_train), columns=ebm.term_names_)
 ours = pd.DataFrame(2 * glass.explain(X_train)[:, :-1], columns=X.columns)
@@ -162,10 +164,10 @@ print(f"{rare.sum()} of {len(rare)} rows have a seniority above 40")
 
 # %%
 #
-# What else there is
-# ------------------
+# What gpustump has besides
+# -------------------------
 #
-# The model is the same on every machine, so whoever has the data can derive it again and compare,
+# The model is the same on every machine. Anyone who has the data can train it again and compare,
 # round by round:
 
 found = audit(glass.model_, X_train, y_train)
@@ -173,8 +175,8 @@ assert found.same
 print(found)
 
 # %%
-# It can leave Python as C, SQL, ONNX or plain Python, and gives the same answers there, to the
-# last bit. Here is the beginning of the SQL:
+# It can be exported to C, SQL, ONNX or plain Python, with the same scores and labels, to the last
+# bit. Here is the beginning of the SQL:
 
 query = exports.to_sql(glass.model_, "duckdb", table="applicants")
 print(*query.splitlines()[:4], sep="\n")
@@ -194,11 +196,11 @@ found = log_loss(y_test, bound.predict_proba(X_test))
 print(f"log-loss {found:.3f} with the constraints")
 
 # %%
-# Rows of your own can be watched for early stopping (`fit(X, y, X_val=..., y_val=...)`), a fit can
-# be interrupted and go on, a table can lie on a GPU.
+# You can hold out the rows for early stopping yourself (`fit(X, y, X_val=..., y_val=...)`). An
+# interrupted fit can go on. A table can lie on a GPU.
 #
-# What there is not
-# -----------------
+# What gpustump lacks
+# -------------------
 #
 # * **Interactions.** Where two features matter together, an EBM with interactions may be clearly
 #   better. Before you choose, fit an EBM with its default `interactions`, too.

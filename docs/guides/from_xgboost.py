@@ -3,10 +3,10 @@ From XGBoost with depth 1
 =========================
 
 XGBoost with `max_depth=1` boosts decision stumps on the logistic loss, and so does
-:class:`gpustump.LogitBoostClassifier`. This guide is for whoever uses XGBoost, or a library like
+:class:`gpustump.LogitBoostClassifier`. This guide is for you if you use XGBoost, or a library like
 it, for models that can be read. At the end you will know which parameter is which, and will have
-both on the same data: log-loss, time, thresholds, early stopping, monotone constraints and
-categories.
+compared both on the same data: log-loss, time, thresholds, early stopping, monotone constraints
+and categories.
 
 XGBoost does much that gpustump does not: deeper trees, regression, ranking, losses of your own,
 sparse matrices. If stumps are not what you want, stay with it.
@@ -50,8 +50,8 @@ print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
 # `n_estimators`                `n_estimators`
 # `learning_rate` (0.3)         `learning_rate` (0.2)
 # `reg_lambda` (1)              `l2_regularization` (3)
-# `tree_method`, `max_bin`      none: all thresholds
-# `base_score`                  none: the classes' shares
+# `tree_method`, `max_bin`      none: all thresholds are searched
+# `base_score`                  none: starts at the classes' shares
 # `early_stopping_rounds`       `n_iter_no_change`
 # `fit(eval_set=...)`           `fit(X_val=..., y_val=...)`
 # `eval_metric`                 `scoring`
@@ -64,19 +64,20 @@ print(f"{len(X_train)} rows to train on, {len(X_test)} to test on")
 # `pred_contribs=True`          `explain(X)`
 # ============================= ===========================================
 #
-# The score here is half the log-odds. XGBoost's contributions are log-odds, measured from an
+# gpustump's score is half the log-odds. XGBoost's contributions are log-odds, measured from an
 # average; those of `explain` are half log-odds, measured from 0.
 #
 # `learning_rate` and `reg_lambda` are on the same scales in both, so equal numbers mean equal
 # steps. `min_child_weight`, `subsample`, the `colsample` family, `gamma` and `reg_alpha` have no
-# counterpart. With more than two classes, XGBoost makes a tree for each class in each round; here
-# one stump votes for all classes, so take more rounds (the default is 200 times their number).
+# counterpart. With more than two classes, XGBoost makes a tree for each class in each round. In
+# gpustump one stump votes for all classes, so take more rounds (the default is 200 for each
+# class).
 #
 # Log-loss and time
 # -----------------
 #
-# All of them with 200 rounds on one thread, XGBoost by histograms (its default) and by its exact
-# method:
+# All models have 200 rounds and use one thread. XGBoost takes part with histograms (its default)
+# and with its exact method:
 
 models = {
     "XGBoost hist": XGBClassifier(max_depth=1, n_estimators=200, n_jobs=1),
@@ -106,8 +107,8 @@ table.rename(columns={"time": "time / hist's"}).round(4)
 
 # %%
 # Other machines, other tables and more threads give other ratios of the times; :doc:`/benchmarks`
-# has many. What can be said here: with the same settings, the two exact methods find models of the
-# same log-loss, but for the last digits.
+# has many. One thing can be said here: with the same settings, the log-losses of the two exact
+# methods differ in the last digits only.
 #
 # Thresholds
 # ----------
@@ -128,8 +129,8 @@ print(f"LogitBoost: {name} <= {split.threshold:.6g}")
 # XGBoost goes left where x < threshold, gpustump where x <= threshold. gpustump puts thresholds in
 # the middle between two values, so new values on either side are treated alike.
 #
-# On this table it does not matter much for the log-loss. It matters where a cut has to be where
-# the data say, for instance because people read the rules.
+# On this table that matters little for the log-loss. It matters where a threshold must be exactly
+# where the data put it, for instance because people read the rules.
 #
 # The same model again
 # --------------------
@@ -167,16 +168,16 @@ pd.DataFrame(again).T
 # of XGBoost's histograms, and with it some of the predicted probabilities. The exact methods give
 # the same stumps.
 #
-# gpustump promises this for all tables, and on GPUs and clusters, too
-# (:doc:`/auto/guides/reproducible_models`). The order of the rows still matters where rows are
-# chosen by their places: with early stopping that holds out a share, with bags, and with smoothing
-# rounds.
+# gpustump promises this for all tables, on GPUs and clusters, too
+# (:doc:`/auto/guides/reproducible_models`). The order of the rows matters only where rows are
+# chosen by their position: with early stopping that holds out a share, with bags, and with
+# smoothing rounds.
 #
 # Early stopping
 # --------------
 #
-# Both watch rows of yours. XGBoost keeps all trees and predicts with the best number of them;
-# gpustump drops the rounds after the best one.
+# Both can watch the loss on rows that you hold out. XGBoost keeps all trees and predicts with the
+# best number of them; gpustump drops the rounds after the best one.
 
 inner, watched, y_inner, y_watched = train_test_split(
     X_train, y_train, test_size=0.2, stratify=y_train, random_state=0
@@ -237,7 +238,7 @@ for model in theirs, ours:
     print(f"{log_loss(y_test, probability):.4f}", type(model).__name__)
 
 # %%
-# gpustump takes text columns with "from_dtype", too. More in
+# With "from_dtype", gpustump takes columns of text, too. More in
 # :doc:`/auto/guides/missing_values_and_categories`.
 #
 # For probabilities from few rows, or for a model that people are to read, try

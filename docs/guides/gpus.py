@@ -2,17 +2,17 @@
 Training on a GPU
 =================
 
-This guide is for whoever has an NVIDIA GPU, or wonders whether one would pay. At the end you will
-know what `device` does, how to see where a model was trained, which arrays are read where they lie,
-and what was measured on an H100.
+This guide is for you if you have an NVIDIA GPU, or wonder whether one would help. At the end you
+will know what `device` does, how to see where a model was trained, which arrays are read where
+they lie, and what was measured on an H100.
 
 The page was built on the machine that the first table describes. The same code runs with a GPU and
 without one.
 """
 
 # %%
-# What is here
-# ------------
+# What this machine can use
+# -------------------------
 #
 # `pip install 'gpustump[cuda13]'` brings CuPy, which compiles and starts the kernels (`[cuda12]` is
 # for older drivers). :func:`gpustump.devices` lists what can be used, and why the rest cannot:
@@ -58,15 +58,15 @@ for device in ["auto", "cpu", "cuda"]:
     print(textwrap.fill(f"{device:5} {said}", 72, subsequent_indent=" " * 6))
 
 # %%
-# The model does not depend on any of this. So a pipeline may say `device="auto"` and run on
-# machines of both kinds.
+# The model does not depend on any of this. A pipeline may say `device="auto"` and run on machines
+# with a GPU and without one.
 #
 # Arrays that are read where they lie
 # -----------------------------------
 #
 # A table on the GPU is read there, without a copy: CuPy's arrays, CUDA tensors of PyTorch, JAX's
-# arrays, and others with DLPack or `__cuda_array_interface__`. Answers come back in the library and
-# on the device of the table that was asked about.
+# arrays, and others with DLPack or `__cuda_array_interface__`. Predictions are arrays of the same
+# library on the same device.
 
 gpus = [
     device
@@ -89,14 +89,15 @@ assert there.model_.digest() == here.model_.digest()
 # Memory
 # ------
 #
-# A table on the host, or in a mapped file, is sent some columns at a time, so it may be larger than
-# the GPU's memory. One byte a value stays there: the number of the value's bin. Four more bytes a
-# value, the order of the samples, stay as far as there is room; they are needed where a round looks
-# into a bin, and are made again if they are not there. If not even the single bytes fit, they are
-# sent from the host in every round, and the progress line (`verbose=1`) says so.
+# A table on the host, or in a mapped file, is sent some columns at a time, so it may be larger
+# than the GPU's memory. One byte for each value stays there: the number of the bin that holds the
+# value. Four more bytes for each value, the order of the samples, stay as far as there is room. A
+# round needs them where it searches inside a bin, and computes them again if they are not there.
+# If not even the single bytes fit, they are sent from the host in every round, and the progress
+# line (`verbose=1`) says so.
 #
 # `max_memory="8 GB"` leaves the rest of the GPU to others. CuPy keeps memory in a pool, as PyTorch
-# and JAX do; JAX takes most of a GPU when it starts, unless it is told otherwise.
+# and JAX do; JAX takes most of a GPU when it starts, unless configured otherwise.
 #
 # What was measured
 # -----------------
@@ -154,9 +155,9 @@ machine = json.loads((results / "gpu-large.json").read_text())["machine"]
 print(machine["gpus"][0])
 
 # %%
-# `noise` is hard data: most of its features say nothing. Late rounds on it are the weak place, as
-# many bins have to be looked into. XGBoost's histograms do not look into bins, and find other
-# stumps.
+# `noise` is hard data: most of its features say nothing about the labels. Late rounds on it are
+# gpustump's weakest case, as it must search inside many bins. XGBoost only looks at the edges of
+# its bins, and finds other stumps.
 #
 # On the machine that this GPU belongs to, whole fits were compared with those on its 16 CPU cores
 # (`numba`). Both made the same models:
@@ -180,12 +181,12 @@ found
 # When not to use one
 # -------------------
 #
-# * A small table: starting and sending take longer than the fit. `device="auto"` knows that.
+# * A small table: starting and sending take longer than the fit. `device="auto"` allows for that.
 # * One of the older GPUs (compute capability below 7.0): there is no kernel for it, and the plain
 #   scan in CuPy trains instead.
-# * Intervals, monotone constraints and categories: their kernels for GPUs were run on CPUs only, so
-#   far.
-# * Several GPUs: the Dask estimators can use one for each worker, but the CUDA kernels do not
-#   answer there yet (:doc:`/cluster`).
+# * Intervals, monotone constraints and categories: their GPU kernels have been tested on CPUs
+#   only, never on a GPU.
+# * Several GPUs: the Dask estimators can use one for each worker, but not with the CUDA kernels,
+#   and this has not been run on several GPUs yet (:doc:`/cluster`).
 #
 # :doc:`/benchmarks` has all timings, :doc:`/notes` what limits them.

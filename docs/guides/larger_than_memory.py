@@ -2,9 +2,10 @@
 A table larger than the memory
 ==============================
 
-A table need not fit into memory to be trained on: it may lie in a file, and stay there. This guide
-is for whoever has such a table and one machine. At the end you will have trained from a file with
-a limit below the table's own size, and will know what is kept in memory and how much of it.
+You can train on a table that does not fit into memory: it may lie in a file, and stay there. This
+guide is for you if you have such a table and one machine. At the end you will have trained from a
+file with a limit below the table's own size, and will know what is kept in memory and how much of
+it.
 
 The table here is drawn at random, and small enough for a page that is built often. Only its size
 compared with the limit matters.
@@ -48,8 +49,8 @@ print(f"{X.nbytes / 1e6:.0f} MB in {path.name}")
 # Train with a limit
 # ------------------
 #
-# `max_memory` is how many bytes a fit may take beside the table, of the host's memory or, where
-# it trains on a GPU, of the GPU's. Here it is less than the table has. tracemalloc counts what
+# `max_memory` limits how much memory a fit may take beside the table: the host's memory, or the
+# GPU's if it trains there. Here the limit is smaller than the table. tracemalloc counts what
 # Python and NumPy allocate; the mapped file is not part of that.
 
 
@@ -96,14 +97,15 @@ fig.legend(loc="outside upper right")
 plt.show()
 
 # %%
-# Without a limit a fit takes more, to save time. (A table in memory takes its own size besides.)
+# Without a limit a fit takes more memory, to save time. (A table in memory takes its own size,
+# too.)
 #
 # What stays in memory
 # --------------------
 #
-# Training codes every value as the number of its bin, once, when it reads the table. The codes are
-# what each round adds up. The table is read again only where a round looks into a bin: some
-# columns of some rows.
+# When training reads the table, it stores for every value the number of its bin, the *code*. Each
+# round adds up weights by these codes. It reads the table again only where it searches inside a
+# bin: some columns of some rows. These stay in memory:
 #
 # * one byte for each value, and a second one if there is room: it makes bins finer and rounds
 #   faster;
@@ -111,8 +113,8 @@ plt.show()
 # * some 65 kB for each feature, for the bins;
 # * if there is room, sorted positions, which save reading the table again.
 #
-# So a limit has a least value. If it is too small, the message says how much is needed before
-# training starts:
+# A limit can therefore be too small. Then an error says, before training starts, how much is
+# needed:
 
 try:
     AdaBoostClassifier(max_memory="50 MB", device="cpu").fit(X, y)
@@ -120,7 +122,7 @@ except ValueError as error:
     print(textwrap.fill(str(error), 72))
 
 # %%
-# Prediction goes through the rows in blocks, so it takes no more than its answers and a little:
+# Prediction goes through the rows in blocks, so it takes little more than its results:
 
 tracemalloc.start()
 answers = classifier.predict_proba(X)
@@ -136,14 +138,14 @@ folder.cleanup()
 # What to know
 # ------------
 #
-# * A disk is slower than memory. The first pass reads the whole file once. After that it depends on
-#   how often bins are looked into, and whether the system still holds those pages. A fast local
-#   disk is right for this; a network drive is not.
+# * A disk is slower than memory. The first pass reads the whole file once. After that, the time
+#   depends on how often a round searches inside bins, and on whether the system still has those
+#   pages in memory. Use a fast local disk, not a network drive.
 # * Save float32 if it is precise enough: the file is half as large. The dtype is part of the
 #   data, so it may change the thresholds and with them the model.
 # * `gpustump train table.npy --target ...` maps such files, too.
-# * `block_bytes` is something else: how many bytes of temporaries the plain scan may take at once,
-#   which trains where no kernels can be used.
+# * `block_bytes` is something else: how many bytes of temporaries the plain scan may take at once.
+#   The scan trains where no kernels can be used.
 # * On a GPU a table on the host, or in a file, is sent some columns at a time
 #   (:doc:`/auto/guides/gpus`). If one machine is not enough, take several
 #   (:doc:`/auto/guides/many_machines`).

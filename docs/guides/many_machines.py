@@ -2,9 +2,10 @@
 Many machines
 =============
 
-Rows that are spread over the workers of a `Dask <https://www.dask.org>`_ cluster can be trained on
-where they are. This guide is for whoever has such rows. At the end you will have trained on a
-cluster, with the model of a single machine, byte for byte, and will know what was sent.
+gpustump can train on rows that are spread over the workers of a `Dask <https://www.dask.org>`_
+cluster. This guide is for you if you have such rows. At the end you will have trained on a
+cluster, will have seen that the model is that of a single machine, byte for byte, and will know
+what was sent.
 
 The cluster of this page runs in one process, so that anybody can repeat it. It shows what happens,
 not how fast it is: small tables gain nothing from a cluster.
@@ -14,8 +15,8 @@ not how fast it is: small tables gain nothing from a cluster.
 # A cluster and a table
 # ---------------------
 #
-# In real use the address of a scheduler stands in the place of `n_workers=1, processes=False`, and
-# the table comes from files: `dask.dataframe.read_parquet("part-*.parquet")`. Here it is the
+# In real use, give the address of a scheduler in place of `n_workers=1, processes=False`, and read
+# the table from files: `dask.dataframe.read_parquet("part-*.parquet")`. Here it is the
 # diamonds of R's package ggplot2: is the cut graded *ideal*?
 
 import dask.dataframe as dd
@@ -53,23 +54,23 @@ for where, digest in digests.items():
 assert len(set(digests.values())) == 1
 
 # %%
-# The estimators take the parameters of those without "Dask", but for `n_jobs`, and `client`: by
-# default the current one. Votes, weights, missing values, early stopping, checkpoints and
-# callbacks, bags and categories work as on one machine. Intervals do not.
+# The estimators take the parameters of those without "Dask" in their names, except `n_jobs`. They
+# also take `client`, by default the current one. Votes, weights, missing values, categories, bags,
+# monotone constraints, early stopping, checkpoints and callbacks work as on one machine. Intervals
+# do not work on a cluster.
 #
 # Predictions are lazy
 # --------------------
 #
 # `predict`, `predict_proba` and `decision_function` return Dask collections with the partitions of
-# what they get. Nothing is computed before you ask for it:
+# their input. Nothing is computed before you ask for it:
 
 probability = there.predict_proba(table)
 print(type(probability).__module__, probability.npartitions)
 assert (probability.compute() == here.predict_proba(X)).all()
 
 # %%
-# The model itself needs no cluster. `to_local` makes the estimator that `LogitBoostClassifier`
-# would have been:
+# The model itself needs no cluster. `to_local` returns it as a fitted `LogitBoostClassifier`:
 
 one = there.to_local()
 print(f"{type(one).__name__}, training accuracy {one.score(X, y):.3f}")
@@ -78,16 +79,16 @@ print(f"{type(one).__name__}, training accuracy {one.score(X, y):.3f}")
 # What was sent
 # -------------
 #
-# `route_` says who trained. `cluster_` has the messages of all rounds and what they took:
+# `route_` says where it was trained. `cluster_` counts the messages of all rounds and their bytes:
 
 print(there.route_)
 print(there.cluster_)
 pd.Series(there.cluster_._asdict()).round().astype(int).to_frame("")
 
 # %%
-# In a round a worker answers with sums over bins, not with rows. So what is sent depends on the
-# number of features, bins and classes. From few rows to all of them it grows far less than the
-# rows do; :doc:`/cluster` has the most that it can be.
+# In a round a worker sends sums over bins, not rows. How much it sends depends on the number of
+# features, bins and classes, and grows far less than the number of rows. :doc:`/cluster` gives the
+# maximum.
 
 few = DaskLogitBoostClassifier(n_estimators=50)
 few.fit(dd.from_pandas(X[:10_000], 7), dd.from_pandas(y[:10_000], 7))
@@ -106,14 +107,14 @@ pd.DataFrame(
 client.close()
 
 # %%
-# When it pays
-# ------------
+# When to use a cluster
+# ---------------------
 #
 # * The table does not fit on one machine, or it lies on a cluster already. One machine is faster as
 #   long as it can hold the table, also in a file
 #   (:doc:`/auto/guides/larger_than_memory`).
-# * Every round waits for messages to all workers and back. So few large workers near the process
-#   that calls `fit` are better than many small ones far away.
+# * Every round waits for messages to all workers and back. Few large workers near the process that
+#   calls `fit` are better than many small ones far away.
 # * A worker may be lost. Its rows are prepared again elsewhere, the rounds made so far are repeated
 #   on them, and training goes on to the same digest. `cluster_.n_lost` counts such events.
 #

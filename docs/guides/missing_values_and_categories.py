@@ -2,9 +2,9 @@
 Missing values and categories
 =============================
 
-Real tables have gaps and text. This guide is for whoever has such a table and would rather not
-impute and encode it first. At the end you will have trained on it as it is, will know what
-gpustump does with a missing value, a category and a category it has never seen, and will have
+Real tables have missing values and text. This guide is for you if you have such a table and would
+rather not impute and encode it first. At the end you will have trained on it as it is. You will
+know what gpustump does with a missing value, a category and an unknown category, and will have
 measured the alternatives.
 """
 
@@ -43,8 +43,8 @@ pd.DataFrame(
 )
 
 # %%
-# Numbers with NaN need nothing. Text is refused unless you say what it is, since a mistake would
-# go unnoticed otherwise:
+# Columns of numbers with NaN need no preparation. Text is refused unless you say that it means
+# categories, as a mistake would go unnoticed otherwise:
 
 try:
     LogitBoostClassifier().fit(X, y)
@@ -54,7 +54,7 @@ except ValueError as error:
 # %%
 # With `"from_dtype"`, columns of text are categories, and so are those of pandas' and polars' type
 # for categories. Names or indices choose columns as well: `categorical_features=["Home", "Job"]`.
-# That is also how numbers that are codes become categories.
+# In this way columns of numeric codes become categories, too.
 
 X_train, X_test, y_train, y_test = train_test_split(
     X, y, test_size=0.5, stratify=y, random_state=0
@@ -80,16 +80,16 @@ for record in model.rounds_[0][:3]:
     print(f"{name:10} {left:+.3f} {right:+.3f} {missing:+.3f} if missing")
 
 # %%
-# So a gap may say something. Among these people it does: those who did not state an income are
-# more often bad risks.
+# A missing value may carry information. Here it does: people who did not state an income are more
+# often bad risks.
 
 bad = (y_train == "bad").groupby(X_train["Income"].isna()).mean()
 bad.index = ["income stated", "missing"]
 bad.round(3).to_frame("bad risks")
 
 # %%
-# Imputing hides that. With the median in place of every gap, the model cannot tell them from
-# people who earn as much:
+# Imputing hides that. With the median in place of every missing income, the model cannot tell
+# these people from those who earn as much:
 
 imputed = make_column_transformer(
     (SimpleImputer(strategy="median"), make_column_selector("Income|Assets")),
@@ -105,11 +105,11 @@ print(f"log-loss {loss:.4f} with gaps, {imputed_loss:.4f} with medians")
 assert loss < imputed_loss
 
 # %%
-# It can be wrong to learn from gaps: if values will be missing for other reasons tomorrow, their
-# vote is wrong tomorrow.
+# It can be wrong to learn from missing values: if they are missing for other reasons tomorrow, the
+# vote learnt today is wrong.
 #
-# Where training had no gap, there is nothing to learn, and a stump's vote for missing values is 0
-# for `LogitBoostClassifier`. It is not an estimate, so predicting warns:
+# Where training had no missing value, there is nothing to learn, and in `LogitBoostClassifier` the
+# vote for missing values is 0. It is a default, not an estimate, so predicting warns:
 
 gap = X_test.iloc[:1].assign(Age=np.nan)
 with warnings.catch_warnings(record=True) as caught:
@@ -121,10 +121,9 @@ print(textwrap.fill(str(caught[0].message), 72))
 # A stump sends a set of categories left
 # --------------------------------------
 #
-# A stump on a categorical feature parts its categories into two sets, the best of all such pairs.
-# Not all of them need to be tried: once the categories are put in the order of the ratio of their
-# two sums, the best set is always made of the first few. Categories with few samples go the same
-# way.
+# A stump on a categorical feature parts its categories into two sets: the best of all such pairs.
+# Not all pairs need to be tried. Once the categories are sorted by how far each favours one class,
+# the best left set is always made of the first few. Categories with few samples are kept together.
 
 sets = {}
 for record in model.rounds_[0]:
@@ -161,8 +160,8 @@ assert part == model.shape_function("Home").missing
 # --------------------------
 #
 # The usual alternative is a feature of 0 and 1 for each category. A stump can then part one
-# category from all others, and several rounds do what one set does. Both on the same data, five
-# times:
+# category from all others, so it takes several rounds to do what one set does. Here are both on
+# the same data, five times:
 
 one_hot = make_column_transformer(
     (
@@ -192,12 +191,12 @@ found.rename(columns={"time": "time / one-hot's"}).round(4)
 
 # %%
 # The log-losses are close here, and one-hot is faster, as a search over sets is extra work in each
-# round. (Times differ between machines.) So for a few categories, take what is easier to read.
-# Sets are for features with many categories: one feature stays one feature, with one bar a
+# round. (Times differ between machines.) With few categories, take what is easier to read. Sets
+# are for features with many categories: the feature stays one feature, with one bar for each
 # category and one share of the importances, and rare categories are pooled.
 #
-# Limits: at most 254 categories a feature; no monotone constraint on a categorical feature; no
-# categories on a cluster. With stumps that several classes share there is no single order of the
-# categories, and the set that is taken may not be the best one.
+# Limits: at most 254 categories for each feature; no monotone constraint on a categorical feature.
+# With stumps that several classes share there is no single order of the categories, and the chosen
+# set may not be the best one.
 #
 # How to read the pictures is in :doc:`/auto/guides/shape_functions`.

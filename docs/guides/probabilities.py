@@ -3,15 +3,15 @@ Rare classes and probabilities
 ==============================
 
 This page is for you if one class is rare, or if you use `predict_proba` and not only the predicted
-labels. At its end you can choose a threshold, say whether probabilities are what they claim, and
-know which estimator gives good ones.
+labels. At its end you can choose a threshold, check whether probabilities are right, and know
+which estimator gives good ones.
 """
 
 # %%
 # A rare class
 # ------------
 #
-# An insurer knows 85 numbers about each customer. Who has a caravan insured? Few have.
+# An insurer knows 85 numbers about each customer. Which customers insure a caravan? Few do.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,10 +55,10 @@ print(f"{y_test.sum()} are positive; it says yes to {says_yes}")
 assert X.shape[1] == 85
 
 # %%
-# The model is not useless. Its scores rank the customers. The ROC curve shows which share of the
-# positives is found for each share of the others that is taken along; the curve of precision and
-# recall shows how many of those that are taken are positive. The marks are the model's own
-# predictions: those with a probability above one half.
+# The model is not useless. Its scores rank the customers. The ROC curve shows the share of the
+# positives that is found (recall) against the share of the negatives that is wrongly taken. The
+# other curve shows precision, the share of positives among those taken, against recall. The marks
+# are the model's own predictions: those with a probability above one half.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 plots.roc_curve(plain, X_test, y_test, ax=axes[0])
@@ -66,8 +66,8 @@ plots.precision_recall_curve(plain, X_test, y_test, ax=axes[1])
 plt.show()
 
 # %%
-# With a rare class, look at the right picture. The left one is the same for any share of
-# positives, so it looks good even where most of those taken are wrong.
+# With a rare class, look at the right-hand picture. The left one is the same for any share of
+# positives, so it looks good even where most of those taken are negative.
 #
 # Choose a threshold
 # ------------------
@@ -110,9 +110,9 @@ pd.DataFrame(rows).T.style.format(precision=3).format(
 
 # %%
 # The three ways find about as many positives, and the areas under the ROC curves are nearly the
-# same: weights of classes mostly move the scores, they do not rank better. But the log-loss of the
-# balanced model is worse. Its probabilities are those of data in which both classes are equally
-# frequent. If the true shares are known, its odds can be corrected:
+# same: class weights mostly shift the scores, they do not improve the ranking. But the log-loss of
+# the balanced model is worse. Its probabilities are those of data in which both classes are
+# equally frequent. If the true shares are known, its odds can be corrected:
 
 probabilities = balanced.predict_proba(X_test)
 odds = probabilities[:, 1] / probabilities[:, 0]
@@ -122,15 +122,15 @@ as_it_is = log_loss(y_test, probabilities)
 print(f"log-loss {as_it_is:.3f}, corrected {log_loss(y_test, corrected):.3f}")
 
 # %%
-# So weights of classes and thresholds do the same work here. Take a threshold if you need
-# probabilities, too, and weights of classes if you only need labels.
+# Class weights and thresholds do the same work here. Take a threshold if you need probabilities,
+# too, and class weights if you only need labels.
 #
-# Are the probabilities what they say?
-# ------------------------------------
+# Are the probabilities right?
+# ----------------------------
 #
-# Sort the held-out samples by their probability, and compare each group's mean with its share of
-# positives. Good probabilities lie on the diagonal. The histograms below show how many samples a
-# group has.
+# Sort the held-out samples into groups by their probability, and compare each group's mean
+# probability with its share of positives. Good probabilities lie on the diagonal. The histograms
+# below show how many samples a group has.
 
 cancer = datasets.load_breast_cancer(return_X_y=True)
 flipped = datasets.make_classification(
@@ -147,15 +147,15 @@ plt.show()
 
 # %%
 # AdaBoost goes on raising the scores of samples that are right already, so its probabilities go to
-# 0 and 1 with the rounds [Niculescu-Mizil and Caruana 2005]. Here three of ten labels are drawn by
-# a fair coin. So nobody can be surer than 0.85, and AdaBoost often is.
+# 0 and 1 with the rounds [Niculescu-Mizil and Caruana 2005]. In this table three of ten labels are
+# drawn by a fair coin. No probability above 0.85 can be right, and AdaBoost often gives one.
 #
 # What gives better ones
 # ----------------------
 #
 # Four ways to get probabilities, on seven tables: AdaBoost as it is after 150 rounds; stopped
 # early; calibrated by scikit-learn, which trains it five times; and LogitBoost with its defaults.
-# Log-loss and Brier score are those of held-out samples, by three folds.
+# Log-loss and Brier score are those of held-out samples, in threefold cross-validation.
 
 digits, diabetes = datasets.load_digits(), datasets.load_diabetes()
 X, y = datasets.make_hastie_10_2(2000, random_state=0)
@@ -204,9 +204,9 @@ briers.style.format(precision=3).set_caption("Brier score")
 
 # %%
 # On average LogitBoost is the best, and calibrated AdaBoost is close to it. Early stopping helps
-# the log-loss, too. It is not so on every table: on Hastie's ten normals the label follows from
-# the distance to the centre. There 200 rounds of LogitBoost, whose learning rate is low, are too
-# few; give it more rounds or a higher rate:
+# the log-loss, too. LogitBoost is not the best on every table: on Hastie's ten normals the label
+# follows from the distance to the centre. There 200 rounds of LogitBoost, whose learning rate is
+# low, are too few; give it more rounds or a higher rate:
 
 X, y = tables["Hastie's ten normals"]
 for settings in {"n_estimators": 600}, {"learning_rate": 0.6}:
@@ -225,9 +225,9 @@ for settings in {"n_estimators": 600}, {"learning_rate": 0.6}:
 # * `CalibratedClassifierCV` around :class:`gpustump.AdaBoostClassifier` if the model has to be
 #   AdaBoost. It takes five fits, and the result is an average of five models, so it cannot be
 #   drawn or exported as one.
-# * :class:`gpustump.GlassBoxClassifier` for intervals around probabilities:
-#   `predict_proba_interval` has what most of its bags say.
+# * :class:`gpustump.GlassBoxClassifier` for a range around each probability: it averages several
+#   fits (bags), and `predict_proba_interval` shows how far they differ.
 #
 # A calibrated probability is right on average over a group of samples like those that it was
-# trained on. If the share of positives changes later, the probabilities are off again; correct the
-# odds as above.
+# trained on. If the share of positives changes later, the probabilities are wrong again; correct
+# the odds as above.

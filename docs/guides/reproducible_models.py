@@ -3,18 +3,18 @@ Reproducible models
 ===================
 
 Months later somebody asks: is the model in this file really the one that these data give? This
-guide is for whoever has to answer, or wants to be able to. At the end you will know what a digest
-is, what a model file records, how to audit it, how an interrupted fit goes on, and that exports
-give the answers of the model.
+guide is for you if you may have to answer. At the end you will know what a digest is, what a model
+file records, how to audit it, how an interrupted fit goes on, and that exports give the same
+scores and labels as the model.
 """
 
 # %%
 # A digest
 # --------
 #
-# A model's digest is the SHA-256 of what decides its answers: stumps, votes, classes. Equal
-# digests mean equal models. Another number of threads, little memory, or a copy of the table in
-# another memory order change nothing:
+# A model's digest is the SHA-256 of what decides its predictions: stumps, votes, classes. Equal
+# digests mean equal models. The number of threads, a memory limit, and the memory order of the
+# table do not change it:
 
 import json
 import sqlite3
@@ -51,10 +51,10 @@ assert other.fit(copied, y).model_.digest() == digest
 # It is the same on other machines and with other array libraries, too. :doc:`/auto/how/exactness`
 # has the reasons.
 #
-# What changes the digest: other values, another dtype of the table (thresholds are numbers of
-# that dtype), other columns or another order of them, other parameters. Where rows are drawn (early
-# stopping without `X_val`, bags), also `random_state` and the order of the rows; the latter also
-# with smoothing rounds.
+# What changes the digest: other values, another dtype of the table (thresholds are numbers of that
+# dtype), other columns or another order of them, other parameters. Where rows are drawn (early
+# stopping without `X_val`, bags), `random_state` and the order of the rows change it, too. With
+# smoothing rounds the order of the rows changes it.
 #
 # The file
 # --------
@@ -84,15 +84,15 @@ print(json.dumps(model.details["estimator"], indent=1))
 # Audit
 # -----
 #
-# :func:`gpustump.audit` makes the training again and compares, round by round:
+# :func:`gpustump.audit` repeats the training and compares, round by round:
 
 found = audit(path, X, y)
 assert found.same
 print(found)
 
 # %%
-# Now two labels are swapped before the audit. The first round that differs is found, with what
-# both sides say:
+# Now two labels are swapped before the audit. It finds the first round that differs, and shows
+# what the file and the data say:
 
 doctored = y.copy()
 doctored.iloc[[18, 19]] = doctored.iloc[[19, 18]].to_numpy()
@@ -124,8 +124,8 @@ print(found)
 # Checkpoints
 # -----------
 #
-# With `checkpoint=` the rounds are kept in a file while they are made. Here a callback breaks the
-# fit off, as Ctrl-C or a failing machine might:
+# With `checkpoint=` a fit saves its rounds to a file while it runs. Here a callback interrupts the
+# fit, as Ctrl-C would:
 
 
 def interrupt(record):
@@ -148,9 +148,9 @@ assert fit.model_.digest() == digest
 print(f"went on with round {made[0]}, to the same digest")
 
 # %%
-# Other data or other parameters are refused, since the outcome would be the model of neither. For
-# that, a checkpoint needs a fingerprint of the data, and the model keeps it. So an audit of this
-# model also says what is different about the data:
+# A fit with other data or other parameters is refused, as the result would be the model of
+# neither. For this check a checkpoint holds a fingerprint of the data, and the model keeps it. An
+# audit of this model also says what is different about the data:
 
 print(*audit(fit.model_, X, doctored).data_differences)
 temporary.cleanup()
@@ -161,8 +161,8 @@ temporary.cleanup()
 # Exports
 # -------
 #
-# A model can leave Python. Votes are whole multiples of 2\ :sup:`-36`, so exports add up integers,
-# and their scores and labels are those of the model, bit for bit. As plain Python:
+# A model can be used outside Python. Votes are whole multiples of 2\ :sup:`-36`, so exports add up
+# integers, and their scores and labels are those of the model, bit for bit. As plain Python:
 
 module = {}
 exec(exports.to_python(model), module)

@@ -3,14 +3,14 @@ Reading shape functions
 =======================
 
 A model of boosted stumps is a sum of step functions, one for each feature. They can be drawn, and
-they are the whole model. This guide is for whoever has to read such a drawing, or explain it to
-somebody. At the end you will know what a step function says, what its band, its histogram and its
-vote for missing values mean, how to explain a single row, and which conclusions the drawing does
-not allow.
+they are the whole model. This guide is for you if you have to read such a drawing, or explain it
+to somebody. At the end you will know what a step function says, what its band, its histogram and
+its vote for missing values mean, how to explain a single row, and which conclusions the drawing
+does not allow.
 
 The data: women of the Akimel O'odham near Phoenix, of whom some had diabetes by the criteria of
-the World Health Organization (R's package MASS). The 300 rows to train on have gaps, the 332 rows
-to test on have none.
+the World Health Organization (R's package MASS). The 300 rows to train on have missing values, the
+332 rows to test on have none.
 """
 
 # %%
@@ -50,15 +50,15 @@ print(f"log-loss {log_loss(y_test, model.predict_proba(X_test)):.3f}")
 # One step function
 # -----------------
 #
-# The blue line says what a woman's glucose adds to her score. Above 0 it speaks for the second
-# class, `Yes`; below 0 for the first one, `No`. It is constant between two thresholds, and the
-# thresholds were chosen by training. Below it is a histogram of the samples.
+# The blue line shows what a woman's glucose adds to her score. A value above 0 favours the second
+# class, `Yes`; one below 0 the first, `No`. The line is constant between two thresholds, and
+# training chose the thresholds. Below it is a histogram of the samples.
 
 plots.shape_function(model, "glucose", X=X_train)
 plt.show()
 
 # %%
-# Here are some of its steps as numbers. A step holds up to the threshold in its row, that value
+# Here are some of its steps as numbers. A step reaches up to the threshold in its row, that value
 # included.
 
 steps = model.shape_function("glucose")
@@ -96,9 +96,9 @@ print(f"so the odds of Yes are {factor:.1f} times as high")
 # --------
 #
 # A `GlassBoxClassifier` averages several models, its *bags*. Each bag was trained on another part
-# of the rows. The band reaches one standard deviation over the bags to both sides. It is wide where
-# a function depends much on which rows were drawn. Mostly that is where there are few of them, so
-# look at the histogram, too.
+# of the rows. The band reaches one standard deviation over the bags to both sides. It is wide
+# where a function depends much on which rows were drawn. Mostly that is where there are few rows,
+# so look at the histogram, too.
 #
 # It is not a confidence interval. The bags share most of their rows, so they differ less than
 # models of new samples would. And four bags give a rough estimate of a deviation; with
@@ -118,16 +118,16 @@ found.round(3)
 # --------------
 #
 # A third of the skin folds were not measured. Every stump has a vote for missing values, beside
-# those for its left and right. The sum of these votes is the mark to the right of the plot, with
-# the share of the rows that it is for. Nothing is imputed.
+# those for its left and right. The mark to the right of the plot is the sum of these votes, with
+# the share of the rows that lack the value. Nothing is imputed.
 
 plots.shape_function(model, "skin fold", X=X_train)
 plt.show()
 
 # %%
 # Votes for missing values are learnt from the rows that lack the value. Where no row did, there
-# is nothing to learn, and the vote is 0. This 0 is a default. `predict` warns when it meets a
-# missing value there.
+# is nothing to learn, and the vote is 0. This 0 is a default, not an estimate, and `predict` warns
+# when it meets a missing value there.
 
 steps = [model.shape_function(name) for name in X_train]
 missing = pd.DataFrame({"rows without it": X_train.isna().sum()})
@@ -142,8 +142,8 @@ missing.round(3)
 # -------------------
 #
 # A step function says what a feature adds *beside the others*. Body mass index and skin fold are
-# correlated, so they share what both could say. Without the body mass index, the function of the
-# skin fold becomes steeper, and nothing about skin folds has changed:
+# correlated, so either could do part of the other's work. Without the body mass index, the
+# function of the skin fold becomes steeper, though nothing about skin folds has changed:
 
 pair = ["body mass index", "skin fold"]
 print(f"correlation {X_train[pair].corr().iloc[0, 1]:.2f}")
@@ -168,14 +168,14 @@ def rise(fitted):
 assert rise(other) > rise(model)
 
 # %%
-# So three sentences are wrong, however good the model is:
+# Three sentences are therefore wrong, however good the model is:
 #
 # * "Skin folds do not matter." A flat function says that the feature adds little to what the
 #   others say already.
 # * "If she loses weight, her risk falls to what the curve says." The function describes women who
 #   differ, not what happens to one of them. That needs an experiment, or assumptions about causes.
-# * "The risk jumps at this threshold." Steps are where these samples part best. A smooth
-#   truth is cut into steps, too.
+# * "The risk jumps at this threshold." Steps are where these samples are best separated. A smooth
+#   relation is drawn as steps, too.
 #
 # All functions together
 # ----------------------
@@ -187,10 +187,10 @@ plots.overview(model, X_train)
 plt.show()
 
 # %%
-# **Importances** come in two kinds. Shares of the *votes* count how much voting was about a
-# feature. Shares of the *contributions* say how far the feature moves the scores of these rows.
-# They may differ: votes can cancel out, or they are for few rows, as those for missing blood
-# pressure are. To say what drives the predictions, take the contributions.
+# **Importances** come in two kinds. A feature's share of the *votes* is that of the stumps on it.
+# Its share of the *contributions* says how far it moves the scores of these rows. They may differ:
+# votes can cancel out, or apply to few rows, like those for missing blood pressure. To say what
+# drives the predictions, take the contributions.
 
 shares = pd.DataFrame(
     {
@@ -222,8 +222,9 @@ plt.show()
 # Above, all bars begin at 0, so their lengths can be compared; the thin lines show how far the
 # bags differ. Below are the same numbers one after the other, from the intercept to the score.
 #
-# A bar is measured from 0, and 0 is no "average woman": it is where the feature speaks for neither
-# class. To compare with the average, subtract the mean contribution of the rows that you mean:
+# A bar is measured from 0, and 0 is not the "average woman": it is where the feature favours
+# neither class. To compare with an average, subtract the mean contribution over the rows of your
+# choice:
 
 against = pd.DataFrame(
     {
@@ -235,5 +236,5 @@ against = pd.DataFrame(
 against.round(3)
 
 # %%
-# More pictures are in :doc:`/pictures`. What missing values and categories do in training is in
-# :doc:`/auto/guides/missing_values_and_categories`.
+# :doc:`/pictures` has more pictures. :doc:`/auto/guides/missing_values_and_categories` explains
+# how missing values and categories are trained on.

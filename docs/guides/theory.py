@@ -3,9 +3,9 @@ Boosting for a class
 ====================
 
 This page goes through the theory of boosting as a lecture does: weak learners, the bound on the
-training error, the bound of Vapnik and Chervonenkis, and margins. Beside each theorem stands an
-experiment with exact stumps. It is for you if you teach boosting, or learn it. At its end you will
-have pictures to show, and code that checks each theorem on data.
+training error, the bound of Vapnik and Chervonenkis, and margins. Each theorem comes with an
+experiment with exact stumps. The page is for you if you teach boosting, or learn it. At its end
+you will have pictures to show, and code that checks each theorem on data.
 
 The sources are Shalev-Shwartz and Ben-David (2014), *Understanding Machine Learning*, chapter 10;
 Freund and Schapire (1997), *A decision-theoretic generalization of on-line learning and an
@@ -58,12 +58,11 @@ plt.show()
 # How the best stump is found
 # ---------------------------
 #
-# Sort the samples by the feature. Between two neighbours, all thresholds give the same stump. Go
-# through the samples once and keep the sum of the weights that are wrong. So the best of all
-# thresholds takes one pass [Shalev-Shwartz and Ben-David 2014, 10.1.1]. From here on the data are
+# Sort the samples by the feature. All thresholds between two neighbours give the same stump. Go
+# through the samples once, and keep the sum of the weights of those that are wrong: one pass finds
+# the best of all thresholds [Shalev-Shwartz and Ben-David 2014, 10.1.1]. From here on the data are
 # real: two features of the breast-cancer table, +1 for malignant. First all samples weigh the
-# same. Then those that the first stump misclassifies get half of the whole weight, as AdaBoost
-# does it.
+# same. Then those that the first stump misclassifies get half of the total weight, as in AdaBoost.
 
 cancer = load_breast_cancer()
 names = list(cancer.feature_names)
@@ -121,7 +120,7 @@ axes[0].set_ylabel("worst radius")
 plt.show()
 
 # %%
-# A boosted-stump model is a sum of one function for each feature. So the boundary can bend, but
+# A model of boosted stumps is a sum of functions of one feature each. The boundary can bend, but
 # what one feature adds to the score never depends on the other.
 #
 # The training error falls exponentially
@@ -178,8 +177,9 @@ plt.show()
 # at most the training error plus a term that grows with the number of rounds and falls with m
 # [Freund and Schapire 1997, theorem 8].
 #
-# The growth function of the votes of T stumps is what counts. :func:`gpustump.theory.vc_bound` has
-# it, and :func:`gpustump.theory.vc_bound_if_consistent` the better one for a training error of 0:
+# The term follows from the growth function of the votes of T stumps.
+# :func:`gpustump.theory.vc_bound` computes the bound, and
+# :func:`gpustump.theory.vc_bound_if_consistent` a better one for a training error of 0:
 
 sizes = [len(X_train), 10**4, 10**5, 10**6, 10**7]
 bounds = pd.DataFrame(
@@ -195,10 +195,10 @@ assert (bounds.iloc[0] > 1).all()
 bounds.style.format(precision=3)
 
 # %%
-# The first row has the samples of this page. A bound above 1 says nothing, and there all are. Two
-# things are worth telling a class. The bound holds for every distribution, so it must allow for
-# the worst one. And it gets worse with every round, while the held-out error in the picture above
-# does not.
+# The first row is for the number of samples of this page. A bound above 1 says nothing, and all
+# bounds in this row are above 1. Two things are worth telling a class. The bound holds for every
+# distribution, so it must allow for the worst one. And it gets worse with every round, while the
+# held-out error in the picture above does not.
 #
 # The same kind of bound says when the best stump on m samples is a weak learner on new samples:
 
@@ -208,8 +208,8 @@ for gamma in gammas:
     print(f"edge of {gamma:.3f} on new samples: {m} samples are enough")
 
 # %%
-# Far fewer are enough in practice. Here is the distribution that is hardest for stumps, with a
-# third of the weight in each region, and stumps that are fitted to m samples drawn from it. The
+# Far fewer are enough in practice. Here stumps are fitted to m samples that are drawn from the
+# distribution that is hardest for stumps, with a third of the weight in each region. The
 # last column is the share of draws with an edge of 1/12 or more.
 
 points, labels, function = make_intervals(2000, 2, random_state=rng)
@@ -243,8 +243,8 @@ plots.margin_distribution(classifier, X_train, y_train)
 plt.show()
 
 # %%
-# From left to right at a height near 0: after few rounds some samples are left of 0; later even
-# the smallest margin is above 0. The large margins fall, and the small ones grow.
+# Look at the left ends of the curves. After few rounds some margins are below 0; later even the
+# smallest is above 0. The large margins fall, and the small ones grow.
 
 for n_rounds in (5, 30, 100, 300):
     model = AdaBoostClassifier(n_estimators=n_rounds).fit(X_train, y_train)
@@ -256,7 +256,7 @@ for n_rounds in (5, 30, 100, 300):
     )
 
 # %%
-# As a number, this bound is not small either. It needs many samples before it says something:
+# This bound is not small either. It falls below 1 for many samples only:
 
 for m in sizes:
     share = theory.share_below(margins, 0.1)
@@ -264,7 +264,7 @@ for m in sizes:
     print(f"{m:8} samples with these margins: error at most {bound:.3f}")
 
 # %%
-# So neither bound predicts the error of a model. They say which quantities matter: the number of
+# Neither bound predicts the error of a model. They say which quantities matter: the number of
 # samples, the richness of the class of hypotheses, and the margins. To know the error of a model,
 # measure it on samples that were held out.
 #

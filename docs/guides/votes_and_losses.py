@@ -2,8 +2,9 @@
 Which votes, and which loss
 ===========================
 
-gpustump has several ways to boost stumps. They differ in what a round minimises, and in what the
-regions of a stump vote. This page is for you if you want to know which one to take for your data.
+gpustump has several ways to boost stumps. They differ in what a round minimises, and in how the
+regions of a stump vote (left of its threshold, right of it, and missing). This page is for you if
+you want to know which one to take for your data.
 At its end you will have seen them side by side on real tables.
 
 .. list-table::
@@ -26,9 +27,9 @@ At its end you will have seen them side by side on real tables.
      - a Newton step of the logistic loss
      - the stump of the largest gain
 
-With more than two classes, :class:`gpustump.AdaBoostClassifier` boosts each class against the
-rest, and in :class:`gpustump.LogitBoostClassifier` all classes share the stumps. `multi_class`
-chooses the other way.
+Z, the normaliser, is the sum of the weights after the round. With more than two classes,
+:class:`gpustump.AdaBoostClassifier` boosts each class against the rest by default, and in
+:class:`gpustump.LogitBoostClassifier` all classes share the stumps. `multi_class` chooses.
 """
 
 # %%
@@ -68,16 +69,17 @@ ax.legend()
 plt.show()
 
 # %%
-# Both losses lie above the error, so a small loss means a small error. Where a sample is wrong by
-# much, the exponential loss is far greater than the logistic one. So AdaBoost cares more for
-# samples that it gets wrong again and again. If those have wrong labels, this does harm. The
-# logistic loss is the log-loss of the probabilities, so minimising it gives good probabilities.
+# Both losses lie above the error, so a small loss means a small error. Where the margin is very
+# negative, the exponential loss is far greater than the logistic one. AdaBoost therefore gives
+# more weight to samples that it gets wrong again and again. If those have wrong labels, this does
+# harm. The logistic loss is the log-loss of the probabilities, so minimising it gives good
+# probabilities.
 #
 # What one round minimises
 # ------------------------
 #
-# Here is the first round on the breast-cancer data, for one feature: what every threshold is
-# worth. :func:`gpustump.plots.weighted_loss` draws it for each kind of votes. Discrete votes have
+# Here is the first round on the breast-cancer data: how good every threshold on one feature is.
+# :func:`gpustump.plots.weighted_loss` draws it for each kind of votes. Discrete votes have
 # two curves, one for each polarity. For discrete and real votes the lowest point is the best, for
 # Newton votes (LogitBoost's) the highest.
 
@@ -92,15 +94,15 @@ plt.show()
 
 # %%
 # The three best thresholds differ. The weighted error only counts what is wrong. Z and the gain
-# also ask how pure the two regions are: a cut that makes one region nearly pure is worth much,
-# even if the other region stays mixed. Real votes can say so, as each region has a vote of its
-# own.
+# also depend on how pure the two regions are: a threshold that makes one region nearly pure is
+# good, even if the other region stays mixed. Real and Newton votes make use of this, as each
+# region has a vote of its own.
 #
 # Two classes
 # -----------
 #
-# The error and the log-loss on held-out samples, by three folds, after 100 rounds. A text column
-# becomes one column of 0 and 1 for each value.
+# The error and the log-loss on held-out samples, in threefold cross-validation, after 100 rounds.
+# A text column becomes one column of 0 and 1 for each value.
 
 
 def from_r(package, name, label, *without):
@@ -166,9 +168,9 @@ assert losses["mean"].idxmin() == "LogitBoost"
 losses.style.format(precision=3)
 
 # %%
-# AdaBoost's scores grow from round to round, even where every training sample is right already. So
-# its probabilities go to 0 and 1, and those that are wrong cost much log-loss. Real votes are
-# larger than discrete ones, so this happens earlier. The curves by round, on held-out samples of
+# AdaBoost's scores grow from round to round, even when every training sample is right already. Its
+# probabilities then go to 0 and 1, and the wrong ones cost much log-loss. Real votes are larger
+# than discrete ones, so this happens earlier. Here are the curves by round, on held-out samples of
 # the breast-cancer data:
 
 X, X_test, y, y_test = train_test_split(
@@ -199,8 +201,9 @@ plt.show()
 # ---------------------
 #
 # *One against the rest* makes a model of its own for each class. *Shared* makes one model, whose
-# stumps vote for all classes at once. A shared round makes one stump where the other makes K. So
-# shared models get K times as many rounds here, and all have about the same number of stumps.
+# stumps vote for all classes at once. A shared round makes one stump; a round of the other makes
+# K, one for each class. Shared models get K times as many rounds here, so all models have about
+# the same number of stumps.
 
 more_classes = {
     "wine": datasets.load_wine(return_X_y=True),
@@ -228,15 +231,15 @@ for cells in found.values():
 pd.concat(found, axis=1).style.format(precision=2)
 
 # %%
-# The shared softmax is the best here, in errors and in log-losses. On more tables and beside other
-# libraries, too, see :doc:`the benchmarks </benchmarks>`.
+# LogitBoost with shared stumps is the best here on average, in errors and in log-losses.
+# :doc:`The benchmarks </benchmarks>` have more tables and other libraries.
 #
-# When intervals pay
-# ------------------
+# When intervals help
+# -------------------
 #
 # An interval votes one way between two values of a feature, and the other way outside. Where one
-# class lies in the middle of a feature, a stump needs several rounds for what an interval says in
-# one. Here is such a table, two features and a ring:
+# class lies in the middle of a feature, stumps need several rounds for what one interval says.
+# Here is such a table, two features and a disc:
 
 rng = np.random.default_rng(0)
 ring = rng.uniform(-1, 1, size=(600, 2))
@@ -251,8 +254,8 @@ for ax, learner in zip(axes, ("stump", "interval"), strict=True):
 plt.show()
 
 # %%
-# Given enough rounds, stumps make intervals of their own: a sum of two step functions is one. On
-# the real tables above, intervals do not have the lower error on average. A round takes longer,
+# Given enough rounds, stumps make intervals, too: the sum of two stumps can be one. On the real
+# tables above, intervals do not have the lower error on average. A round takes longer,
 # and each round can fit more noise. Take them if you want few rounds, or rules that people read.
 #
 # What to take
@@ -270,6 +273,6 @@ plt.show()
 #   bags and stops early.
 #
 # `votes="real"` mostly needs fewer rounds than discrete votes for the same training error. On
-# held-out samples its error is higher above for two classes and lower for more, and its log-loss
-# is mostly the worst. None of these models has interactions of features: all are sums of functions
-# of one feature. If such interactions decide your labels, take deeper trees.
+# held-out samples of the tables above, its error is higher for two classes and lower for more, and
+# its log-loss is mostly the worst. None of these models has interactions of features: all are sums
+# of functions of one feature. If interactions decide your labels, take deeper trees.

@@ -2,24 +2,25 @@
 How to write an engine
 ======================
 
-An engine finds the best cut of a round. gpustump has several: a scan in the array API, compiled
-kernels for the CPU and for CUDA. They differ in speed only. This page is for whoever wants to add
-one, for other hardware or with another idea. At the end you will have a working engine in plain
-Python that trains models with the digests of all others.
+An engine finds the best cut of a round: the feature and the threshold of the best stump. gpustump
+has several: a scan in the array API, compiled kernels for the CPU and for CUDA. They differ in
+speed only. This page is for you if you want to add one, for other hardware or with another method.
+At the end you will have a working engine in plain Python that trains models with the digests of
+all others.
 
-The page uses modules that are no public interface, and may change.
+The page uses modules that are not part of the public interface and may change.
 """
 
 # %%
 # What an engine is
 # -----------------
 #
-# `gpustump/engines/contract.py` says it in types. An engine is three classes:
+# `gpustump/engines/contract.py` defines it by types. An engine is three classes:
 #
-# * **A prepared table** knows everything that depends on the values alone. It is made once, and
+# * **A prepared table** holds everything that depends on the values alone. It is made once, and
 #   several runs may share it. It makes a state, and turns positions into thresholds.
-# * **A state** is one run of boosting: the weights as integers, and the scores so far. A round asks
-#   it for the best cut, and tells it the step that follows.
+# * **A state** is one run of boosting: the weights as integers, and the scores so far. A round
+#   asks it for the best cut, and gives it the step that follows: how votes and weights change.
 # * **The engine** says what it can train, how much memory it needs, and prepares tables.
 #
 # The engine here is for discrete votes with one output and for tables without missing values. It
@@ -50,8 +51,8 @@ from gpustump.learners.thresholds import midpoint
 # The table
 # ---------
 #
-# It sorts each feature once. A cut lies behind a sorted position whose value differs from the next
-# one. The threshold is computed by the same function in all engines.
+# It sorts each feature once. A cut lies after each sorted position whose value differs from the
+# next one. All engines compute the threshold with the same function.
 
 
 class PlainTable:
@@ -83,9 +84,9 @@ class PlainTable:
 # The state
 # ---------
 #
-# Each weight is a float, and its integer is the next whole number. All that is added up are
-# integers, with the sign of the label. So it does not matter that Python adds them one after the
-# other, and a GPU thousands of them at once.
+# Each weight is a float, rounded up to an integer. Only these integers are added up, with the sign
+# of the label. It therefore does not matter that Python adds them one after the other, and a GPU
+# thousands of them at once.
 #
 # `Cut` objects compare in the order of the contract: the larger score, then the lower feature, then
 # the lower threshold. `max` takes the right one.
@@ -246,7 +247,7 @@ for _ in range(10):
 pd.DataFrame(rows, index=range(1, 11)).round(4)
 
 # %%
-# And the engine that the route takes agrees, whichever that is on your machine:
+# The engine that gpustump chooses on your machine agrees, whichever it is:
 
 taken = boost(X, y.astype(int), n_rounds=10)
 list(taken)
@@ -254,11 +255,11 @@ assert taken.model.digest() == digests[0]
 print(digests[0])
 
 # %%
-# Count the questions
-# -------------------
+# Count the cuts
+# --------------
 #
-# Another use of an engine of one's own is to watch. A state is asked the same questions whatever
-# the engine, so a run can be repeated with one that counts:
+# An engine of your own can also observe. All engines get the same calls, so a run can be repeated
+# with an engine that counts:
 
 table = engine.prepare(task, None, Resources())
 state = table.start(y, weights, task.search)
@@ -268,9 +269,9 @@ n_values = sum(len(np.unique(column)) - 1 for column in X.T)
 assert state.n_tried == n_values
 
 # %%
-# The plain engine tries every cut. The compiled ones do not: they add up histograms, bound what the
-# cuts inside a bin can be worth, and look into few bins. Since the bounds are never too low, the
-# same cut wins (:doc:`/auto/how/histograms`).
+# The plain engine tries every cut. The compiled ones do not: they add up histograms, bound the
+# scores of the cuts inside each bin, and search few bins. As the bounds are never too low, they
+# find the same cut (:doc:`/auto/how/histograms`).
 #
 # Make it part of the package
 # ---------------------------
@@ -281,7 +282,7 @@ assert state.n_tried == n_values
 #   `tests/support/engine_ways.py`. The conformance suite compares every integer with the
 #   reference's after every round, on tables made to break ties, bounds and sums: missing values,
 #   infinities, neighbouring floats, weights that are far apart.
-# * Floats that decide something (scores of real and Newton votes) have one defined order of
-#   operations: `gpustump/engines/worth.py`.
+# * Scores of real and Newton votes are floats. `gpustump/engines/worth.py` defines the order of
+#   operations that computes them; keep to it.
 #
 # :doc:`/auto/how/the_rooms` shows where engines live.

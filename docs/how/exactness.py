@@ -3,9 +3,9 @@ Why the model is the same everywhere
 ====================================
 
 Boosting adds up weights and takes the best of many sums. In floating point, a sum depends on the
-order of its terms, and every device has an order of its own. So the best of two cuts that are
-nearly equal may be one on a CPU and the other on a GPU. From then on the weights differ, and so
-does the model.
+order of its terms, and every device has an order of its own. A *cut* divides the samples at a
+threshold on a feature. Of two nearly equal cuts, one may be the best on a CPU and the other on a
+GPU. After that the weights differ, and so does the model.
 
 This page shows the problem, and what gpustump does about it.
 """
@@ -31,15 +31,15 @@ print(f"{weights.sum():.17g} in pairs, as NumPy does")
 print(f"{sum(part.sum() for part in blocks):.17g} in blocks, as a GPU may")
 
 # %%
-# The last digits differ. This is no error of anybody's: additions are rounded, and roundings
-# depend on the order. Compensated sums make the differences rarer, but do not remove them.
+# The last digits differ. That is not a bug: additions are rounded, and roundings depend on the
+# order. Compensated sums make the differences rarer, but do not remove them.
 #
 # Whole numbers
 # -------------
 #
-# Sums of integers do not depend on the order. So in each round the weights are rounded up to
-# whole multiples of one power of two. It is the smallest one for which the sum of all of them
-# stays below 2\ :sup:`62`. So no sum overflows, and as many digits as possible are kept:
+# Sums of integers do not depend on the order. In each round, therefore, the weights are rounded up
+# to whole multiples of one power of two. It is the smallest one for which the sum of all of them
+# stays below 2\ :sup:`62`. Then no sum overflows, and as many digits as possible are kept:
 
 unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 61)
 integers = np.ceil(weights / unit).astype(np.int64)
@@ -54,8 +54,9 @@ print(totals)
 # Now there is one total. The search for the best stump adds up nothing but such integers:
 # `score_left` is the cumulative sum of the signed weights in a feature's sorted order, and
 # `score_right` is the rest. A stump that says "plus" on the left and "minus" on the right agrees
-# with the labels by `score_left - score_right`; the opposite stump agrees by minus that. So the
-# best cut is where the two are furthest apart.
+# with the labels by `score_left - score_right`, the weight that it gets right minus the weight
+# that it gets wrong. For the opposite stump it is minus that. The best cut is where the two scores
+# are furthest apart.
 
 y = np.where(rng.random(400) < 0.5, 1, -1)
 x = rng.normal(size=400) + 0.6 * y
@@ -77,14 +78,15 @@ plt.show()
 # Everything else
 # ---------------
 #
-# A model may also differ because of a vote, a threshold or a tie. So each of these has a rule:
+# A model may also differ because of a vote, a threshold or a tie. Each of these has a rule:
 #
-# * **Votes** are worked out on the host, from Python's integers, and are whole multiples of 2\
-#   :sup:`-36`. So sums of votes are exact, too.
+# * **Votes** are computed on the host, from Python's integers, and are whole multiples of 2\
+#   :sup:`-36`. Sums of votes are therefore exact, too.
 # * **Logarithms and exponentials** are taken once a round on the host. Where the last digit of
-#   the C library could decide, decimal arithmetic does.
+#   the C library could decide a vote, decimal arithmetic is used.
 # * **Weights** change by one IEEE multiplication. Every device computes the same bits for that.
-# * **Thresholds** are midpoints in the data's own dtype that never reach the next value.
+# * **Thresholds** are midpoints between two values in the data's own dtype. They never reach the
+#   upper value.
 # * **Ties** have one order: the larger score, then the lower feature, then the lower threshold.
 #
 # The digest proves it

@@ -2,13 +2,13 @@
 How most cuts are ruled out
 ===========================
 
-The best stump is the best of all cuts: one between any two neighbouring values of any feature. To
-add up weights in sorted order for all of them takes long, as the samples lie anywhere in memory.
-Other libraries put the values into some bins and only look at cuts between bins. That is fast, but
-the best cut may lie inside a bin.
+The best stump is the best of all cuts: there is one between any two neighbouring values of each
+feature. Adding up the weights in sorted order for all of them takes long, as neighbours in that
+order are far apart in memory. Other libraries divide the values into bins and only look at cuts
+between bins. That is fast, but the best cut may lie inside a bin.
 
-gpustump has bins, too. But it uses them to prove, for most bins, that no better cut lies inside,
-and looks into the others. This page shows how, in some lines of NumPy.
+gpustump has bins, too. It proves for most bins that no better cut lies inside, and searches the
+others cut by cut. This page shows how, in some lines of NumPy.
 """
 
 # %%
@@ -45,10 +45,10 @@ def signed(weights):
 a = signed(weights)
 
 # %%
-# A cut is worth what its stump agrees with the labels: abs(left - right), where left and right are
-# the sums of the signed weights on both sides. With the total of all weights, left - right = 2
-# left - total. So only the sum on the left counts. Here it is for one feature, in the order of its
-# values: the grey curve. With 48 bins, only the dots are known.
+# The score of a cut is how far its stump agrees with the labels: abs(left - right), where left and
+# right are the sums of the signed weights on both sides. As left + right is the total, left -
+# right is 2 left - total, so the sum on the left is enough. In the drawing, the grey curve is this
+# sum for one feature, in the order of its values. With 48 bins, only the dots are known.
 
 
 def cut(values, n_units):
@@ -79,8 +79,9 @@ assert (edges[1:] == left[ends - 1]).all()
 #
 # Inside a bin the sum starts at the left dot and ends at the right one. On the way it can rise by
 # no more than the positive weight in the bin, and fall by no more than the negative weight. So it
-# stays in a rectangle. The best dot is a cut already. Two dashed lines show where a cut would be
-# just as good. A bin whose rectangle stays between these lines holds no better cut.
+# stays in a rectangle. Each dot is a cut between bins. The two dashed lines show where a cut would
+# be just as good as the best dot. A bin whose rectangle stays between these lines holds no better
+# cut.
 
 score = np.abs(2 * edges[1:-1] - total).max()
 highest = np.abs(2 * (edges[:-1] + up) - total)
@@ -126,13 +127,13 @@ plt.show()
 print(f"{is_left.sum()} of {len(starts)} bins are left")
 
 # %%
-# Look into what is left
-# ----------------------
+# Search the bins that are left
+# -----------------------------
 #
-# The bins that are left are cut into sixteen parts, and the same is done with these. In the parts
-# that are left, every cut is looked at. The best of all that was seen is the best of all cuts.
-# Here is the whole search, over all features with 255 bins each. It returns how much it looked at,
-# too.
+# Each bin that is left is divided into sixteen parts, and the same test is made for these. In the
+# parts that are left, every cut is tried. The best cut found in this way is the best of all cuts.
+# Here is the whole search, over all features with 255 bins each. It also returns how many values
+# it looked at.
 
 
 def search(X, a, orders):
@@ -170,8 +171,8 @@ for what, (n_units, n_values) in zip(kinds, looks, strict=True):
     print(f"{what:8} looked into: {n_units:4}, with {n_values:6} values")
 
 # %%
-# So the histograms of all features are added up once, which goes through memory in order. After
-# that hardly anything is left to do. No bound is an estimate, so the answer is exact: the best
+# The histograms of all features are added up once, which reads memory in order. After that hardly
+# anything is left to do. The bounds are proven, not estimated, so the result is exact: the best
 # agreement is that of a search through all cuts.
 
 every_cut = 0
@@ -185,9 +186,8 @@ assert agreement == every_cut
 # Easy rounds and hard ones
 # -------------------------
 #
-# How much is left depends on how far the best cut is ahead of the others. With labels that mean
-# nothing, no cut is far ahead, and late rounds are the worst. Here is what is looked into, by
-# round:
+# How much is left depends on how far the best cut is ahead of the others. With shuffled labels no
+# cut is far ahead, and late rounds are the worst. Here is what is searched, by round:
 
 rng = np.random.default_rng(0)
 rows = {}
@@ -210,18 +210,18 @@ assert by_bins["shuffled labels, round 100"] > 5 * by_bins[:4].max()
 looked
 
 # %%
-# This is why noise costs time in an exact search. What gpustump does about it: it keeps what a
-# look at a bin told, which stays nearly true in the next round, and so has narrower bounds than
-# these rectangles. :doc:`The design </design>` has the formulas.
+# This is why noise costs time in an exact search. To save some of it, gpustump keeps what it
+# learnt when it searched a bin. That stays nearly true in the next round, and gives narrower
+# bounds than these rectangles. :doc:`The design </design>` tells how.
 #
 # Real votes and Newton votes
 # ---------------------------
 #
-# Their score is no function of one sum. It depends on two: for real votes the positive weight P
-# and the negative weight N on the left. Inside a bin the two sums go from one corner of a
-# rectangle to the opposite one, and never back. But the score, -Z, is a convex function of P and
-# N, and a convex function on a rectangle is largest at one of its corners. So four scores bound
-# all cuts inside.
+# Their score depends on two sums: for real votes on the positive weight P and the negative weight
+# N on the left. Inside a bin the two sums go from one corner of a rectangle to the opposite one,
+# and never decrease. The score, -Z, is a convex function of P and N, and a convex function on a
+# rectangle is largest at one of its corners. The scores at the four corners therefore bound all
+# cuts inside.
 
 order = orders[feature]
 share = weights[order] / weights.sum()
@@ -274,14 +274,16 @@ print(f"the best cut inside: {best_inside:.4f}, bound: {worth(*best):.4f}")
 assert best_inside <= worth(*best)
 
 # %%
-# The lines join equal scores. The real cuts run near the diagonal, so the bound at a corner is
-# higher than any of them. Bounds that use how far the path may leave the diagonal are narrower.
-# These are floating-point numbers; gpustump rounds bounds outwards by more than their error.
+# The thin lines join equal scores. The cuts of the bin lie near the diagonal, so the bound at a
+# corner is higher than any of them. A bound that uses how far they may leave the diagonal is
+# narrower. These sums are floating-point numbers; gpustump raises its bounds by more than their
+# rounding error.
 #
 # What this does not do
 # ---------------------
 #
-# Bins change how long a search takes, never what it finds. So there is no parameter for their
-# number. On a table with few distinct values every bin holds one value, and no look is needed. On
-# pure noise with many distinct values more bins are left. There a search that only looks at the
-# edges of bins has less to do. :doc:`The benchmarks </benchmarks>` have such data, too.
+# Bins change how long a search takes, never what it finds, so there is no parameter for their
+# number. On a table with few distinct values every bin holds one value, and no bin need be
+# searched. On pure noise with many distinct values more bins are left. There a library that only
+# looks at the edges of bins has less to do. :doc:`The benchmarks </benchmarks>` have such data,
+# too.

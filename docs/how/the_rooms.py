@@ -3,8 +3,8 @@ The rooms of the code
 =====================
 
 The code is divided into packages, its *rooms*, and imports go one way only. This page is for
-whoever opens the code for the first time. At the end you will know what each room holds, which
-rooms it may use, and which way a table takes through them. The drawings of rooms are made from
+you if you open the code for the first time. At the end you will know what each room holds, which
+rooms it may use, and which path a table takes through them. The drawings of rooms are made from
 what the tests check, so they are not out of date.
 """
 
@@ -34,7 +34,7 @@ for contract in contracts:
 rooms, engines = contracts[0]["layers"], contracts[1]["layers"]
 
 # %%
-# And this is what the rooms hold. Rooms on one line do not know each other.
+# This is what the rooms hold. Rooms on one line do not import each other.
 
 HOLDS = {
     "__main__": "starts the command line",
@@ -97,10 +97,10 @@ plt.show()
 
 # %%
 # What users meet (`cli`, `plots`, `estimators`, `dask`) lies above what decides a model, so it can
-# change without changing one. The finished model knows nothing of training. And engines know
-# nothing of scikit-learn, files or pictures.
+# change without changing any model. `model` does not import training. `engines` import nothing of
+# scikit-learn's conventions, files or pictures.
 #
-# Do the packages keep to it? Here are the imports between rooms, counted in the source:
+# Do the packages keep to the layers? Here are the imports between rooms, counted in the source:
 
 level = {
     name.strip(): row
@@ -125,10 +125,11 @@ assert not upwards
 # Inside `engines`
 # ----------------
 #
-# The engines find the best cut. `reference`, `cpu` and `cuda` do not know each other. All know the
-# `contract`, which says what an engine must answer, and `worth`, which defines what a cut is worth.
-# `route` decides which engine trains a table. `cluster` is the search of `cpu`, asked of many
-# places. In the other lines of the drawing, files that stand side by side may use each other.
+# The engines find the best cut: the best feature and threshold. `reference`, `cpu` and `cuda` do
+# not import each other. All import `contract`, which defines what an engine must provide, and
+# `worth`, which defines the score of a cut. `route` decides which engine trains a table. `cluster`
+# is the search of `cpu` for rows in many places. In the other lines of the drawing, files that
+# stand side by side may use each other.
 
 SEARCH = {
     "cluster": "rows in many places",
@@ -209,8 +210,7 @@ plt.show()
 # 1. An estimator (or `boost`, or `fit_stump`) has the table, the labels and the weights checked.
 #    They stay in the caller's array library.
 # 2. The route is decided once, from the device that was asked for, the library, the size, the
-#    memory limit, and what is installed. It is a value, with its reason in words:
-#    `classifier.route_`.
+#    memory limit, and what is installed. `classifier.route_` holds it, with its reason in words.
 # 3. The engine prepares what depends on the values alone: sorted features, or codes that number
 #    their bins.
 # 4. For each run (one for two classes) `Boosting` starts a state on the prepared table: integers
@@ -221,7 +221,7 @@ plt.show()
 # 6. The rounds become a :class:`gpustump.StumpEnsemble`. Its step functions, one for each feature,
 #    are what predicts, what is drawn, and what is exported.
 #
-# All of it can be watched from outside:
+# You can watch all of it from outside:
 
 X, y = load_breast_cancer(return_X_y=True)
 rounds = boost(X, 2 * y - 1, n_rounds=3)
