@@ -295,16 +295,20 @@ def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch,
 
 
 @pytest.fixture
-def no_hooks() -> Iterator[None]:
-    """Python prints an exception in a hook of its garbage collector, an interruption, too, and goes
-    on. Hypothesis sets such a hook."""
-    hooks = gc.callbacks[:]
+def certain_interruptions() -> Iterator[None]:
+    """SIGINT interrupts, whatever a shell in the background said, and no hook catches it.
+
+    Python prints an exception in a hook of its garbage collector, such as Hypothesis's, and goes on.
+    """
+    hooks, handler = gc.callbacks[:], signal.getsignal(signal.SIGINT)
     gc.callbacks.clear()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
+    signal.signal(signal.SIGINT, handler)
     gc.callbacks[:] = hooks
 
 
-def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path, no_hooks):
+def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path, certain_interruptions):
     monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     given, _ = _data()
