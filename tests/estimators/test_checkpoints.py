@@ -298,7 +298,8 @@ def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch,
 def certain_interruptions() -> Iterator[None]:
     """SIGINT interrupts, whatever a shell in the background said, and no hook catches it.
 
-    Python prints an exception in a hook of its garbage collector, such as Hypothesis's, and goes on.
+    Python prints an exception in a hook of its garbage collector, as Hypothesis has one, and goes
+    on.
     """
     hooks, handler = gc.callbacks[:], signal.getsignal(signal.SIGINT)
     gc.callbacks.clear()
