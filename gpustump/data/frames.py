@@ -330,7 +330,7 @@ class FrameColumn:
             If one long text would take a gigabyte, or more, in all rows.
         """
         texts = self._text().to_list()
-        longest = max((len(text) for text in texts if text is not None), default=0)
+        longest = max((len(text) for text in texts if isinstance(text, str)), default=0)
         if longest > LONG_TEXT and longest * len(texts) > MOST_CHARACTERS:
             raise ValueError(
                 f"the column {quoted(self.name)} holds a text of {thousands(longest)} characters, "
@@ -342,4 +342,6 @@ class FrameColumn:
     def _text(self) -> Any:
         import narwhals.stable.v2 as nw
 
+        if self.series.dtype == nw.String:  # pandas 2 would make the text "None" of what is missing
+            return self.series
         return self.series.cast(nw.String)
