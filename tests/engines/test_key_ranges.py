@@ -66,7 +66,10 @@ def ranges_and_samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, KeyRang
 @given(ranges_and_samples())
 def test_samples_are_put_into_the_units_that_their_keys_name(drawn):
     keys, owner, about = drawn
-    units, unit = grouped(keys, owner, about)
+    in_order = np.argsort(owner, kind="stable")
+    keys, owner = keys[in_order], owner[in_order]
+    ends = np.cumsum(np.bincount(owner, minlength=len(about.first) - 1))
+    units, unit = grouped(keys, ends, about)
     expected: dict[tuple[int, ...], list[int]] = {}
     for i, (key, bin_) in enumerate(zip(keys.tolist(), owner.tolist(), strict=True)):
         own = range(about.first[bin_], about.first[bin_ + 1])
@@ -121,23 +124,19 @@ def test_all_samples_of_some_bins_are_found(data, dtype, is_crowded, patience):
         present = np.unique(keys[:, j][keys[:, j] != missing])
         chosen = data.draw(st.lists(st.sampled_from(present), unique=True)) if len(present) else []
         cuts.append(Cuts(np.sort(np.asarray(chosen, dtype=keys.dtype)), is_crowded))
-    with pytest.MonkeyPatch.context() as patch:
-        room = codes.Room(patience=patience)
-        patch.setattr(codes, "Room", lambda: room)
-        table, extremes = codes.prepare_by_cuts(Source(np.asfortranarray(X), None), cuts, Team(2))
+    source, room = Source(np.asfortranarray(X), None), codes.SHARE._replace(patience=patience)
+    table, extremes = codes.prepare_by_cuts(source, cuts, Team(2), room)
     pairs = [(j, b) for j in range(n_features) for b in range(len(cuts[j].keys) + 1)]
     asked = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1)))
     feature, bins = (np.asarray(own, dtype=np.int64) for own in zip(*asked, strict=True))
     for _ in range(3):  # the samples of a feature are put in order at last
         found = samples_of_bins(table, feature, bins)
-        assert np.array_equal(
-            keys_of(table, found.samples, feature[found.owner]),
-            keys[found.samples, feature[found.owner]],
-        )
+        owner = np.repeat(np.arange(len(bins)), np.diff(found.ends, prepend=0))
+        assert np.array_equal(keys_of(table, found, feature), keys[found.samples, feature[owner]])
         for place, (j, b) in enumerate(asked):
             bin_of = np.searchsorted(cuts[j].keys, keys[:, j])
             own = np.flatnonzero((bin_of == b) & (keys[:, j] != missing))
-            assert np.sort(found.samples[found.owner == place]).tolist() == own.tolist()
+            assert np.sort(found.samples[owner == place]).tolist() == own.tolist()
             slot = table.layout.first[j] + b
             if len(own):
                 assert extremes.low[slot] == keys[own, j].min()

@@ -101,11 +101,10 @@ class KernelShard:
         is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
         first = np.flatnonzero(is_new)
         feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
-        samples, owner = samples_of_bins(self._table, feature, ranges.bin[first])
-        keys = keys_of(self._table, samples, feature[owner])
+        found = samples_of_bins(self._table, feature, ranges.bin[first])
         about = KeyRanges(ends, ranges.low, ranges.high, ranges.shift)
-        units, unit = grouped(keys, owner, about)
-        return Units(*units, self._rows.unit_sums(samples, unit, len(units.size)))
+        units, unit = grouped(keys_of(self._table, found, feature), found.ends, about)
+        return Units(*units, self._rows.unit_sums(found.samples, unit, len(units.size)))
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""

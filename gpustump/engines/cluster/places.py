@@ -58,7 +58,7 @@ class ClusterPlace:
     search : Search
     """
 
-    bins_at_once = 2048  # each question takes a round trip
+    bins_at_once = 256  # each question takes a round trip, and looking into bins takes longer
 
     def __init__(self, shards: Shards, bins: CommonBins, search: Search) -> None:
         self._shards, self._bins, self._search = shards, bins, search

@@ -46,6 +46,10 @@ _PER_BIN, _PER_FINE_BIN = 64, 384
 """Fewer samples than this in a bin cost more to look up than to scan. More bins than `NARROW_CUTS`
 have to hold more: they take more of the cache."""
 
+_PATIENCE_OF_SHARE = 24
+"""To look for some bins among the codes of a feature takes about a twentieth of the time in which
+its samples are put in the order of their bins."""
+
 _NO_LOW = np.int64(2**63 - 1)
 
 _TILE = (4096, 64)
@@ -67,6 +71,8 @@ class Room(NamedTuple):
         See `members.PartedSamples`.
     per_bin : int
         Samples that a bin should hold at least, where there are codes of one byte only.
+    by_parts : bool
+        Whether they are kept in the order of the parts, too, or of the bins alone.
     """
 
     finely: bool = True
@@ -74,6 +80,11 @@ class Room(NamedTuple):
     sorted_bytes: int | None = None
     patience: int = PATIENCE
     per_bin: int = _PER_BIN
+    by_parts: bool = True
+
+
+SHARE = Room(patience=_PATIENCE_OF_SHARE, by_parts=False)
+"""For a share of a larger table, which is asked for whole bins."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +222,8 @@ def prepare(
 
 
 def prepare_by_cuts(
-    source: Source, cuts: list[Cuts], team: Team
-) -> tuple[CodedTable, Extremes]:  # fmt: skip
+    source: Source, cuts: list[Cuts], team: Team, room: Room = SHARE
+) -> tuple[CodedTable, Extremes]:
     """Code a table that is a share of a larger one, whose bins are common to all shares.
 
     Its layout has a slot for each bin that there may be: some may hold no sample.
@@ -223,11 +234,12 @@ def prepare_by_cuts(
     cuts : list of Cuts
         For each feature.
     team : Team
+    room : Room
     """
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
     _code_all(source, coded, team)
     layout = coded.layout(drops_empty=False)
-    table = _table_of(source, coded, layout, team, Room())
+    table = _table_of(source, coded, layout, team, room)
     return table, coded.extremes_in(layout)
 
 
@@ -259,7 +271,9 @@ def _parted(
 ) -> PartedSamples | None:
     if not room.parted:
         return None
-    return PartedSamples(columns.wide, bundled, layout, patience=room.patience)
+    return PartedSamples(
+        columns.wide, bundled, layout, patience=room.patience, by_parts=room.by_parts
+    )
 
 
 class Extremes(NamedTuple):

@@ -46,10 +46,17 @@ class KeyRanges(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Samples, arrays (n,) of int64: the bin whose they are, counted among those asked for."""
+    """The samples of some bins, bin after bin; arrays of int64.
+
+    Attributes
+    ----------
+    samples : ndarray (n,)
+    ends : ndarray (n_bins,)
+        Where those of each bin end.
+    """
 
     samples: np.ndarray
-    owner: np.ndarray
+    ends: np.ndarray
 
 
 class Grouped(NamedTuple):
@@ -95,18 +102,18 @@ def samples_of_bins(table: CodedTable, feature: np.ndarray, bins: np.ndarray) ->
         _find(table.codes_of(one), PART_BITS * int(is_wide[own[0]]), by_code, end - count, found)
 
     table.team.each(look_for, np.unique(feature[~is_ready]).tolist())
-    return Found(found, np.repeat(np.arange(len(bins)), count))
+    return Found(found, end)
 
 
-def grouped(keys: np.ndarray, owner: np.ndarray, about: KeyRanges) -> tuple[Grouped, np.ndarray]:
+def grouped(keys: np.ndarray, ends: np.ndarray, about: KeyRanges) -> tuple[Grouped, np.ndarray]:
     """Put samples into units.
 
     Parameters
     ----------
     keys : ndarray (n,) of int64
-        Of the samples.
-    owner : ndarray (n,) of int64
-        The bin of each.
+        Of the samples, bin after bin.
+    ends : ndarray (n_bins,) of int64
+        Where those of each bin end.
     about : KeyRanges
 
     Returns
@@ -117,7 +124,7 @@ def grouped(keys: np.ndarray, owner: np.ndarray, about: KeyRanges) -> tuple[Grou
     """
     unit = np.empty(len(keys), dtype=np.int64)
     inside = np.zeros(len(about.low), dtype=np.int64)
-    _assign_ranges(keys, owner, about, unit, inside)
+    _assign_ranges(keys, ends, about, unit, inside)
     width = (about.high - about.low).view(np.uint64)  # perhaps beyond 2**63
     steps = width >> np.maximum(about.shift, 0).view(np.uint64)
     room = np.where(about.shift < 0, inside, steps.view(np.int64) + 1)
@@ -127,11 +134,12 @@ def grouped(keys: np.ndarray, owner: np.ndarray, about: KeyRanges) -> tuple[Grou
     low, high = (np.empty(n_units, dtype=np.int64) for _ in range(2))
     _assign_units(keys, about, base, unit, number, count, low, high)
     kept = np.flatnonzero(count)
-    new = np.full(n_units + 1, -1)  # the last one is for samples in no range
+    new = np.empty(n_units, dtype=np.int64)
     new[kept] = np.arange(len(kept))
+    _renumber(unit, new)
     of_range = np.repeat(np.arange(len(room)), room)
     parts = (part[kept] for part in (of_range, number, count, low, high))
-    return Grouped(*parts), new[unit]
+    return Grouped(*parts), unit
 
 
 def unit_sums(terms: Terms, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
@@ -151,17 +159,20 @@ def signed_unit_sums(
     signed: np.ndarray, samples: np.ndarray, unit: np.ndarray, n_units: int
 ) -> np.ndarray:
     """The same for weights in units of the integers, each with the sign of its label."""
-    own = signed[samples]
-    integers = np.copysign(np.ceil(np.abs(own)), own).astype(np.int64)
     sums = np.zeros((2, n_units), dtype=np.int64)
-    _add_first(integers, np.arange(len(samples)), unit, 0, sums)
+    _add_signed(signed, samples, unit, sums)
     return sums
 
 
-def keys_of(table: CodedTable, samples: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """The keys of values, each sample's of its own feature, as int64."""
-    keys: np.ndarray = arrays.order_keys(table.source.picked(samples, features))
-    return keys.astype(np.int64)
+def keys_of(table: CodedTable, found: Found, features: np.ndarray) -> np.ndarray:
+    """The keys of the samples of some bins as int64, each bin's of its own feature."""
+    X = table.source.X
+    dtype = arrays.dtype_name(X)
+    bits = np.asarray(X.view("int" + dtype.removeprefix("float")))
+    keys = np.empty(len(found.samples), dtype=np.int64)
+    rows, lowest = table.source.rows_for_kernels, -arrays.missing_key(dtype) - 1
+    _look_up(bits, rows, lowest, features, found.ends, found.samples, keys)
+    return keys
 
 
 def regions_of(values: np.ndarray, hypothesis: Partition, team: Team) -> np.ndarray:
@@ -241,21 +252,42 @@ def _find(codes, shift, by_code, start, found):  # type: ignore[no-untyped-def]
             cursor[place] += 1
 
 
+@kernel(
+    "void(Array(BITS, 2, 'A', readonly=True), int64[::1], int64, int64[::1], int64[::1],"
+    " int64[::1], int64[::1])",
+    BITS=("int32", "int64"),
+)
+def _look_up(bits, rows, lowest, features, ends, samples, keys):  # type: ignore[no-untyped-def]
+    """The keys of samples by their bit patterns; see `arrays.order_keys`."""
+    start = 0
+    for t in range(len(ends)):
+        column = bits[:, features[t]]
+        for i in range(start, ends[t]):
+            row = rows[samples[i]] if len(rows) > 0 else samples[i]
+            bit = np.int64(column[row])
+            keys[i] = bit if bit >= 0 else lowest - bit
+        start = ends[t]
+
+
 @kernel("void(int64[::1], int64[::1], KeyRanges, int64[::1], int64[::1])")
-def _assign_ranges(keys, owner, ranges, found, inside):  # type: ignore[no-untyped-def]
+def _assign_ranges(keys, ends, ranges, found, inside):  # type: ignore[no-untyped-def]
     """The range of each sample, -1 if it is in none, and how many samples are in each."""
-    for i in range(len(keys)):
-        key, low, high = keys[i], ranges.first[owner[i]], ranges.first[owner[i] + 1]
-        while high - low > 1:
-            middle = (low + high) >> 1
-            if ranges.low[middle] <= key:
-                low = middle
-            else:
-                high = middle
-        is_inside = high > low and ranges.low[low] <= key and key <= ranges.high[low]
-        found[i] = low if is_inside else -1
-        if is_inside:
-            inside[low] += 1
+    start = 0
+    for t in range(len(ends)):
+        first, end = ranges.first[t], ranges.first[t + 1]
+        for i in range(start, ends[t]):
+            key, low, high = keys[i], first, end
+            while high - low > 1:
+                middle = (low + high) >> 1
+                if ranges.low[middle] <= key:
+                    low = middle
+                else:
+                    high = middle
+            is_inside = high > low and ranges.low[low] <= key and key <= ranges.high[low]
+            found[i] = low if is_inside else -1
+            if is_inside:
+                inside[low] += 1
+        start = ends[t]
 
 
 @kernel(
@@ -284,17 +316,32 @@ def _assign_units(keys, ranges, base, unit, number, count, low, high):  # type: 
         count[own] += 1
 
 
+@kernel("void(int64[::1], int64[::1])")
+def _renumber(unit, new):  # type: ignore[no-untyped-def]
+    for i in range(len(unit)):
+        if unit[i] >= 0:
+            unit[i] = new[unit[i]]
+
+
 @kernel("void(int64[::1], int64[::1], int64[::1], int64, int64[:, ::1])")
 def _add_first(first, samples, unit, plane, sums):  # type: ignore[no-untyped-def]
-    """Add the sizes of positive integers to one plane, those of negative ones to the next."""
-    positive, negative = sums[plane], sums[plane + 1]
+    """Add the sizes of positive integers to one plane, those of negative ones to the next.
+
+    Signs are not asked for: a processor cannot guess them.
+    """
     for i in range(len(samples)):
         if unit[i] >= 0:
             own = first[samples[i]]
-            if own > 0:
-                positive[unit[i]] += own
-            else:
-                negative[unit[i]] -= own
+            sums[plane + np.int64(own < 0), unit[i]] += abs(own)
+
+
+@kernel("void(float64[::1], int64[::1], int64[::1], int64[:, ::1])")
+def _add_signed(signed, samples, unit, sums):  # type: ignore[no-untyped-def]
+    """The same for weights that are yet to be rounded up."""
+    for i in range(len(samples)):
+        if unit[i] >= 0:
+            own = signed[samples[i]]
+            sums[np.int64(own < 0.0), unit[i]] += np.int64(np.ceil(abs(own)))
 
 
 @kernel("void(int64[::1], int64[::1], int64[::1], int64, int64[:, ::1])")

@@ -3,7 +3,8 @@
 A feature's samples are put in order, by counting, when its bins have been looked into several
 times. The order takes four bytes for each sample (eight for 2**31 samples and more), and memory
 that is never written to is never taken. The sign bit says that the next sample is in the same part
-of the bin.
+of the bin. Shares of a larger table ask for whole bins: there samples are not put in order within
+them, which takes a third of the time.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class PartedSamples:
     patience : int
         How often a feature is asked for before its samples are put in order. Until then it is
         cheaper to look for the samples of a few bins among all codes.
+    by_parts : bool
+        Whether samples are put in order within bins, too.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class PartedSamples:
         *,
         dtype: str | None = None,
         patience: int = PATIENCE,
+        by_parts: bool = True,
     ) -> None:
         self._codes, self._bundles, self._layout = codes, bundles, layout
         self._dtype = np.dtype(dtype or positions_of(codes.shape[1]))
@@ -62,7 +66,7 @@ class PartedSamples:
         self._is_ready = np.zeros(len(codes), dtype=bool)
         self._n_asked = np.zeros(len(codes), dtype=np.int64)
         self._guard = threading.Lock()
-        self._patience = patience
+        self._patience, self._by_parts = patience, by_parts
         self._free: list[np.ndarray] = []
         self._locks = [threading.Lock() for _ in codes]
 
@@ -103,6 +107,10 @@ class PartedSamples:
         with self._locks[column]:
             if not self._is_ready[column]:
                 own = self.order[column * n_samples : (column + 1) * n_samples]
+                if not self._by_parts:
+                    _put_in_bins(self._codes[column], own)
+                    self._is_ready[column] = True
+                    return
                 with self._guard:
                     by_bin = self._free.pop() if self._free else None
                 if by_bin is None:
@@ -147,6 +155,20 @@ class PartedSamples:
         self._put_in_order(column)
         start = column * self._codes.shape[1]
         return self.order[start + int(layout.offset[slot]) : start + int(layout.offset[slot + 1])]
+
+
+@kernel("void(uint16[::1], POSITION[::1])", POSITION=POSITIONS)
+def _put_in_bins(codes, order):  # type: ignore[no-untyped-def]
+    """Samples by their bins, without marks."""
+    end = np.zeros(WIDE_BINS + 1, dtype=np.int64)
+    for i in range(len(codes)):
+        end[np.uint64(codes[i] >> np.uint16(PART_BITS)) + np.uint64(1)] += 1
+    for b in range(WIDE_BINS):
+        end[b + 1] += end[b]
+    for i in range(len(codes)):
+        b = np.uint64(codes[i] >> np.uint16(PART_BITS))
+        order[np.uint64(end[b])] = i
+        end[b] += 1
 
 
 @kernel("void(uint16[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
