@@ -98,6 +98,18 @@ def test_a_kernel_is_compiled_anew_when_the_least_weight_changes(package):
 
 
 @pytest.mark.slow
+def test_environments_with_different_versions_of_numba_keep_kernels_of_their_own(package):
+    _, path, _ = called(package)
+    assert path is not None
+    sources, _, version = path.name.partition("-numba-")
+    other = path.rename(path.with_name(f"{sources}-numba-0.1.2"))
+    assert version.count(".") == 2
+    assert called(package) == (20, path, 0)
+    assert called(package) == (20, path, 1)
+    assert other.exists()
+
+
+@pytest.mark.slow
 def test_kernels_are_kept_where_numba_is_told_to_keep_them(package, tmp_path):
     wanted = tmp_path / "kept"
     _, path, _ = called(package, NUMBA_CACHE_DIR=str(wanted))

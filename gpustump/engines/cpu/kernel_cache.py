@@ -1,9 +1,11 @@
-"""Compiled kernels on disk, in a folder that belongs to one version of all kernel sources.
+"""Compiled kernels on disk, in a folder that belongs to one version of all kernel sources and of
+Numba.
 
 A compiled kernel holds the kernels that it calls and the constants that it uses, which may stand in
 other files. Numba stamps what it keeps with the kernel's own file alone, so after an edit elsewhere
 it would load a mixture of old and new code. Here the folder's name is a hash of all the sources.
-The folders of other versions are removed as soon as something is written.
+The folders of other sources are removed as soon as something is written. Those of other versions of
+Numba stay: several environments may share one installation in development.
 
 Numba decides where caches lie: in the folder NUMBA_CACHE_DIR if that is set, else in `__pycache__`
 beside the sources, else in the user's own cache. Where it finds no place that can be written to, it
@@ -24,6 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from gpustump.engines.cpu.compile_turns import TURNS
@@ -54,7 +57,8 @@ class KernelCache(FunctionCache):
         super().__init__(function)  # type: ignore[no-untyped-call]
         version = sources_hash()
         self._all_versions = self._cache_path
-        self._cache_path = os.path.join(self._cache_path, _FOLDER + version)
+        folder = f"{_FOLDER}{version}-numba-{numba.__version__}"
+        self._cache_path = os.path.join(self._cache_path, folder)
         name = self._impl.filename_base
         self._cache_file = IndexDataCacheFile(self._cache_path, name, version)  # type: ignore[no-untyped-call]
 
@@ -83,7 +87,7 @@ class KernelCache(FunctionCache):
     def _make_folder(self) -> None:
         if not os.path.isdir(self._cache_path):
             os.makedirs(self._cache_path, exist_ok=True)
-            _remove_other_versions(Path(self._all_versions), Path(self._cache_path).name)
+            _remove_other_sources(Path(self._all_versions))
 
 
 @functools.cache
@@ -105,7 +109,7 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         yield file.name, file.read_bytes()
 
 
-def _remove_other_versions(folder: Path, this: str) -> None:
+def _remove_other_sources(folder: Path) -> None:
     for other in folder.glob(f"{_FOLDER}*"):
-        if other.name != this:
+        if not other.name.startswith(f"{_FOLDER}{sources_hash()}-"):
             shutil.rmtree(other, ignore_errors=True)
