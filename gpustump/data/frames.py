@@ -173,7 +173,8 @@ def _are_text(names: list[Any], argument: str) -> bool:
 
 def _column(series: Any, name: str) -> Column:
     """A column; Python objects that are all numbers, or all dates, are taken as such."""
-    column = FrameColumn(name, _with_known_categories(_with_known_zone(series)))
+    known = _with_known_categories(_with_known_zone(_with_known_width(series)))
+    column = FrameColumn(name, known)
     if column.kind != "object":
         return column
     values = series.to_list()
@@ -194,6 +195,16 @@ def _with_known_categories(series: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     return nw.from_native(series.to_frame().to_arrow(), eager_only=True)[:, 0]
+
+
+def _with_known_width(series: Any) -> Any:
+    """Numbers of 16 bits of pandas as float32: narwhals knows them from 2.23 on."""
+    native = series.to_native()
+    if str(series.dtype) != "Unknown" or str(getattr(native, "dtype", "")) != "float16":
+        return series
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(native.astype("float32"), series_only=True)
 
 
 def _with_known_zone(series: Any) -> Any:

@@ -87,7 +87,7 @@ def known_to_fail(estimator: object) -> dict[str, str]:
     return {equivalence: reason}
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=known_to_fail, xfail_strict=True)
+@parametrize_with_checks(CHECKED, expected_failed_checks=known_to_fail)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its checks provoke warnings on purpose
