@@ -62,7 +62,7 @@ def test_what_follows_from_a_model_s_own_stumps_is_what_it_holds(name):
     lengths = [len(rounds) for rounds in fit.classifier.rounds_]
     assert found.n_searched == sum(min(n, n_smoothing) + (n > n_smoothing) for n in lengths)
     assert found.end_derived == (fit.classifier.n_iter_no_change is None)
-    assert ("Where the runs end was not derived" in str(found)) != found.end_derived
+    assert ("did not derive where the runs end" in str(found)) != found.end_derived
 
 
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
@@ -397,7 +397,7 @@ def test_a_changed_cell_is_found_by_the_fingerprint_and_in_the_rounds(tmp_path):
     found = audit(model, other, y)
     assert found.data_differences == (f"the values of feature {worst.feature} differ",)
     assert found.difference.number == 1
-    assert f"not those of the training: the values of feature {worst.feature}" in str(found)
+    assert f"not those of the fit: the values of feature {worst.feature}" in str(found)
 
 
 def test_data_that_differ_where_no_round_looks_give_the_same_model(tmp_path):
