@@ -50,7 +50,7 @@ def checked_member(rows: Any, fields: list[str], n_features: int) -> Member:
     Raises
     ------
     ValueError
-        That names the first stump, from 0, that is no row of a model, and what is wrong with it.
+        If a stump is wrong. The message names the first such one, counted from 0, and says why.
     """
     base, sets = _parted(rows, fields)
     columns = stump_rows.checked_columns(base, fields[: -len(SET_FIELDS)], n_features)
