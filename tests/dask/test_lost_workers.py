@@ -97,7 +97,7 @@ def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
     fit = DaskAdaBoostClassifier(client=few, n_estimators=20, callback=lose)
-    with pytest.raises(ClusterLostError, match="a part of the data cannot be had any more") as e:
+    with pytest.raises(ClusterLostError, match="a part of the data is lost") as e:
         fit.fit(table[:, :30], table[:, 30])
     assert e.value.model.n_rounds == 4
     here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
