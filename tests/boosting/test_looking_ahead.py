@@ -376,7 +376,7 @@ def test_what_is_further_on_than_the_rounds_is_not_told(boosting):
     boosting.look_ahead()
     next(boosting)
     for ask in (lambda: boosting.weights, lambda: boosting.resume([], [])):
-        with pytest.raises(RuntimeError, match="looks ahead"):
+        with pytest.raises(RuntimeError, match="has made rounds ahead"):
             ask()
     list(boosting)
     boosting.resume([], [])
