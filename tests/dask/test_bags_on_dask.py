@@ -1,4 +1,4 @@
-"""Bags on a cluster: the shares, the rounds and the average of one machine."""
+"""Bags on a cluster: the same shares, rounds and average as on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that go in any phase of a fit cost time, not the model; nothing is left behind."""
+"""Workers that are lost in any phase of a fit cost time, not the model; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
     assert found == [wanted, wanted]
 
 
-def test_rows_that_come_after_it_was_settled_whose_they_are_are_refused(tmp_path):
+def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
     holding = Holding(Store(None, str(tmp_path)), 1)
     for number in range(3):
         holding.add(number, Part(X[:9], Y[:9], None))

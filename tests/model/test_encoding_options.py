@@ -1,4 +1,5 @@
-"""What the user said of the training table is a part of the encoding, and frames obey it."""
+"""The user's options for the training table are a part of the encoding, and hold for frames,
+too."""
 
 from __future__ import annotations
 

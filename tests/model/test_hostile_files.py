@@ -83,7 +83,8 @@ def test_a_file_with_a_fault_is_refused_or_predicts(
 
 
 def loads(content: bytes, folder: Path) -> bool:
-    """Whether a file is a model, after checking that it is one in every way, or well refused."""
+    """Whether a file is a model, after checking everything in it, or that the refusal is in
+    order."""
     path = folder / "model.json"
     path.write_bytes(content)
     try:
@@ -108,7 +109,7 @@ def is_kept(model: StumpEnsemble, content: bytes, folder: Path) -> None:
 
 
 def answers(model: StumpEnsemble) -> None:
-    """Check everything that a model says of some rows."""
+    """Check everything that a model predicts for some rows."""
     assert repr(model).isprintable()
     if model.n_features > 1000:  # a number in the file, without a name for each
         return
