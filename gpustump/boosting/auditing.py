@@ -120,7 +120,7 @@ class Depth(NamedTuple):
         if self.n_searched is None or self.n_searched >= n_rounds:
             return frozenset(range(n_rounds))
         if self.n_searched == 1:
-            return frozenset([n_rounds - 1])  # which depends on all others
+            return frozenset([n_rounds - 1])  # the last one, which depends on all others
         gaps = self.n_searched - 1
         places = range(self.n_searched)
         return frozenset((2 * at * (n_rounds - 1) + gaps) // (2 * gaps) for at in places)

@@ -55,7 +55,7 @@ class CheckpointError(ValueError):
 
 
 class Head(NamedTuple):
-    """What a checkpoint holds beside the rounds.
+    """What a checkpoint holds besides the rounds.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Head(NamedTuple):
     contract : int
         See `engines.contract.CONTRACT`.
     settings : mapping
-        What decides the model beside the data, in JSON's types.
+        What decides the model besides the data, in JSON's types.
     data : mapping
         The fingerprints of the rows that are trained on and, if any are passed, of those that are
         watched.
@@ -347,7 +347,10 @@ def _bag_of(bag: Any, number: int, outline: Outline) -> BagLogs:
     where = f"bags[{number}]"
     _check_object(bag, {"runs", "seed"}, where)
     if bag["seed"] is not None and not _is_seed(bag["seed"]):
-        raise ValueError(f"{where}: seed must be null or a seed; got {shown(bag['seed'])}")
+        raise ValueError(
+            f"{where}: seed must be null or a whole number from 0 to 2**31 - 1; got "
+            f"{shown(bag['seed'])}"
+        )
     runs = _list_of(bag["runs"], outline.n_runs, f"{where}: runs")
     found = []
     for place, run in enumerate(runs):

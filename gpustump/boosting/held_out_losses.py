@@ -295,7 +295,7 @@ def _exact_sum(values: Array) -> int:
     two is exact, and so is subtracting leading digits.
     """
     xp, total = arrays.namespace_of(values), 0
-    if not values.shape[0]:  # of which there is no maximum
+    if not values.shape[0]:  # an empty array has no maximum
         return 0
     digits = 62 - values.shape[0].bit_length()
     while largest := float(xp.max(values)):

@@ -233,7 +233,7 @@ class _OneAgainstRest:
         lower, lower_weights = _in_order(units, rest, xp.take(samples.weights, rest, axis=0))
         upper, upper_weights = _in_order(units, self.rows, self.weights.values)
         sums = xp.cumulative_sum(_shortened(lower_weights, self.shift), include_initial=True)
-        below, not_above = (  # quicker to search for in order
+        below, not_above = (  # it is quicker to search for sorted numbers
             xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
             for side in ("left", "right")
         )

@@ -109,7 +109,7 @@ class NewtonVotes:
         total = sum(class_weights)
         if self.n_outputs == 1:
             return (vote_of(max(class_weights[0], 1), total, 1.0),)
-        # ln(own / total) is what `vote_of` takes from total + own, of which total is wrong.
+        # vote_of(total, total + own, 1.0) is ln(own / total) / 2.
         return tuple(vote_of(total, total + max(own, 1), 1.0) for own in class_weights)
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:

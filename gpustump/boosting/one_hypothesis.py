@@ -107,7 +107,7 @@ def fit_stump(
         Threads for the CPU kernels; by default all that this process may use. The stump does not
         depend on it.
     max_memory : int or str, optional
-        How many bytes this may take beside X, of the host's memory or of a GPU's: 2_000_000_000,
+        How many bytes this may take besides X, of the host's memory or of a GPU's: 2_000_000_000,
         "500 MB", "2 GiB".
 
     Returns

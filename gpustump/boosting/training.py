@@ -435,7 +435,7 @@ class _Series:
 
 @dataclass(frozen=True)
 class _Told:
-    """Who is told of a run's rounds.
+    """The objects that are told of a run's rounds.
 
     Attributes
     ----------

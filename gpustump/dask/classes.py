@@ -120,5 +120,7 @@ def union_of(labels: Sequence[np.ndarray]) -> np.ndarray:
     """The distinct labels of all partitions, sorted."""
     kinds = {"text" if own.dtype.kind in "UO" else "numbers" for own in labels if len(own)}
     if len(kinds) > 1:
-        raise TypeError("y holds text in some partitions and numbers in others; choose one.")
+        raise TypeError(
+            "y holds text in some partitions and numbers in others. Make all of one type."
+        )
     return np.unique(np.concatenate([own for own in labels if len(own)]))

@@ -165,7 +165,7 @@ class Holding:
             another worker has its rows by now.
         """
         if self._is_settled:
-            raise RuntimeError("it is settled which partitions are kept here")
+            raise RuntimeError("this partition came too late: another worker has its rows by now")
         rows = Rows.of(part)
         self._brought.add(number)
         if number in self._blocks:  # brought once more
@@ -308,7 +308,7 @@ class Holding:
         WorkerMemoryError
             If the worker's memory cannot hold what has to be in it.
         """
-        self._n_features, self._kind = n_features, kind  # empty partitions do not know
+        self._n_features, self._kind = n_features, kind  # partitions without rows have none
         numbers = sorted(self._blocks)
         own = [number for number in numbers if number not in self._set_aside]
         self._check_memory(sum(len(self._blocks[number].weights) for number in own))
@@ -330,7 +330,7 @@ class Holding:
         """
         joined = self._samples
         assert joined is not None
-        self._shard = self._held_out = self._judge = self._running = None  # room for the next ones
+        self._shard = self._held_out = self._judge = self._running = None  # frees their memory
         joined.take_share(left_out)
         self._held_out = self._watched
         if self._watches_rest:

@@ -134,7 +134,7 @@ class AdaBoostClassifier(BoostedClassifier):
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
     max_memory : int, str or None
-        How many bytes a fit may take beside X, of the host's memory or, if it trains on a GPU, of
+        How many bytes a fit may take besides X, of the host's memory or, if it trains on a GPU, of
         the GPU's: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free. What
         does not fit is computed or sent again when it is needed; the model does not depend on the
         limit. The reference engine (array operations only) keeps to it on the host only.
@@ -217,11 +217,11 @@ class AdaBoostClassifier(BoostedClassifier):
     samples go to the same side.
 
     Where scikit-learn has callbacks (1.9 and later), `set_callbacks(ScoringMonitor(...))` and the
-    like work here, too. They see a fit as a tree of tasks: "fit" holds a task "bag" for each of
-    several bags; a bag, or the fit, holds a task "class" for each of several runs; and the lowest
-    level is a task "round" for each round. After a round they get the classifier as it is then:
-    later runs have no stumps yet, and the average is over the bags so far. A hook that returns true
-    at the end of a round ends its run, as `callback` does.
+    like work here, too. They see a fit as a tree of tasks. The task "fit" holds a task "bag" for
+    each of several bags. The fit, or each bag, holds a task "class" for each of several runs. The
+    lowest level has a task "round" for each round. After a round they get the classifier as it is
+    then: later runs have no stumps yet, and the average is over the bags so far. A hook that
+    returns true at the end of a round ends its run, as `callback` does.
 
     Examples
     --------

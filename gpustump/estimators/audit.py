@@ -175,8 +175,8 @@ def audit(
     validation = Validation.of(X_val, y_val, sample_weight_val)
     if validation is not None and estimator is None and not known.passed:
         raise ValueError(
-            "X_val is given, but the model's record says that nothing was passed to its fit as "
-            "X_val. Leave it out, or pass estimator=..."
+            "X_val is given, but the model's record says that its fit was given no X_val. Leave it "
+            "out, or pass estimator=..."
         )
     means = Means(rounds, device, n_jobs, max_memory, verbose)
     given = Given(X, y, sample_weight, validation)

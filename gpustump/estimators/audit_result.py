@@ -19,7 +19,7 @@ from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.model.ensemble import StumpEnsemble
 
 _CLASSES_SHOWN = 3
-"""Votes of a stump that several classes share are written out for so many of them."""
+"""For how many classes the votes of a shared stump are written out."""
 
 _REASONS = {
     "perfect": "the round before made no error",

@@ -228,7 +228,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
     @property
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
-        """What is known of each round, by data set and metric; see `curves`."""
+        """The numbers of each round as curves, by data set and metric; see `AdaBoostClassifier`."""
         check_is_fitted(self)
         split = self._splits[0]
         scoring = None if split is None else split.scoring

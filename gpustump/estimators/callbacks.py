@@ -153,7 +153,7 @@ class FitTasks:
         return lambda: self._attributes([*self._bags, *([] if so_far is None else [so_far()])])
 
     def _about(self, known: Callable[[], dict[str, Any]] | None) -> dict[str, Any]:
-        """What hooks may ask for."""
+        """The arguments of a callback's hooks."""
         return {
             "estimator": self._estimator,
             "X": self._data.X,

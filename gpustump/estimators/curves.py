@@ -1,4 +1,5 @@
-"""What a fit knows of each round as curves by name, in the form that other boosting libraries use.
+"""The numbers of each round of a fit as named curves, in the form that other boosting libraries
+use.
 
 XGBoost's `evals_result()` and LightGBM's `evals_result_` are dicts from data sets to dicts from
 metrics to lists. These have the same form. Their numbers are those that the rounds hold anyway.

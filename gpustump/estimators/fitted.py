@@ -551,7 +551,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
         found = _attributes(learner, learnt, settings)
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
-        self.__dict__ = kept | found  # at once: nothing is ever half new
+        self.__dict__ = kept | found  # in one step, which no interruption can leave half done
 
     def _observed(
         self, learner: StumpClassifier, data: Data, settings: Settings, classes: np.ndarray

@@ -73,7 +73,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use.
     max_memory : int, str or None
-        How many bytes a fit may take beside X: 2_000_000_000, "500 MB", "2 GiB".
+        How many bytes a fit may take besides X: 2_000_000_000, "500 MB", "2 GiB".
     block_bytes : int or None
         How many bytes of temporary arrays the reference engine may take at once.
     checkpoint : None, str, path-like or Checkpoint

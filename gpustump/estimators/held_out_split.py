@@ -115,7 +115,7 @@ class Population:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """What tells these samples from others."""
+        """What distinguishes these samples from others."""
         digest = hashlib.sha256(np.ascontiguousarray(self.classes).tobytes())
         if self.rows is not None:
             digest.update(np.ascontiguousarray(self.rows).tobytes())

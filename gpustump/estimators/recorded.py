@@ -199,7 +199,7 @@ def _recorded_class(own: type) -> type | None:
 
 
 def _parameters(estimator: Any, cls: type) -> dict[str, Any]:
-    if not hasattr(estimator, "n_bags"):  # a single stump has nothing to decide
+    if not hasattr(estimator, "n_bags"):  # no parameter decides a single stump
         return {}
     known = _names_of(cls)
     return {key: own for key, own in deciding_parameters(estimator).items() if key in known}
@@ -234,7 +234,7 @@ def _given(name: str, value: Any) -> Any:
         return _constraints(name, value)
     is_list = isinstance(value, list) and name == "categorical_features"
     if not all(map(_is_plain, value if is_list else [value])):
-        raise _wrong(f"{name} is {shown(value)}")
+        raise _wrong(f"{name} has a value of a wrong type: {shown(value)}")
     return value
 
 

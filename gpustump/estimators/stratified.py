@@ -76,7 +76,7 @@ class Strata(NamedTuple):
 
 
 def _proportional(sizes: np.ndarray, n_drawn: int, generator: np.random.RandomState) -> np.ndarray:
-    """How many of each class make so many samples, in proportion to the classes' sizes.
+    """How many samples of each class make `n_drawn` in all, in proportion to the classes' sizes.
 
     Numbers are rounded down first. The samples that are then lacking come from the classes that
     lost most by that; ties are drawn at random. As in scikit-learn, a draw is made even if all tied

@@ -25,7 +25,7 @@ from gpustump.model.members import AnyMember, Member, RegionMember
 from gpustump.model.row_rules import Row, Rule, columns_of, refuse_others
 
 SET_FIELDS = ["categories", "other categories"]
-"""The columns that version 4 has beside those of versions 2 and 3: the sets left and right."""
+"""The columns that version 4 has besides those of versions 2 and 3: the sets left and right."""
 
 _Sets = list[tuple[tuple[int, ...], tuple[int, ...]] | None]
 """For each row the categories left and right; None where it has a threshold."""

@@ -192,7 +192,7 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
 def _check(document: Mapping[str, Any]) -> Members:
     """The members of a document, after checking every part of the model.
 
-    Unknown parts beside the model are ignored, as later versions may add some.
+    Unknown parts besides the model are ignored, as later versions may add some.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def _check(document: Mapping[str, Any]) -> Members:
     else:
         members = _checked_members(model, version)
     if version == 4 and not category_rows.has_categories(members):
-        raise ValueError("members must hold a split of categories in version 4; none is one.")
+        raise ValueError("members must hold a split of categories in version 4; they hold none.")
     bags = _bags_of(document)
     if bags is not None:
         bags.check(members)

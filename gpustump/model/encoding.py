@@ -78,11 +78,11 @@ class InputColumn:
     def __post_init__(self) -> None:
         is_text = all(isinstance(text, str) for text in (self.name, *self.values))
         if not is_text or type(self.position) is not int:
-            raise TypeError(
-                f"a column needs text for names and an int for its place: {shown(self)}"
-            )
+            raise TypeError(f"name and values must be text, and position an int; got {shown(self)}")
         if self.kind not in _KINDS or (self.kind not in _OF_TEXT and self.values):
-            raise ValueError(f"a column is of an unknown kind: {shown(self)}")
+            raise ValueError(
+                f"a column is of an unknown kind, or of one that has no values: {shown(self)}"
+            )
         n_values = len(self.values)
         if self.kind == NUMBERED and not len({*self.values}) == n_values <= MOST_CATEGORIES:
             raise ValueError(
@@ -146,16 +146,25 @@ class Encoding:
 
     def __post_init__(self) -> None:
         if type(self.n_columns) is not int or type(self.named) is not bool:
-            raise TypeError("an encoding says how many columns there are, and whether with names.")
+            raise TypeError(
+                "n_columns must be an int, and named true or false; got "
+                f"{shown(self.n_columns)} and {shown(self.named)}."
+            )
         positions = [column.position for column in self.columns]
         if not all(0 <= position < self.n_columns for position in positions):
-            raise ValueError(f"a column is not one of {self.n_columns}: {shown(positions)}")
+            raise ValueError(
+                f"positions must be 0 or more and below {self.n_columns}, the number of columns; "
+                f"got {shown(positions)}."
+            )
         if len({*positions}) < len(positions):
-            raise ValueError(f"a column is needed twice: {shown(positions)}")
+            raise ValueError(f"positions must all be different; got {shown(positions)}.")
         if not all(isinstance(word, str) for word in (*self.missing, self.text_encoding or "")):
-            raise TypeError("words for missing values, and the name of an encoding, are text.")
+            raise TypeError(
+                "missing must hold text only, and text_encoding must be text or None; got "
+                f"{shown(self.missing)} and {shown(self.text_encoding)}."
+            )
         if self.decimals not in (None, ".", ","):
-            raise ValueError(f"the mark of decimals is {self.decimals!r}.")
+            raise ValueError(f"decimals must be '.', ',' or None; got {shown(self.decimals)}.")
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -256,7 +265,7 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"the model's details hold no encoding of this gpustump: {shortened(reason, 200)}"
+            f"the model's details hold no valid encoding: {shortened(reason, 200)}"
         ) from error
     if len(encoding.shown_names) != n_features:
         raise ValueError(

@@ -943,7 +943,7 @@ class StumpEnsemble:
             shown = [feature if names is None else names[feature] for feature in unknown]
             warnings.warn(
                 f"values are missing in features where none was missing in training: "
-                f"{readable.listed(shown)}. What the model votes there was not learnt.",
+                f"{readable.listed(shown)}. The model's votes for them were not learnt.",
                 stacklevel=caller_level(),
             )
 

@@ -225,7 +225,7 @@ def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
         holding.add(number, Part(X[:9], Y[:9], None))
     assert holding.keep((0, 2))
     assert sorted(holding.samples_by_part()) == [0, 2]
-    with pytest.raises(RuntimeError, match="it is settled which partitions are kept here"):
+    with pytest.raises(RuntimeError, match="this partition came too late"):
         holding.add(1, Part(X[:9], Y[:9], None))
     assert not Holding(Store(None, str(tmp_path)), 1).keep((0,))
 

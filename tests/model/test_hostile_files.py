@@ -132,21 +132,21 @@ def command_document() -> dict:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"position": -1}, "a column is not one of 7"),
-        ({"position": 7}, "a column is not one of 7"),
-        ({"position": 10**30}, "a column is not one of 7"),
-        ({"position": 1}, "a column is needed twice"),
-        ({"position": 0.0}, "an int for its place"),
+        ({"position": -1}, "positions must be 0 or more and below 7"),
+        ({"position": 7}, "positions must be 0 or more and below 7"),
+        ({"position": 10**30}, "positions must be 0 or more and below 7"),
+        ({"position": 1}, "positions must all be different"),
+        ({"position": 0.0}, "position an int"),
         ({"kind": "pickle"}, "of an unknown kind"),
         ({"values": ["a"]}, "of an unknown kind"),
-        ({"name": None}, "text for names"),
+        ({"name": None}, "name and values must be text"),
     ],
 )
 def test_an_encoding_that_fits_no_table_is_refused(tmp_path, changes, said):
     document = command_document()
     document["details"]["encoding"]["columns"][0] |= changes
     (tmp_path / "model.json").write_text(forged(document))
-    with pytest.raises(ModelFileError, match=f"model's details hold no encoding.*{said}"):
+    with pytest.raises(ModelFileError, match=f"model's details hold no valid encoding.*{said}"):
         StumpEnsemble.load(tmp_path / "model.json")
 
 
