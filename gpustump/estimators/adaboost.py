@@ -80,10 +80,11 @@ class AdaBoostClassifier(BoostedClassifier):
     n_bags : int
         With more than 1, the model is the average of so many models, the bags. Each bag holds out
         samples of its own, a share `validation_fraction` drawn at random, and is trained on the
-        others. If `n_iter_no_change` is given, its held-out samples decide when it stops. Votes are
-        divided by `n_bags`, so the average is one additive model again; `model_.bag_models` has the
-        models of the bags. With bags the result depends less on chance, and their spread shows how
-        sure the model is: see `shape_function` and `predict_proba_interval`.
+        others. If `n_iter_no_change` is given, the samples that it holds out decide when it stops.
+        Votes are divided by `n_bags`, so the average is one additive model again;
+        `model_.bag_models` has the models of the bags. With bags, when to stop depends less on
+        chance, and the spread of the bags shows how sure the model is: see `shape_function` and
+        `predict_proba_interval`.
     random_state : int, RandomState or None
         Draws the samples that early stopping and bags hold out; nothing else is random.
     device : str

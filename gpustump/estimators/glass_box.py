@@ -1,4 +1,4 @@
-"""LogitBoost with defaults for a good model without tuning, all of which can be drawn."""
+"""LogitBoost with defaults that need no tuning, for models that can be drawn as a whole."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     warm_start : bool
         Let the next `fit` go on from the rounds already made.
     verbose : int
-        1 shows a bar with rounds, training error and rate; 2 also says where it trains, and why.
+        1 shows a progress bar; 2 also says where the model is trained, and why.
     callback : callable or None
         Called with each `RegionRound` of each bag; with a callback one bag is trained at a time.
     monotonic_cst : array-like (n_features,) of int, dict or None

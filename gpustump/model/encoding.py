@@ -1,10 +1,10 @@
 """How a table's columns become a model's features, in training and again in prediction.
 
-A column of numbers is one feature. A column of text is one feature for each of its values, 1 in the
-rows with that value and 0 in others; or it is one categorical feature, whose values are the numbers
-of its categories. The encoding is a part of the model: it is learnt from the training table and
-stored in the model file's details. A model without a stored encoding has only columns of numbers,
-one for each feature.
+A column of numbers is one feature. A column of text is one feature for each of its values, 1 in
+rows with that value and 0 in others (NaN if the text is missing); or it is one categorical feature,
+whose values are the numbers of its categories. The encoding is a part of the model: it is learnt
+from the training table and stored in the model file's details. A model without a stored encoding
+has only columns of numbers, one for each feature.
 """
 
 from __future__ import annotations
