@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a partition is like.
+    """What is known of a partition that has been checked.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Rows:
         Raises
         ------
         ValueError, TypeError
-            As a fit on this table alone would, but that one class is enough.
+            As for a fit on this table alone, except that one class is enough.
         """
         n_rows = len(part.X)
         for name, own in (("y", part.y), ("sample_weight", part.sample_weight)):
@@ -130,7 +130,7 @@ class Rows:
         return cls(X, own, weights, rows, labels, counted, frame)
 
     def summary(self) -> Summary:
-        """What this partition is like."""
+        """The summary of this partition."""
         dtype = arrays.working_dtype(arrays.dtype_name(self.values))
         n_rows, n_features = self.values.shape
         labels = self.counted[0] if self.rows is None else np.unique(self.labels)
@@ -146,7 +146,7 @@ def _column(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Collection:
-    """Tables, labels and weights, partition by partition, all of them not computed yet.
+    """Tables, labels and weights, partition by partition, none of them computed yet.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Collection:
     def of(
         cls, X: Any, y: Any, sample_weight: Any = None, *, may_be_text: bool = False
     ) -> Collection:
-        """From Dask collections; with `may_be_text`, no value of the example is of any type.
+        """From Dask collections; for `may_be_text` see `example_of`.
 
         Raises
         ------
@@ -218,7 +218,7 @@ def blocks_of(collection: Any, name: str) -> list[Any]:
     Raises
     ------
     TypeError
-        If it is none.
+        If it is something else.
     """
     if not hasattr(collection, "to_delayed") or not hasattr(collection, "dask"):
         raise TypeError(
@@ -271,7 +271,7 @@ def _beside(X: Any, other: Any, name: str, n_parts: int) -> list[Any]:
     chunks, own = getattr(X, "chunks", None), getattr(other, "chunks", None)
     if chunks is not None and own is not None and chunks[0] != own[0]:
         if np.isnan(sum(chunks[0])) or np.isnan(sum(own[0])):
-            pass  # whether they match is seen where they are computed
+            pass  # whether they match is checked once they are computed
         elif sum(chunks[0]) != sum(own[0]):
             raise ValueError(
                 f"X and {name} have inconsistent numbers of samples: {sum(chunks[0])} and "

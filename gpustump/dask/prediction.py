@@ -18,17 +18,17 @@ def is_lazy(X: Any) -> bool:
 
 
 def applied(classifier: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
-    """What a fitted classifier says of each row of X, as a Dask array that keeps its partitions.
+    """What a classifier predicts for each row of X, as a Dask array with the same partitions.
 
     Parameters
     ----------
     classifier : StumpClassifier
-        A plain one.
+        A fitted one without Dask.
     method : str
         The name of its method.
     X : dask array or frame
     like : ndarray (0, ...)
-        An array of the results' dtype and shape, but for its rows.
+        An array without rows, otherwise of the results' dtype and shape.
     """
     X = with_whole_rows(X)
     model = delayed(classifier, name=f"gpustump-model-{classifier.model_.digest()[:16]}")

@@ -15,7 +15,7 @@ from gpustump import AdaBoostClassifier, LogitBoostClassifier
 
 polars = pytest.importorskip("polars")
 
-SAME = "those of the training, by their fingerprint"
+SAME = "those of the fit, by their fingerprint"
 
 
 def table(n_rows: int = 300, seed: int = 0) -> polars.DataFrame:
@@ -139,7 +139,7 @@ def test_a_changed_cell_is_told_by_its_column_and_its_round(files):
     changed.write_csv("other.csv")
     outcome = files("audit", "model.json", "other.csv")
     assert (outcome.code, outcome.err) == (1, "")
-    assert outcome.row("data") == "not those of the training: the values of feature 'age' differ"
+    assert outcome.row("data") == "not those of the fit: the values of feature 'age' differ"
     assert outcome.row("result").startswith("differs: round 1, ")
 
 

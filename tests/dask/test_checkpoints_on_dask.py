@@ -1,4 +1,4 @@
-"""Checkpoints of fits on clusters: they go on on any cluster, and on one machine."""
+"""Checkpoints of fits on clusters: a fit goes on from them on any cluster, or on one machine."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
 
 @pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
 def test_smoothing_rounds_make_the_model_of_one_machine(threads, multi_class):
-    """Which rows are sampled depends on their order in the table, not on who holds them."""
+    """Which rows are sampled depends on their order in the table, not on the workers that hold
+    them."""
     X, y = load_wine(return_X_y=True)
     X = np.round(np.tile(X, (9, 1)) * np.linspace(0.9, 1.1, 9 * len(y))[:, None], 3)
     X[::7, 2], y = np.nan, np.tile(y, 9)
@@ -334,7 +335,7 @@ def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads):
     assert max(said) < 5e5
 
 
-def test_a_gpu_that_is_not_there_is_asked_for_in_vain(threads):
+def test_asking_for_a_gpu_without_cupy_or_an_unknown_device_is_an_error(threads):
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("CuPy is installed")
     X, y = load_breast_cancer(return_X_y=True)
