@@ -53,10 +53,10 @@ print(totals)
 # %%
 # Now there is one total. The search for the best stump adds up nothing but such integers:
 # `score_left` is the cumulative sum of the signed weights in a feature's sorted order, and
-# `score_right` is the rest. A stump that says "plus" on the left and "minus" on the right agrees
-# with the labels by `score_left - score_right`, the weight that it gets right minus the weight
-# that it gets wrong. For the opposite stump it is minus that. The best cut is where the two scores
-# are furthest apart.
+# `score_right` is the rest. A stump predicts +1 on one side and -1 on the other. For the one with
+# +1 on the left, the weight that it gets right minus the weight that it gets wrong is
+# `score_left - score_right`. For the opposite stump it is minus that. The best cut is where the two
+# scores are furthest apart.
 
 y = np.where(rng.random(400) < 0.5, 1, -1)
 x = rng.normal(size=400) + 0.6 * y
