@@ -255,7 +255,7 @@ def planned(options: argparse.Namespace) -> list[Plan]:
         options.need = [voting(each, kind).name for kind in options.votes for each in who]
     most, cores = max([options.threads, *getattr(options, "thread_counts", [])]), usable_cores()
     if most > cores:
-        raise UsageError(f"{most} threads; there are {cores} cores to run them")
+        raise UsageError(f"{most} threads were asked for; there are only {cores} cores")
     return BENCHMARKS[options.benchmark](options)
 
 

@@ -278,7 +278,9 @@ def _check(options: argparse.Namespace) -> None:
     if short >= long:
         raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
     if options.threads > usable_cores():
-        raise UsageError(f"{options.threads} threads; there are {usable_cores()} cores to run them")
+        raise UsageError(
+            f"{options.threads} threads were asked for; there are only {usable_cores()} cores"
+        )
     for name in options.data:
         for _, n_features in options.sizes:
             require(name, n_features)

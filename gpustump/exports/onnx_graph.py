@@ -53,7 +53,7 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     ----------
     model : StumpEnsemble, or a fitted classifier
     dtype : "float32" or "float64"
-        The dtype of X. float64 holds the values of every dtype that models accept. Choose float32
+        The dtype of X. float64 serves for tables of every dtype that models accept. Choose float32
         for tables of float32 only: rounding a float64 to float32 may carry it over a threshold.
 
     Returns
