@@ -160,7 +160,7 @@ def test_the_page_says_what_holds_for_its_votes_only(drawn):
 def test_without_held_out_rows_the_worth_of_each_split_stands_below_the_errors(drawn):
     found = drawn("softmax", has_held_out=False)
     strip = found.figures["Errors by round"][-1]
-    assert strip.get_ylabel() == "worth of\nthe split"
+    assert strip.get_ylabel() == "score of\nthe split"
     assert "what the question of each round is <b>worth</b>" in found.text
     assert "No held-out rows are drawn" in found.text
 
