@@ -83,7 +83,7 @@ class Preset(NamedTuple):
 GLASS_BOX = Preset(
     2000,
     0.3,
-    n_bags=4,
+    n_bags=6,
     n_iter_no_change=50,
     validation_fraction=0.2,
     tol=1e-4,
