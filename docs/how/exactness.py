@@ -39,10 +39,11 @@ print(f"{sum(part.sum() for part in blocks):.17g} in blocks, as a GPU may")
 #
 # Sums of integers do not depend on the order. In each round, therefore, the weights are rounded up
 # to whole multiples of one power of two. It is the smallest one for which the sum of all of them
-# stays below 2\ :sup:`62`. Then no sum overflows, and as many digits as possible are kept. (To keep
-# the code short, the unit here is twice as large.)
+# stays below 2\ :sup:`62`. Then no sum overflows, and as many digits as possible are kept:
 
-unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 61)
+unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 62)
+if np.ceil(weights / unit).sum() >= 2.0**62:
+    unit *= 2
 integers = np.ceil(weights / unit).astype(np.int64)
 totals = {
     int(np.cumsum(integers)[-1]),
