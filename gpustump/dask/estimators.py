@@ -248,6 +248,8 @@ class DaskClassifier(BoostedClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The (weighted) share of samples that `predict` gets right, computed at once.
 
+        Labels and weights are cut as X is, and checked, as in `fit`.
+
         Examples
         --------
         >>> import dask.array as da
@@ -260,7 +262,9 @@ class DaskClassifier(BoostedClassifier):
         """
         if not is_lazy(X):
             return super().score(X, y, sample_weight)
-        return accuracy(self.predict(X), y, sample_weight)
+        rows = Collection.of(X, y, sample_weight, may_be_text=self._may_be_text)
+        self._table(rows.example, reset=False)
+        return accuracy(self.to_local(), rows)
 
     def to_local(self) -> Any:
         """The same fitted estimator without Dask; the model is shared.

@@ -36,6 +36,28 @@ class Part(NamedTuple):
     sample_weight: Any
     categorical: Asked | None = None
 
+    def n_rows(self) -> int:
+        """The number of rows.
+
+        Raises
+        ------
+        ValueError
+            If labels or weights have another.
+        """
+        n_rows = len(self.X)
+        for name, own in (("y", self.y), ("sample_weight", self.sample_weight)):
+            if own is not None and len(own) != n_rows:
+                raise ValueError(
+                    f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
+                    f"Partition {name} as X."
+                )
+        return n_rows
+
+    @property
+    def weighs_nothing(self) -> bool:
+        """Whether there are weights, all of them zero; only a whole table of zeros is refused."""
+        return self.sample_weight is not None and not np.any(np.asarray(self.sample_weight))
+
 
 class Summary(NamedTuple):
     """What is known of a partition that has been checked.
@@ -108,24 +130,17 @@ class Rows:
         ValueError, TypeError
             As for a fit on this table alone, except that one class is enough.
         """
-        n_rows = len(part.X)
-        for name, own in (("y", part.y), ("sample_weight", part.sample_weight)):
-            if own is not None and len(own) != n_rows:
-                raise ValueError(
-                    f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
-                    f"Partition {name} as X."
-                )
-        if n_rows == 0:
+        if part.n_rows() == 0:
             return None
         table = None if part.categorical is None else columns_of(part.X)
         frame = numbered(table, part.categorical) if table and part.categorical else None
         X = arrays.to_host(check_table(part.X if frame is None else frame.X))
-        labels = arrays.to_host(check_labels(_column(part.y), X))
+        labels = arrays.to_host(check_labels(column_of(part.y), X))
         counted = np.unique(labels, return_counts=True)
-        if part.sample_weight is not None and not np.any(np.asarray(part.sample_weight)):
-            nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
+        if part.weighs_nothing:
+            nothing = np.empty(0, dtype=np.int64)
             return cls(X, labels[:0], np.empty(0), nothing, labels, counted, frame)
-        weights, rows = check_weights(_column(part.sample_weight), X)
+        weights, rows = check_weights(column_of(part.sample_weight), X)
         own = labels if rows is None else labels[rows]
         return cls(X, own, weights, rows, labels, counted, frame)
 
@@ -138,7 +153,7 @@ class Rows:
         return Summary(n_rows, n_features, dtype, labels, self.counted, columns)
 
 
-def _column(values: Any) -> Any:
+def column_of(values: Any) -> Any:
     """A frame of one column as that column."""
     is_frame = getattr(values, "ndim", 1) == 2 and hasattr(values, "iloc") and values.shape[1] == 1
     return values.iloc[:, 0] if is_frame else values

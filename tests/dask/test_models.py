@@ -257,6 +257,29 @@ def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine
     assert there.score(parts.X, parts.y) == here.score(X, y)
 
 
+def test_the_share_of_right_predictions_takes_labels_and_weights_as_fit_does(threads):
+    X, y = load_breast_cancer(return_X_y=True)
+    weights = np.arange(len(y)) % 4.0
+    weights[:300] = 0  # all of a partition's
+    table = da.from_array(X, chunks=(200, -1))
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3)
+    there.fit(table, da.from_array(y, chunks=200))
+    here = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    labels, other = da.from_array(y, chunks=150), da.from_array(weights, chunks=90)
+    assert there.score(table, labels, other) == pytest.approx(here.score(X, y, weights))
+    frames = (dd.from_pandas(pd.DataFrame(part), npartitions=3) for part in (X, y))
+    assert there.score(next(frames).to_dask_array(), next(frames)) == here.score(X, y)
+    for bad, words in (
+        (da.zeros(len(y)), "sample_weight is zero for every sample"),
+        (da.from_array(-weights), "sample_weight contains negative weights"),
+        (other[1:], "X and sample_weight have inconsistent numbers of samples: 569 and 568"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            there.score(table, labels, bad)
+    with pytest.raises(TypeError, match="y must be a Dask array or frame; got ndarray"):
+        there.score(table, y)
+
+
 def test_chunks_of_unknown_sizes_are_taken_and_predicted(threads):
     X, y = load_breast_cancer(return_X_y=True)
     frame = dd.from_pandas(pd.DataFrame(X).assign(y=y), npartitions=3)
