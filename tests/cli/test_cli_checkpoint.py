@@ -73,16 +73,16 @@ def test_after_each_signal_the_same_command_goes_on_to_the_model_of_an_uninterru
     assert code == 130
     made = _rounds_in("run.json")
     assert told == (
-        f"gpustump: interrupted after {made} rounds; run.json holds them: the same command with "
-        "--resume goes on\n"
+        f"gpustump: interrupted after {made} rounds, kept in run.json; to go on, run the same "
+        "command with --resume\n"
     )
     code, told = _ended(command.folder, signal.SIGTERM, "--resume")
     assert code == -signal.SIGTERM
     assert _rounds_in("run.json") >= made + 20
     made = _rounds_in("run.json")
     assert told == (
-        f"gpustump: ended by SIGTERM after {made} rounds; run.json holds them: the same command "
-        "goes on\n"
+        f"gpustump: ended by SIGTERM after {made} rounds, kept in run.json; to go on, run the "
+        "same command\n"
     )
     ended = _ended(command.folder, signal.SIGKILL, "--resume", "--quiet")
     assert ended == (-signal.SIGKILL, "")
@@ -115,7 +115,7 @@ def _interrupt_in_this_process(command, monkeypatch, *more: object) -> None:
         patch.setattr(RunLog, "note", interrupting)
         outcome = command(*TRAIN, "--checkpoint", "run.json", *more)
     assert (outcome.code, outcome.out) == (130, "")
-    assert "interrupted after 30 rounds; run.json holds them" in outcome.err
+    assert "interrupted after 30 rounds, kept in run.json" in outcome.err
 
 
 def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monkeypatch):
@@ -123,7 +123,7 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
     before = Path("run.json").read_bytes()
     assert command.refuses(*TRAIN, "--checkpoint", "run.json") == (
         "--checkpoint: run.json exists; --resume goes on from it, --force replaces it and starts "
-        "anew."
+        "again."
     )
     _interrupt_in_this_process(command, monkeypatch, "--force")
     assert Path("run.json").read_bytes() == before  # the same rounds, made anew
@@ -153,13 +153,13 @@ def test_other_options_are_refused_and_the_checkpoint_stays(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--resume",), "--resume is for a checkpoint; name its file by --checkpoint."),
+        (("--resume",), "--resume is for a checkpoint; name its file with --checkpoint."),
         (("--checkpoint-every", "5s"), "--checkpoint-every is for a checkpoint"),
         (("--checkpoint", "model.json"), "--checkpoint and --output both name model.json."),
         (("--checkpoint", "none/run.json"), "--checkpoint: the folder "),
         (("--checkpoint", "t.npz", "--force"), "would replace the file that is read"),
-        (("--checkpoint", "-"), "--checkpoint: - is no file that can be read again"),
-        (("--checkpoint", "."), "--checkpoint: . is no file that can be read again"),
+        (("--checkpoint", "-"), "--checkpoint: - cannot be read again later"),
+        (("--checkpoint", "."), "--checkpoint: . cannot be read again later"),
         (("--checkpoint", ""), "--checkpoint needs the name of a file."),
         *(
             (("--checkpoint", "run.json", "--checkpoint-every", wrong), "must be a time or a numb")
