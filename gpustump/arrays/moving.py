@@ -21,7 +21,7 @@ _DLPACK_CUDA = 2
 def moved_to_device(x: Array, place: str) -> Array:
     """The same values on "cpu", "cuda" (CuPy's current device) or "cuda:N".
 
-    Data that is there already is returned unchanged, in its own library.
+    Data that is on the device already is returned unchanged, in its own library.
 
     Raises
     ------

@@ -29,6 +29,7 @@ class StepTable:
     Attributes
     ----------
     feature : int
+        Column of X, from 0.
     thresholds : ndarray (k,) of float64
         Increasing; the last is infinite.
     values : ndarray (k,) or (k, n_outputs) of float64
@@ -36,8 +37,8 @@ class StepTable:
     missing : float, or ndarray (n_outputs,)
         The function's value where x is NaN.
     bags : ndarray (n_bags, k + 1) of float64, or None
-        For one output of a bagged model what each bag says on each step and, last, where x is NaN.
-        Their mean is the function's value.
+        For one output of a bagged model, the values of each bag's own step function: on each step
+        and, last, where x is NaN. Their mean over the bags is the function's value.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class StepTable:
     def deviations(self) -> np.ndarray:
         """The standard deviation over the bags, of each step and, last, where x is NaN: (k + 1,).
 
-        With n_bags - 1 as its divisor.
+        The divisor is n_bags - 1.
 
         Raises
         ------
@@ -194,7 +195,7 @@ class StepTables(Sequence[StepTable]):
 
     @classmethod
     def of(cls, tables: Sequence[StepTable]) -> StepTables:
-        """Tables with values (k, n_outputs), at least one, together."""
+        """One or more tables with values (k, n_outputs), kept together."""
         if isinstance(tables, cls):
             return tables
         return cls(

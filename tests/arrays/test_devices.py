@@ -1,7 +1,7 @@
 """Which devices can be used, and why the others cannot, in every state that CuPy may be in.
 
-CuPy itself is played by a module of the same name, so that all of it can be proved without a GPU:
-not installed, broken, without a driver, without a device, out of memory, computing wrongly, well.
+A module of the same name stands in for CuPy, so that all states can be tested without a GPU: not
+installed, broken, without a driver, without a device, out of memory, computing wrongly, and well.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ def test_devices_older_than_the_kernels_are_left_to_the_reference(install, monke
     (old,) = cuda()
     assert old.usable
     assert "compute capability 6.1" in old.detail
-    assert "too old for the kernels: the reference scan trains" in old.detail
+    assert "too old for the kernels: the reference scan trains there" in old.detail
     install(cupy_with_kernels(LATE, []))
     device._device.cache_clear()
     assert device.device_named("cuda").name == "cuda:0"

@@ -139,7 +139,7 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
     [
         (("--learning-rate", "0.5"), "learning_rate was 1.0, and is 0.5 now"),
         (("--seed", 1), "the sample weights differ"),
-        (("--drop", "2"), "the table has 2 features in place of 3"),
+        (("--drop", "2"), "the table has 2 features instead of 3"),
         (("--loss", "logistic", "--rounds", 300), "l2_regularization"),
     ],
 )

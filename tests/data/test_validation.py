@@ -1,4 +1,4 @@
-"""Every bad input is refused, in every library; the message names the argument and the find."""
+"""Bad inputs are refused in every library; the message names the argument and what was found."""
 
 from __future__ import annotations
 
