@@ -234,7 +234,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if argv[0] not in commands and not argv[0].startswith("-"):
         known = ", ".join(commands)
         hint = suggestion(argv[0], [*commands])
-        parser.error(f"unknown command {quoted(argv[0])}; there are {known}{hint and '.' + hint}")
+        parser.error(
+            f"unknown command {quoted(argv[0])}; the commands are {known}{hint and '.' + hint}"
+        )
     arguments, unknown = parser.parse_known_args(argv)
     command: argparse.ArgumentParser = commands[arguments.command]
     if unknown:

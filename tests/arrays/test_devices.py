@@ -153,7 +153,7 @@ def test_an_error_without_words_is_named(install):
     assert "CUDARuntimeError" in cuda()[0].detail
 
 
-def test_a_driver_without_a_device_is_said(install):
+def test_a_driver_without_a_device_is_reported(install):
     install(fake_cupy(count=0))
     (device,) = cuda()
     assert (device.usable, device.detail) == (False, "CuPy finds a CUDA driver, but no device.")
@@ -237,7 +237,7 @@ def test_other_names_are_refused(name):
 
 
 @pytest.mark.parametrize("value", [None, 0, b"cpu"])
-def test_things_that_are_no_names_are_refused(value):
+def test_things_that_are_not_names_are_refused(value):
     with pytest.raises(TypeError, match=r"device must be .* got"):
         device_list.check_device(value)
 

@@ -182,11 +182,11 @@ def test_options_that_make_no_sense_are_refused(command, options):
     [
         (
             ["trian"],
-            "unknown command 'trian'; there are train, predict, explain, inspect, audit, export, "
-            "devices.",
+            "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
+            "export, devices.",
         ),
         (["trian"], "Did you mean 'train'?"),
-        (["table.npy"], "unknown command 'table.npy'; there are train"),
+        (["table.npy"], "unknown command 'table.npy'; the commands are train"),
         (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
         (
             ["train", "a.npy", "b.npy"],

@@ -224,7 +224,7 @@ def _rounds(training: FinishedTraining) -> str:
         rounds += f", over {len(done)} classes"
     if reasons:
         each = [
-            why if len(done) == 1 else f"for {n_classes} of them {why}"
+            why if len(done) == 1 else f"{why} ({counted(n_classes, 'class', 'classes')})"
             for why, n_classes in Counter(reasons).items()
         ]
         rounds += f": {', '.join(each)}"
