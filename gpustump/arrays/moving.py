@@ -1,7 +1,7 @@
 """Moving arrays between libraries and devices.
 
-A table is moved only where the user asks for a device. Labels, sample weights and row numbers are
-moved to the library and device of their table.
+A table is moved only if `engines.route` decides that it trains on another device. Labels, sample
+weights and row numbers are moved to the library and device of their table.
 """
 
 from __future__ import annotations

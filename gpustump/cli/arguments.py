@@ -403,7 +403,8 @@ def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
     add(
         "--resume",
         action="store_true",
-        help="go on from the checkpoint, to the same model; if there is none, start anew",
+        help="go on from the checkpoint, to the same model; if there is none, start from "
+        "the first round",
     )
     add(
         "--checkpoint-every",
@@ -425,7 +426,8 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         f"--smoothing-rounds {method.GLASS.smoothing_rounds} "
         f"--bags {method.GLASS.bags} --patience {method.GLASS.patience} "
         f"--set-aside {method.GLASS.set_aside:g} --l2 {L2_OF_ONE_OUTPUT:g}, or "
-        f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; options may change single ones",
+        f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; each can be changed by its own "
+        "option",
     )
     add(
         "--loss",
@@ -678,8 +680,8 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DATA",
-        help="a table: show each feature's share of its scores' contributions and, with --plot, "
-        "where its values lie",
+        help="a table: show each feature's share of the contributions to its rows' scores and, "
+        "with --plot, where its values lie",
     )
     _add_force(parser, "FILE")
 

@@ -42,7 +42,7 @@ def whole(command) -> bytes:
 
 
 def _rounds_in(path: str | Path) -> int:
-    """How many rounds a checkpoint holds; it is whole at any time at which it is there."""
+    """How many rounds a checkpoint holds; the file is complete whenever it exists."""
     if not Path(path).exists():
         return -1
     bags = json.loads(Path(path).read_text())["bags"]

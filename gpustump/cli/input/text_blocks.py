@@ -61,7 +61,7 @@ class TextFile(NamedTuple):
 
 
 def without_compression(path: str) -> str:
-    """A file's name in small letters, without the ending that tells its compression."""
+    """A file's name in lower case, without the ending of its compression."""
     name = path.lower()
     for ending in COMPRESSIONS:
         name = name.removesuffix(ending)

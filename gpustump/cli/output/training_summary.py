@@ -128,9 +128,11 @@ def _about_telling_columns(data: TrainingData) -> list[tuple[str, str]]:
     prefix = "" if data.encoding.named else "column "
     names = listed([prefix + column.name for column in found], 3)
     them = "them" if len(found) > 1 else "it"
-    tell, hold = ("each tell", "do they hold") if len(found) > 1 else ("tells", "does it hold")
+    does, hold = (
+        ("each predict", "do they hold") if len(found) > 1 else ("predicts", "does it hold")
+    )
     return [
-        ("warning", f"{names} alone {tell} the target without error: {hold} the answer?"),
+        ("warning", f"{names} alone {does} the target without error: {hold} the answer?"),
         ("", f"If so, leave {them} out with --drop."),
     ]
 
