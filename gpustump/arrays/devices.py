@@ -219,7 +219,9 @@ def cupy_device(place: str) -> tuple[Any, int]:
     count = cupy.cuda.runtime.getDeviceCount()
     index = int(place.partition(":")[2] or cupy.cuda.Device().id)
     if index >= count:
-        raise DeviceError(f"device 'cuda:{index}' is not there: CuPy finds {count}, from cuda:0.")
+        raise DeviceError(
+            f"device 'cuda:{index}' is not there: CuPy finds {count}, numbered from cuda:0."
+        )
     return cupy, index
 
 

@@ -49,9 +49,10 @@ def message_of(error: Exception) -> str | None:
     if isinstance(error, (InputError, ModelFileError, DeviceError)):
         return one_line(str(error))
     if isinstance(error, MemoryError):
+        reason = str(error).rstrip(".")
         return one_line(
-            f"not enough memory. {error} Try fewer columns (--drop), float32, a machine with more "
-            "memory, or the table as a .npy file, which is read from disk as needed."
+            f"not enough memory. {reason and reason + '.'} Try fewer columns (--drop), float32, a "
+            "machine with more memory, or the table as a .npy file, which is read from disk as needed."
         )
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename is not None else ""

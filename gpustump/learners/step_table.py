@@ -117,7 +117,16 @@ class StepTable:
         return self.bags
 
     def output(self, number: int) -> StepTable:
-        """The step function of one output, with values (k,).
+        """The step function of one output, with values (k,) and without `bags`.
+
+        Parameters
+        ----------
+        number : int
+            The output, from 0.
+
+        Returns
+        -------
+        StepTable
 
         Examples
         --------
@@ -134,11 +143,17 @@ class StepTable:
         return StepTable(self.feature, self.thresholds, self.values[:, number], missing)
 
     def look_up(self, column: Array) -> Array:
-        """The function's values for a feature's values (n_samples,).
+        """The function's values for a feature's values.
+
+        Parameters
+        ----------
+        column : array (n_samples,)
+            Booleans, integers or floats, of any array library; NaN where missing.
 
         Returns
         -------
         array (n_samples,) or (n_samples, n_outputs) of float64
+            In the library and on the device of the column.
 
         Examples
         --------
@@ -153,7 +168,17 @@ class StepTable:
         return xp.take(xp.asarray(self.outcomes, device=device), self.steps_of(column), axis=0)
 
     def steps_of(self, column: Array) -> Array:
-        """The step that each of a feature's values (n_samples,) lies on; k for NaN.
+        """The number of the step that each of a feature's values lies on.
+
+        Parameters
+        ----------
+        column : array (n_samples,)
+            As for `look_up`.
+
+        Returns
+        -------
+        array (n_samples,) of integers
+            From 0; k for NaN.
 
         Examples
         --------
