@@ -52,7 +52,8 @@ def message_of(error: Exception) -> str | None:
         reason = str(error).rstrip(".")
         return one_line(
             f"not enough memory. {reason and reason + '.'} Try fewer columns (--drop), float32, a "
-            "machine with more memory, or the table as a .npy file, which is read from disk as needed."
+            "machine with more memory, or the table as a .npy file, which is read from disk as "
+            "needed."
         )
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename is not None else ""
