@@ -57,7 +57,7 @@ PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 @pytest.mark.parametrize("packed", [*PACKED, ".zst"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
-def test_packed_text_is_read(command, frame, ending, packed):
+def test_compressed_text_is_read(command, frame, ending, packed):
     pack = PACKED.get(packed) or zstd().compress
     write = {
         ".csv": frame.write_csv,
@@ -74,7 +74,7 @@ def test_packed_text_is_read(command, frame, ending, packed):
 
 
 @pytest.mark.parametrize("packed", [*PACKED, ".zst"])
-def test_a_damaged_package_is_named(command, frame, packed):
+def test_a_damaged_compressed_file_is_named(command, frame, packed):
     pack = PACKED.get(packed) or zstd().compress
     content = pack(frame.write_csv().encode())
     name = f"table.csv{packed}"
