@@ -163,6 +163,7 @@ def test_decimal_commas_give_the_same_model_and_are_mentioned(command, frame):
         (("--encoding", "utf-9"), "--encoding: must be an encoding that Python knows"),
         (("--encoding", "base64"), "--encoding: must be an encoding that Python knows"),
         (("--drop", "label"), "--drop and --target both name 'label'; the target is never"),
+        (("--numeric", "label"), "--numeric and --target both name 'label'; the target is never"),
         (("--categorical", "absent"), "--categorical: table.csv has no column 'absent'"),
         (("--numeric", "x", "--categorical", "x"), "--categorical and --numeric both name 'x'"),
         (("--weight", "absent"), "--weight: table.csv has no column 'absent'"),

@@ -211,12 +211,14 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
         if weight is column or (target_at is not None and weight_at == target_at):
             raise InputError(f"--weight and --target both name {quoted(column.name)}.")
     dropped = _positions(table, arguments.drop, "--drop")
-    if target_at in dropped:
-        raise InputError(
-            f"--drop and --target both name {quoted(column.name)}; the target is never a feature."
-        )
     text = _positions(table, arguments.categorical, "--categorical")
     numbers = _positions(table, arguments.numeric, "--numeric")
+    for option, positions in ("--drop", dropped), ("--numeric", numbers):
+        if target_at in positions:
+            raise InputError(
+                f"{option} and --target both name {quoted(column.name)}; the target is never a "
+                "feature."
+            )
     for position in sorted(text & numbers):
         name = quoted(table.names[position])
         raise InputError(f"--categorical and --numeric both name {name}.")
