@@ -143,7 +143,7 @@ def caller(x):
 """
 
 COMPILES = "gpustump: compiling the CPU kernels, once on this machine: up to a minute ...\n"
-WAITS = "gpustump: waits for another process, which is compiling the CPU kernels ...\n"
+WAITS = "gpustump: waiting for another process that is compiling the CPU kernels ...\n"
 
 
 class Loader:
