@@ -20,7 +20,8 @@ from gpustump.engines.contract import Search, Step
 from gpustump.learners.hypothesis import Partition
 
 BY_VALUE = -1
-"""For `Ranges.shift`: each value is a unit."""
+"""For `Ranges.shift`: each value is a unit. A shard may answer with one unit for each sample; units
+of equal values have the same number, and `places` adds them up."""
 
 NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
 """For `Coded`: the smallest and the largest key of a slot that holds none."""
