@@ -1,9 +1,9 @@
 // What all kernels share: names of types, loops over a block or a grid, sums over a block.
 //
 // Every kernel gives the same result for any launch shape, even for a single thread: blocks stride
-// over the grid's work and threads over the block's. Only in `add_staged` do threads work in warps; a
-// block with fewer threads than a warp counts as one warp. So an ordinary C++ compiler can build the
-// same files for the CPU, where they are tested.
+// over the grid's work and threads over the block's. Only in `add_staged` do threads work in warps;
+// a block with fewer threads than a warp counts as one warp. So an ordinary C++ compiler can build
+// the same files for the CPU, where they are tested.
 //
 // A block adds up integers only, so the order does not matter. The only floating-point sum is
 // `score + vote`, one term at a time.
@@ -50,8 +50,8 @@ __device__ __forceinline__ void add_only(uint32 at, uint32 by) {
 }
 __device__ __forceinline__ void end_of_additions() { asm volatile("" ::: "memory"); }
 
-// A word made of bytes of two words, by a selector: four bits for each byte of the result. Bytes 0 to
-// 3 are those of `low`, 4 to 7 those of `high`; 8 more means the byte's highest bit repeated.
+// A word made of bytes of two words, by a selector: four bits for each byte of the result. Bytes 0
+// to 3 are those of `low`, 4 to 7 those of `high`; 8 more means the byte's highest bit repeated.
 __device__ __forceinline__ uint32 bytes_of(uint32 low, uint32 high, uint32 selector) {
   uint32 found;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(low), "r"(high), "r"(selector));
@@ -75,15 +75,16 @@ __device__ __forceinline__ uint32 bytes_of(uint32 low, uint32 high, uint32 selec
 }
 #endif
 
-// The term that is added to a histogram: a number, with the highest bit set if the label is positive.
-// Sums of such terms are right in all other bits.
+// The term that is added to a histogram: a number, with the highest bit set if the label is
+// positive. Sums of such terms are right in all other bits.
 __device__ inline int64 labelled(int64 by, bool is_positive) {
   return int64((uint64(by) & ~(1ull << 63)) | uint64(is_positive) << 63);
 }
 __device__ inline int64 without_label(uint64 sum) { return int64(sum << 1) >> 1; }
 
-// Copies of 16 bytes to shared memory that run while the thread continues. Each call of `next_copies`
-// begins a new batch; `wait_for_copies<N>` waits until all batches but the last N have arrived.
+// Copies of 16 bytes to shared memory that run while the thread continues. Each call of
+// `next_copies` begins a new batch; `wait_for_copies<N>` waits until all batches but the last N
+// have arrived.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 __device__ __forceinline__ void copy_16(uint32 to, const void* from) {
   uint32 at = uint32(__cvta_generic_to_shared(shared)) + to;
@@ -165,9 +166,9 @@ struct Step {
   int64 width_bits;    // the group has 2**width_bits features
   int64 feature;       // the cut's feature, numbered within the group
   int64 first_sample, n_samples;
-  const uint8* regions;  // of each sample if cut_bin is -1, of each code if it is -2, otherwise null
+  const uint8* regions;  // of each sample if cut_bin is -1, of each code if it is -2, or null
   int64 cut_bin;         // the bin that holds the cut, or that ends with it; 256: all are left
-  int64 is_inside;       // whether the cut lies inside the bin: then its marked samples are on the left
+  int64 is_inside;       // whether the cut lies inside the bin; then marked samples are on the left
   int64 low_bin;         // for an interval, the bin of its first sample; 0 for a stump
   int64 is_low_inside;   // whether only the marked samples of that bin lie in the interval
   int64 round;           // the number that marks them
@@ -209,8 +210,8 @@ __device__ inline void clear(const Layers& layers, const Step& step) {
   FOR_GRID(i, 0, layers.n_layers * layers.n_features * SLOTS) layers.histograms[i] = 0;
 }
 
-// Combine all threads' values in the threads' order, through `found` (blockDim.x values). The result
-// is in its first element, and in the first thread's `mine`.
+// Combine all threads' values in the threads' order, through `found` (blockDim.x values). The
+// result is in its first element, and in the first thread's `mine`.
 template <class Value>
 __device__ void combine(Value& mine, Value* found) {
   uint32 t = threadIdx.x;

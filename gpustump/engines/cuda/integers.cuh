@@ -10,7 +10,7 @@ enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX };
 
 // The vectors of a run.
 struct LossSamples {
-  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities; the sign is the label's
+  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities, with the label's sign
   double* scores;   // (n_outputs, n_samples)
   const int64* first_weights;  // sample weights in units of the integers; null if all are equal
   int64 equal_weight;

@@ -2,15 +2,15 @@
 // have an end inside a bin, and a scan of the bins whose bounds do not rule them out.
 //
 // The best interval is the pair of cuts between which score_left rises or falls most. A stretch of
-// sorted samples has a record of its steepest rise and fall, and of what is needed to append another
-// stretch: `Slopes`. So the records of pieces combine into records of bins, and those of bins, with
-// the edges between them, into the record of a feature. The record of a bin that was not scanned has
-// no cuts, only the bin's sum.
+// sorted samples has a record of its steepest rise and fall, and of what is needed to append
+// another stretch: `Slopes`. So the records of pieces combine into records of bins, and those of
+// bins, with the edges between them, into the record of a feature. The record of a bin that was not
+// scanned has no cuts, only the bin's sum.
 //
 // The kernels run in the order of those for stumps in `search.cu`: `weigh_pairs`, `list_bins` (of
-// that file), `scan_pairs`, then `join_pieces` and `pair_up` for the features with scanned bins, and
-// `finish_pairs`. A pair can beat the best one only if the bounds of the bins that hold its ends are
-// large enough. So all bins with such bounds are scanned at once, and no others.
+// that file), `scan_pairs`, then `join_pieces` and `pair_up` for the features with scanned bins,
+// and `finish_pairs`. A pair can beat the best one only if the bounds of the bins that hold its
+// ends are large enough. So all bins with such bounds are scanned at once, and no others.
 
 #include "common.cuh"
 #include "search.cuh"
@@ -120,7 +120,8 @@ __device__ inline Range inside(const Profile& p, const Bin& bin) {
 // after   where it may be at the cuts after these, if there are any
 __device__ inline int64 bound_of(const Profile& p, const Range& own, const Range& before,
                                  const Range& after, bool is_last, int64 present) {
-  // Within the bin a rise is at most the weight of the samples labelled +1, a fall that of the others.
+  // Within the bin a rise is at most the weight of the samples labelled +1, a fall that of the
+  // others.
   int64 rise = smaller(p.positive, own.high - own.low);
   int64 fall = smaller(p.negative, own.high - own.low);
   rise = larger(rise, own.high - before.low);
@@ -240,8 +241,8 @@ KERNEL_OF_FULL_BLOCKS finish_pairs(const PreparedTable table, const Round round,
   int64 j = mine.feature, after = after_of(mine.position), position = position_of(mine.position);
   result->missing = round.edges[j].missing;
   bool is_above_all = position + 1 == table.features[j].n_present;
-  // If no bin of the feature was scanned, both ends are edges. If one was, the order is on the device,
-  // unless the search was interrupted and the order dropped.
+  // If no bin of the feature was scanned, both ends are edges. If one was, the order is on the
+  // device, unless the search was interrupted and the order dropped.
   if (pairs.looked[j] == UNSEEN || table.orders[j] == 0 || is_above_all) return;
   write_neighbours(table, j, position, &result->beside[0]);
   if (after >= 0) write_neighbours(table, j, after, &result->beside[1]);

@@ -1,8 +1,8 @@
 // A round's pass over the samples for real, Newton and shared votes: what a step does to weights,
 // odds or probabilities and to scores, and the integers that follow from them.
 //
-// Operations and their order are those of `engines.reference`. A step changes the integers of nearly
-// all samples, so `add` gets the whole integers in every round, not their changes.
+// Operations and their order are those of `engines.reference`. A step changes the integers of
+// nearly all samples, so `add` gets the whole integers in every round, not their changes.
 
 #include "common.cuh"
 #include "integers.cuh"
@@ -27,9 +27,9 @@ struct First {
   double number, score;
 };
 
-// Add the votes of a sample's region to its scores. Returns its weight if the scores misclassify it,
-// otherwise 0. With one output, a score above 0 predicts the positive label; with several, the first
-// of the largest scores predicts its class.
+// Add the votes of a sample's region to its scores. Returns its weight if the scores misclassify
+// it, otherwise 0. With one output, a score above 0 predicts the positive label; with several, the
+// first of the largest scores predicts its class.
 template <bool IS_ONE>
 __device__ int64 vote(const LossSamples& samples, const Motion& motion, int region, int64 i,
                       const First& known) {

@@ -3,8 +3,8 @@
 //
 // A feature's values and thresholds are compared as integers that sort as they do
 // (`arrays.order_keys`), in the dtype of the rows; integers are first converted to the floats of
-// `arrays.as_working`. Values are added table by table, as the reference does. So the sums have the same
-// bits even for a model whose votes are not whole multiples of one unit.
+// `arrays.as_working`. Values are added table by table, as the reference does. So the sums have the
+// same bits even for a model whose votes are not whole multiples of one unit.
 
 #include "common.cuh"
 

@@ -1,8 +1,8 @@
 // What the searches for discrete votes of one output know of the bins: `search.cu` for stumps,
 // `intervals.cu` for stumps and intervals.
 //
-// Both add up `score_left`, the sum of signed weights up to a cut. They know it at the edges between
-// bins, and how far it may rise and fall inside a bin.
+// Both add up `score_left`, the sum of signed weights up to a cut. They know it at the edges
+// between bins, and how far it may rise and fall inside a bin.
 
 #ifndef GPUSTUMP_PROFILES
 #define GPUSTUMP_PROFILES
@@ -10,7 +10,7 @@
 // What a round knows of a bin.
 struct Profile {
   int64 positive, negative;  // the weight of its samples of either label
-  int64 rise, fall;          // how far score_left rose and fell inside when the bin was last scanned
+  int64 rise, fall;          // how far score_left rose and fell inside in the bin's last scan
   int64 positive_then, negative_then;  // the weights at that time
   int64 left;  // score_left at its left edge
 };
@@ -39,8 +39,8 @@ struct Extremes {
 
 [[maybe_unused]] constexpr Extremes NOWHERE = {0, -TOP, TOP, -1, -1};
 
-// Read the weights of a feature's bins from its histogram, and compute `score_left` at the right edge
-// of each bin. `running` is scratch space in shared memory; the result is in it.
+// Read the weights of a feature's bins from its histogram, and compute `score_left` at the right
+// edge of each bin. `running` is scratch space in shared memory; the result is in it.
 __device__ inline const int64* read_weights(const int64* own, int64 n_bins, Profile* profile,
                                             int64 (*running)[256]) {
   FOR_BLOCK(b, 0, n_bins + 1) {

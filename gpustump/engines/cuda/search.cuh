@@ -1,9 +1,9 @@
 // What the searches for the best cut have in common: see `search.cu`, `intervals.cu`, `splits.cu`.
 //
-// A search weighs all bins: it computes the scores at their edges, and bounds for the cuts inside. It
-// lists the bins that may hold a better cut than the best edge, searches these, and writes the best
-// cut. Scores and bounds are compared as integers: agreements as they are, other scores by keys that
-// sort as they do.
+// A search weighs all bins: it computes the scores at their edges, and bounds for the cuts inside.
+// It lists the bins that may hold a better cut than the best edge, searches these, and writes the
+// best cut. Scores and bounds are compared as integers: agreements as they are, other scores by
+// keys that sort as they do.
 
 #ifndef GPUSTUMP_SEARCH
 #define GPUSTUMP_SEARCH
@@ -62,8 +62,8 @@ struct BestEdge {
   }
 };
 
-// How much there is to search: pieces of bins, bins, and features whose sorted order the host has to
-// provide first.
+// How much there is to search: pieces of bins, bins, and features whose sorted order the host has
+// to provide first.
 struct Counts {
   int64 n_pieces, n_listed, n_wanted;
 };
@@ -165,7 +165,8 @@ __device__ inline bool is_other(const Best& best, const Best& before) {
 }
 
 // Write the best cut to the result, and reset the counts for another launch. Called by one thread.
-// Returns whether the cut differs from the one before, so that the values beside it must be written.
+// Returns whether the cut differs from the one before, so that the values beside it must be
+// written.
 __device__ inline bool take(const Round& round, const Best& best) {
   Result* result = round.result;
   Best before = result->best;

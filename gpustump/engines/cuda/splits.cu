@@ -3,13 +3,13 @@
 // The search is that of `search.cu`, with other scores: those of `engines/worth.py`, operation by
 // operation. They are convex in the sums left of a cut. So inside a bin they are bounded by their
 // values at the corners of the region in which the sums can lie. `cpu/unit_scores.py` explains that
-// region and its corners, and `cpu/drift.py` what is noted of a bin when it has been searched. Bounds
-// computed in floating point are widened by far more than their error.
+// region and its corners, and `cpu/drift.py` what is noted of a bin when it has been searched.
+// Bounds computed in floating point are widened by far more than their error.
 //
-// `weigh_...` updates sums, edges and bounds, `list_bins` of `search.cu` lists the bins that may hold
-// a better cut, `sum_pieces` adds up their pieces, `bound_...` bounds the cuts inside each piece,
-// `scan_...` scores the cuts in those that may still hold a better one, and `finish_splits` takes the
-// best cut and adds up its regions.
+// `weigh_...` updates sums, edges and bounds, `list_bins` of `search.cu` lists the bins that may
+// hold a better cut, `sum_pieces` adds up their pieces, `bound_...` bounds the cuts inside each
+// piece, `scan_...` scores the cuts in those that may still hold a better one, and `finish_splits`
+// takes the best cut and adds up its regions.
 
 #include "common.cuh"
 #include "search.cuh"
@@ -18,8 +18,8 @@
 constexpr double OUTWARDS = 0x1p-40;  // by what share a bound is widened
 constexpr double FORGOTTEN = 1e300;   // instead of what is noted of a bin
 
-// Sums over some samples, for one output: of the first integers by label and without their signs, and
-// of the second ones if they differ from these.
+// Sums over some samples, for one output: of the first integers by label and without their signs,
+// and of the second ones if they differ from these.
 struct Triple {
   int64 positive, negative, second;
   __device__ void append(const Triple& other) {
@@ -42,8 +42,8 @@ __device__ inline Triple less(const Triple& whole, const Triple& part) {
 struct Movement {
   const double* most;        // in any bin
   const double* of_bulk;     // if all samples were of the largest region, the bulk
-  const double* is_one_way;  // 1.0 if all samples of other regions gain weight relative to the bulk,
-                             // or all lose it; otherwise 0.0
+  const double* is_one_way;  // 1.0 if all samples of other regions gain weight relative to the
+                             // bulk, or all lose it; otherwise 0.0
   const double* low;         // the least factor of a sum if all samples are of the bulk,
   const double* high;        // and the largest
 };
@@ -51,8 +51,8 @@ struct Movement {
 // What a run keeps from round to round, and arrays for a round's search.
 struct Splits {
   LossSamples samples;
-  Triple* left;   // (n_outputs, n_bins) sums before each bin; for the slot of missing values, over all
-                  // samples with a value
+  Triple* left;   // (n_outputs, n_bins) sums before each bin; for the slot of missing values, over
+                  // all samples with a value
   double* noted;  // (2, n_outputs, n_bins) by how much one share may be ahead of the other
   Movement movement;
   Triple* piece_sums;    // (n_outputs, most_pieces)
@@ -60,7 +60,7 @@ struct Splits {
   double* piece_ahead;   // (2, n_outputs, most_pieces)
   int64* piece_bounds;   // (most_pieces)
   Best* piece_best;      // (most_pieces)
-  int64* least;          // the best score at the end of a piece: pieces of lower bounds need no scan
+  int64* least;          // the best score at the end of a piece; lower bounds need no scan
   int64* regions;        // (3, n_outputs, 2) of the best cut: first and second integers
   int64 has_second, most_pieces;
   double l2;
@@ -313,9 +313,9 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
   return fmin(most, movement.of_bulk[at] + share + OUTWARDS);
 }
 
-// Update what is noted of a bin, whose sums were `then` and are `now`. Returns how far shares may be
-// ahead inside it. The notes of a bin with hardly any weight are dropped: its weights may be at their
-// floor, where they do not follow the factors.
+// Update what is noted of a bin, whose sums were `then` and are `now`. Returns how far shares may
+// be ahead inside it. The notes of a bin with hardly any weight are dropped: its weights may be at
+// their floor, where they do not follow the factors.
 __device__ inline Ahead ahead_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
                                  int64 n_inside, const Triple& then, const Triple& now) {
   double n_units = units_apart(splits, n_inside);
@@ -631,7 +631,8 @@ __device__ inline int64 bin_at(const PreparedTable& table, int64 j, int64 positi
   return low;
 }
 
-// Take the best cut of all, add up its regions, and keep what was found of the bins. Runs as one block.
+// Take the best cut of all, add up its regions, and keep what was found of the bins. Runs as one
+// block.
 KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
                                     const PreparedTable table, const Round round,
                                     const Splits splits) {

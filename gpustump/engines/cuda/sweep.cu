@@ -1,10 +1,10 @@
 // A round's pass over the samples: scores, weights, and the changes of all histograms.
 //
-// `advance` is for classic stumps; `losses.cu` has its counterparts for other votes. A classic stump
-// multiplies the weights of the samples that it gets wrong, and only the change of each integer weight
-// is added to the histograms, which is exact. `advance` computes the changes; `add` adds them,
-// including zeros. A branch that skips zeros took longer where about half of the changes are zero, as
-// in most rounds (measured on an H100), and saved time only where nearly all are.
+// `advance` is for classic stumps; `losses.cu` has its counterparts for other votes. A classic
+// stump multiplies the weights of the samples that it gets wrong, and only the change of each
+// integer weight is added to the histograms, which is exact. `advance` computes the changes; `add`
+// adds them, including zeros. A branch that skips zeros took longer where about half of the changes
+// are zero, as in most rounds (measured on an H100), and saved time only where nearly all are.
 
 #include "common.cuh"
 
@@ -72,15 +72,16 @@ struct Group {
   int64 first_feature, n_features, width_bits, first_byte, first_block;
 };
 
-// A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one feature
-// and has a column of the table of its own. The column's number selects the bank of shared memory, so
-// two lanes of a warp never use the same bank, nor the same word, whatever the codes are.
+// A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one
+// feature and has a column of the table of its own. The column's number selects the bank of shared
+// memory, so two lanes of a warp never use the same bank, nor the same word, whatever the codes
+// are.
 //
-// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap, which takes
-// three times as long as two additions of 32 bits (measured on an H100). So a sum is two words. The
-// value that the first addition returns tells whether the lower word carried, and the carry is added
-// to the upper word with the upper half of the change. In a slot the lower words of all columns come
-// first, then the upper ones.
+// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap, which
+// takes three times as long as two additions of 32 bits (measured on an H100). So a sum is two
+// words. The value that the first addition returns tells whether the lower word carried, and the
+// carry is added to the upper word with the upper half of the change. In a slot the lower words of
+// all columns come first, then the upper ones.
 template <int COLUMN_BITS>
 struct Table {
   static constexpr int COLUMNS = 1 << COLUMN_BITS, N_SUMS = SLOTS << COLUMN_BITS;
@@ -92,8 +93,8 @@ struct Table {
     return uint32((i >> COLUMN_BITS) * 2 * COLUMNS + (i & (COLUMNS - 1)));
   }
 
-  // Where the slot of a label and a code begins, in bytes. The code is byte number `byte` of `word`,
-  // the label the highest bit of `upper`.
+  // Where the slot of a label and a code begins, in bytes. The code is byte number `byte` of
+  // `word`, the label the highest bit of `upper`.
   static __device__ __forceinline__ uint32 slot_at(uint32 word, int byte, uint32 upper) {
     if (SLOT_SHIFT == 8)  // one permutation of bytes moves code and label to their places
       return bytes_of(word, upper, 0x0f00 | byte << 4) & 0x1ff00u;
@@ -102,8 +103,8 @@ struct Table {
     return (code & (255u << SLOT_SHIFT)) | upper >> 31 << (SLOT_SHIFT + 8);
   }
 
-  // Add the changes of four samples of one feature, whose codes are the bytes of `word`. Each second
-  // addition waits for the first one, so four samples are added in parallel.
+  // Add the changes of four samples of one feature, whose codes are the bytes of `word`. Each
+  // second addition waits for the first one, so four samples are added in parallel.
   static __device__ __forceinline__ void add_four(uint32 word, const longlong2& one,
                                                   const longlong2& two, uint32 column) {
     const uint64 by[4] = {uint64(one.x), uint64(one.y), uint64(two.x), uint64(two.y)};
@@ -144,9 +145,9 @@ struct Table {
   }
 };
 
-// Add tiles of a group as wide as a tile; each warp takes a tile. While a tile is added, the codes and
-// changes of the next tiles are copied to shared memory, after the table. Otherwise the warps would
-// wait for memory most of the time.
+// Add tiles of a group as wide as a tile; each warp takes a tile. While a tile is added, the codes
+// and changes of the next tiles are copied to shared memory, after the table. Otherwise the warps
+// would wait for memory most of the time.
 struct Staged {
   static constexpr int DEPTH = 4, CHANGES = RUN / 2;  // words of 16 bytes
   static constexpr uint32 BYTES = (LANES + CHANGES) * 16, BEGIN = SLOTS * LANES * 8;
