@@ -7,7 +7,7 @@ round that only the host can decide, for example because the last digit of a vot
 host then makes that round in the ordinary way.
 
 A state that can do so has a method `looking_ahead(rule, watched)`. It returns an `Ahead`, or None
-if this run cannot be made ahead, or if it would not pay.
+if this run cannot be made ahead, or if that would save no time.
 """
 
 from __future__ import annotations

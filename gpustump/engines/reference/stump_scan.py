@@ -41,7 +41,7 @@ class Extremes(NamedTuple):
 
     Every field is an int64 array (n_features,): the two values, the first sorted position at which
     each occurs, and the sum of a over the samples whose value is present. For features without a
-    cut the first four hold no meaning.
+    cut the first four have no meaning.
     """
 
     high: Array
