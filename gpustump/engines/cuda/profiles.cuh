@@ -10,7 +10,7 @@
 // What a round knows of a bin.
 struct Profile {
   int64 positive, negative;  // the weight of its samples of either label
-  int64 rise, fall;          // how far score_left rose and fell inside in the bin's last scan
+  int64 rise, fall;          // how far score_left rose and fell in the last scan of the bin
   int64 positive_then, negative_then;  // the weights at that time
   int64 left;  // score_left at its left edge
 };
