@@ -172,8 +172,9 @@ def grown_factor(
     Returns
     -------
     factor : float
-        exp(2 * alpha_t) * 2**-halvings.
+        exp(2 * alpha_t) * 2**-halvings; 1.0 if no weight is wrong.
     halvings : int
+        0 if no weight is wrong.
     """
     if wrong_weight == 0:  # only a common factor would change
         return 1.0, 0
