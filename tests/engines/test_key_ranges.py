@@ -124,7 +124,7 @@ def test_all_samples_of_some_bins_are_found(data, dtype, is_crowded, patience):
         present = np.unique(keys[:, j][keys[:, j] != missing])
         chosen = data.draw(st.lists(st.sampled_from(present), unique=True)) if len(present) else []
         cuts.append(Cuts(np.sort(np.asarray(chosen, dtype=keys.dtype)), is_crowded))
-    source, room = Source(np.asfortranarray(X), None), codes.SHARE._replace(patience=patience)
+    source, room = Source(np.asfortranarray(X), None), codes.SHARD._replace(patience=patience)
     table, extremes = codes.prepare_by_cuts(source, cuts, Team(2), room)
     pairs = [(j, b) for j in range(n_features) for b in range(len(cuts[j].keys) + 1)]
     asked = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True, min_size=1)))
