@@ -1,8 +1,8 @@
 """What a search through shards remembers of bins holds: no cut inside one is better than its bound.
 
 As in test_cpu_bounds, bounds are compared with all cuts, and what is remembered of shares with the
-shares of the integers. Here the sums over bins are added up from shards, which do not know the
-second integers of either label apart.
+shares of the integers. Here the sums over bins are added up from shards. Where they are estimates,
+these are compared with the sums.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from all_cuts import check_shares, cuts_of_feature
 from rounds import KINDS, Case, signs
 from spread_tables import Spread, SpreadTable
 
-from gpustump.engines.cluster import places
+from gpustump.engines.cluster import places, state
+from gpustump.engines.cluster.questions import Ranges
 from gpustump.engines.contract import Cut, Step, split_at
 from gpustump.engines.cpu import signed_search, split_search
 from gpustump.engines.cpu.search import BestSplit, Edges
@@ -142,10 +143,7 @@ def test_no_cut_inside_a_bin_is_better_than_its_bound(kind):
 
 
 def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(monkeypatch):
-    """Positive samples weigh 20 times as much in the bin, and are of the bulk.
-
-    The sums over the bin do not tell how much of the second integers is of which label.
-    """
+    """Positive samples weigh 20 times as much in the bin, and are of the bulk."""
     monkeypatch.setattr(places, "_LISTED", 10_000)  # then shares are known to the last sample
     n, is_rest = 2000, np.zeros(4000, dtype=bool)
     is_rest[[*range(1801, n, 2), *range(n, 4000, 20)]] = True
@@ -164,3 +162,37 @@ def test_shares_hold_where_few_of_the_lighter_label_gain_what_the_others_lose(mo
     watched.run.advance(Step(split, ((-0.075,), (0.4,), (0.0,)), (bulk, rest, bulk), cut=cut))
     watched.best_cut()
     assert watched.n_compared > 1
+
+
+@pytest.mark.parametrize("kind", ["real", "newton", "shared discrete", "shared real"])
+@pytest.mark.parametrize("kinds", [("kernels",) * 2, ("arrays", "kernels")], ids=str)
+def test_sums_that_follow_steps_are_off_by_no_more_than_they_say(kind, kinds, monkeypatch):
+    monkeypatch.setattr(state, "_LEAST_CODES", 0)
+    monkeypatch.setattr(state, "is_worth_following", lambda *about: True)
+    n_estimated = 0
+    for seed in range(3):
+        case = drawn_case(seed).voting(kind, l2=float(seed))
+        votes = case.votes_of_run()
+        table = SpreadTable(case.X, case.rows, Spread(kinds, max_cuts=5))
+        run = table.start(case.y, case.weights, votes.search("stump"))
+        for _ in range(12):
+            taken = votes.found(table, run)
+            if isinstance(taken, str) or votes.is_perfect(taken):
+                break
+            run.advance(votes.change(taken).step)
+            estimated, exact = run.state._bins, exact_sums(run.state)
+            assert (np.abs(estimated.sums - exact) <= estimated.off).all()
+            if not estimated.is_exact:
+                n_estimated += 1
+                assert np.median(estimated.off) < 0.1 * np.median(exact[exact > 0])
+            else:
+                assert not estimated.off.any()
+    assert n_estimated > 10
+
+
+def exact_sums(run: state.ClusterState) -> np.ndarray:
+    """The sums over all bins, added up anew by all shards."""
+    features = np.arange(run._table.n_features)
+    nothing = Ranges(*[np.empty(0, dtype=np.int64)] * 5)
+    sums = sum(own for own, _ in run._shards.ask("look", features, nothing))
+    return np.take(sums, run._table.bins.kept, axis=1)

@@ -18,10 +18,18 @@ from rounds import KINDS, Case, signs
 from spread_tables import Spread, SpreadTable, any_values
 
 from gpustump import arrays
-from gpustump.engines.cluster import places
+from gpustump.engines.cluster import places, state
 from gpustump.engines.cluster.bins import CommonBins
 from gpustump.engines.cluster.places import _shifts, _together
-from gpustump.engines.cluster.questions import BY_VALUE, Ranges, Run, Shard, Units, planes_of
+from gpustump.engines.cluster.questions import (
+    BY_VALUE,
+    Ranges,
+    Run,
+    Shard,
+    Units,
+    bin_planes_of,
+    planes_of,
+)
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.cluster.shards import Together, answer, shard_of
 from gpustump.engines.contract import Search, Step, discrete_step
@@ -189,6 +197,11 @@ def test_kernels_and_arrays_answer_every_question_alike(kind, data, samples):
         assert_alike(*(shard.region_sums(split) for shard in shards))
         step = step_of(split, search, random)
         assert_alike(*(shard.advance(step) for shard in shards))
+        if not search.has_signs:
+            some, nothing = np.unique(random.integers(len(cuts), size=2)), no_ranges()
+            (one, _), (other, _) = (shard.look(some, nothing) for shard in shards)
+            assert np.array_equal(one, other)
+            assert len(one) == bin_planes_of(search)
         assert_alike(*(shard.smallest_weight() for shard in shards))
         assert_alike(*(shard.weights() for shard in shards))
         asked = ranges_within(coded[0], cuts, random)
@@ -199,6 +212,11 @@ def test_kernels_and_arrays_answer_every_question_alike(kind, data, samples):
         assert answers[0].sums.shape[0] == planes_of(search)
         if size.any():
             assert_alike(*(_together([found], size) for found in answers))
+
+
+def no_ranges() -> Ranges:
+    """Nothing to be asked about."""
+    return Ranges(*[np.empty(0, dtype=np.int64)] * 5)
 
 
 def ranges_within(coded: object, cuts: list[np.ndarray], random: np.random.Generator) -> Ranges:
@@ -351,6 +369,7 @@ def most_bytes(
 
 @pytest.mark.parametrize("kind", ["real", "newton"])
 def test_what_shards_send_in_a_round_does_not_grow_with_the_rows(kind, monkeypatch):
+    monkeypatch.setattr(state, "_LEAST_CODES", 0)
     # Units that hold no sample are not sent: of few samples some, of many hardly any.
     few, many = (most_bytes(n, kind, 60, monkeypatch) for n in (1, 10))
     assert many < 1.5 * few

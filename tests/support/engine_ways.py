@@ -259,7 +259,7 @@ def cuda(X: np.ndarray, rows: Rows, categorical: tuple[int, ...] = ()) -> Iterat
 
 def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
     """Rows spread over shards of both kinds, in bins and units of several sizes."""
-    from gpustump.engines.cluster import places
+    from gpustump.engines.cluster import places, state
     from gpustump.engines.cpu import codes
 
     kernels, mixed = ("kernels",) * 3, ("kernels", "arrays", "kernels")
@@ -272,8 +272,11 @@ def spread_out(X: np.ndarray, rows: Rows) -> Iterator[Way]:
         patch.setattr(places, "_LISTED", 3)
         patch.setattr(places, "_UNIT_BITS", 1)
         yield way("ranges cut in two", *mixed, max_cuts=3)
-        patch.setattr(codes, "Room", functools.partial(codes.Room, patience=0))
+        patch.setattr(codes, "SHARD", codes.SHARD._replace(patience=0))
         yield way("samples in order, two threads", "kernels", max_cuts=2, n_threads=2)
+        patch.setattr(state, "_LEAST_CODES", 0)
+        patch.setattr(state, "is_worth_following", lambda *about: True)
+        yield way("steps followed", *mixed, max_cuts=5)
     yield way("one row in a shard, one cut", *mixed, max_cuts=1, lone=1)
 
 

@@ -6,7 +6,7 @@ NumPy. The losses are the reference's. The sums over a slice are differences of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,31 @@ from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import (
     BY_VALUE,
     NO_KEYS,
+    Bulk,
+    Changes,
     Coded,
+    Looked,
     Ranges,
     Run,
     Tally,
     Units,
+    bin_planes_of,
     counts_of,
+    narrowed,
     no_sums_by_category,
 )
 from gpustump.engines.cluster.samples import Samples
 from gpustump.engines.contract import Search, Step
 from gpustump.engines.integer_weights import scaled
 from gpustump.engines.reference import table as reference
-from gpustump.engines.reference.integers import second_of
+from gpustump.engines.reference.integers import picked_numbers, second_of
 from gpustump.engines.reference.state import ArrayState
 from gpustump.engines.reference.table import ArrayTable
-from gpustump.learners.hypothesis import Partition
+from gpustump.engines.worth import Sums
+from gpustump.learners.hypothesis import Partition, regions
+
+Pick = Callable[[Array], Array]
+"""Takes the numbers of some samples."""
 
 
 class ArrayShard:
@@ -95,19 +104,28 @@ class ArrayShard:
                 self._table, self._as_array(labels), self._as_array(units), run.search
             )
             self._search = run.search
-            return self._tally()
+            return self._tally(self._sums_of(range(len(self._edges))))
 
-    def advance(self, step: Step) -> Tally:
+    def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
         """Follow a step."""
         with arrays.computing_on(self._table.X):
+            before = self._state.integers().outputs
             self._state.advance(step)
-            return self._tally()
+            if bulk is None:
+                return self._tally(self._sums_of(range(len(self._edges))))
+            return self._tally(self._changes(step, bulk, before))
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges, from running sums over the sorted samples."""
         with arrays.computing_on(self._table.X):
             parts = [self._units_of(r, *own) for r, own in enumerate(zip(*ranges, strict=True))]
         return Units(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+
+    def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
+        """The sums over the bins of some features, and over parts of bins."""
+        with arrays.computing_on(self._table.X):
+            found = self._sums_of(features.tolist())
+        return found, self.units(ranges) if len(ranges.low) else None
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
@@ -130,35 +148,86 @@ class ArrayShard:
     def _as_array(self, x: np.ndarray) -> Array:
         return self._xp.asarray(x)
 
-    def _tally(self) -> Tally:
+    def _tally(self, bins: np.ndarray | Changes) -> Tally:
         totals = self._state.integers().totals
         numbers = [part for own in totals for part in own]
         numbers.append(self._state.totals.misclassified)
-        bins = [self._sums_at(j, edges) for j, edges in enumerate(self._edges)]
         by_category = no_sums_by_category(self._search)
         if self._columns is not None:
             by_category = self._state.category_sums(self._columns)
-        return Tally(np.asarray(numbers, dtype=np.int64), np.concatenate(bins, axis=1), by_category)
+        return Tally(np.asarray(numbers, dtype=np.int64), bins, by_category)
 
-    def _sums_at(self, feature: int, edges: np.ndarray) -> np.ndarray:
-        """The sums between sorted positions of a feature: (n_planes, n_edges - 1) of int64.
+    def _sums_of(self, features: Sequence[int]) -> np.ndarray:
+        """The sums over the bins of some features."""
+        by_label = bin_planes_of(self._search) == 4
+        bins = [
+            self._sums_at(j, self._edges[j], lambda pick: self._planes(pick, by_label=by_label))
+            for j in features
+        ]
+        return np.concatenate(bins, axis=1)
 
-        The planes are those of `questions.planes_of`.
+    def _changes(self, step: Step, bulk: Bulk, before: Sequence[Sums]) -> Changes:
+        """What a step adds to the sums over bins beside what it would do to the bulk.
+
+        Each sample outside the bulk adds what its integers are now, less what they would be.
         """
+        region = regions(step.hypothesis, self._table.values(step.hypothesis.feature))
+        planes: list[Array] = []
+        pairs = zip(before, self._state.integers().outputs, strict=True)
+        for output, (old, new) in enumerate(pairs):
+            planes += self._changed(old, new, region != bulk.region, _of_output(bulk, output))
+        bins = [
+            self._sums_at(j, edges, lambda pick: list(map(pick, planes)))
+            for j, edges in enumerate(self._edges)
+        ]
+        n_slots = [len(edges) - 1 for edges in self._edges]
+        first = np.cumsum([0, *n_slots[:-1]])
+        return narrowed(np.concatenate(bins, axis=1), first)
+
+    def _changed(self, old: Sums, new: Sums, is_rest: Array, bulk: Bulk) -> list[Array]:
+        """The changes of an output's integers, in planes."""
+        xp = self._xp
+        is_positive = old.first > 0
+        label = xp.astype(~is_positive, xp.int64)  # positive first
+        by = picked_numbers(bulk.factor, label)
+        size = xp.astype(xp.abs(old.first), xp.float64)
+        expected = [size * by]
+        if old.second is not None:
+            more, second = picked_numbers(bulk.slope, label), xp.astype(old.second, xp.float64)
+            spread = second - second * second / size
+            expected[0] = expected[0] + second * more
+            expected.append(second + (second - 2.0 * spread) * more)
+        now = [xp.abs(new.first), *([] if new.second is None else [new.second])]
+        planes = []
+        for own, ought in zip(now, expected, strict=True):
+            change = xp.where(is_rest, own - xp.astype(xp.round(ought), xp.int64), 0)
+            planes += [xp.where(is_positive, change, 0), xp.where(is_positive, 0, change)]
+        return planes
+
+    def _planes(self, pick: Pick, *, by_label: bool) -> list[Array]:
+        """The integers of some samples, in planes."""
+        xp, planes = self._xp, list[Array]()
+        for own in self._state.integers().outputs:
+            first = pick(own.first)
+            nothing = xp.zeros_like(first)
+            planes += [xp.where(first > 0, first, nothing), xp.where(first < 0, -first, nothing)]
+            if own.second is not None:
+                second = pick(second_of(own))
+                of_both = [xp.where(first > 0, second, 0), xp.where(first < 0, second, 0)]
+                planes += of_both if by_label else [second]
+        return planes
+
+    def _sums_at(
+        self, feature: int, edges: np.ndarray, planes_of: Callable[[Pick], list[Array]]
+    ) -> np.ndarray:
+        """The sums of planes between sorted positions of a feature, (n_planes, n_edges - 1)."""
         block, row = self._table.row_of(feature)
         xp, start, end = self._xp, int(edges[0]), int(edges[-1])
         order = block.order[row, start:end]
         places = xp.asarray(edges - start)
-        planes = []
-        for own in self._state.integers().outputs:
-            first = xp.take(own.first, order, axis=0)
-            nothing = xp.zeros_like(first)
-            planes += [xp.where(first > 0, first, nothing), xp.where(first < 0, -first, nothing)]
-            if own.second is not None:
-                planes.append(xp.take(second_of(own), order, axis=0))
         sums = [
             xp.take(xp.cumulative_sum(plane, include_initial=True), places, axis=0)
-            for plane in planes
+            for plane in planes_of(lambda numbers: xp.take(numbers, order, axis=0))
         ]
         found: np.ndarray = np.diff(arrays.to_host(xp.stack(sums)), axis=1)
         return found
@@ -183,5 +252,11 @@ class ArrayShard:
             np.diff(ends),
             own[is_new],
             own[ends[1:] - 1],
-            self._sums_at(feature, start + ends),
+            self._sums_at(feature, start + ends, lambda pick: self._planes(pick, by_label=False)),
         )
+
+
+def _of_output(bulk: Bulk, output: int) -> Bulk:
+    """What is said of one output."""
+    own = slice(2 * output, 2 * output + 2)
+    return bulk._replace(factor=bulk.factor[own], slope=bulk.slope[own])

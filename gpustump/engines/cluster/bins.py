@@ -57,6 +57,25 @@ class CommonBins:
     n_missing: np.ndarray
     categories: CategoryColumns | None = None
 
+    @functools.cached_property
+    def in_shards(self) -> np.ndarray:
+        """Where each feature's slots begin in the shards, and how many there are in all."""
+        first = self.layout.first
+        return np.append(self.kept[first] - self.number[first], self.kept[-1] + 1)
+
+    def kept_of(self, features: np.ndarray) -> np.ndarray:
+        """The slots of some features among those that shards have of them alone."""
+        begin = self.in_shards
+        count = begin[features + 1] - begin[features]
+        shift = begin[features] - (np.cumsum(count) - count)
+        own = [self.slots_of(feature) for feature in features.tolist()]
+        return np.concatenate([self.kept[s] - by for s, by in zip(own, shift, strict=True)])
+
+    def slots_of(self, feature: int) -> slice:
+        """A feature's slots, that of missing values included."""
+        own = self.layout.slots(feature)
+        return slice(own.start, own.stop + 1)
+
     @classmethod
     def of(
         cls, coded: list[Coded], n_cuts: np.ndarray, categorical: Sequence[int] = ()

@@ -12,12 +12,17 @@ import numpy as np
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.questions import (
     NO_KEYS,
+    Bulk,
+    Changes,
     Coded,
+    Looked,
     Ranges,
     Run,
     Tally,
     Units,
+    bin_planes_of,
     counts_of,
+    narrowed,
     no_sums_by_category,
 )
 from gpustump.engines.cluster.samples import Samples
@@ -26,6 +31,7 @@ from gpustump.engines.cpu.bin_sums import BinSums
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.codes import CodedTable, prepare_by_cuts
 from gpustump.engines.cpu.cuts import Cuts
+from gpustump.engines.cpu.estimates import Move
 from gpustump.engines.cpu.key_ranges import (
     KeyRanges,
     grouped,
@@ -86,15 +92,14 @@ class KernelShard:
         units = scaled(self.samples.weights, run.exponent)
         kind = _SignedRows if run.search.has_signs else _SplitRows
         self._rows, self._search = kind(self._table, labels, units, run.search), run.search
-        return self._tally()
+        return self._tally(self._rows.bin_sums())
 
-    def advance(self, step: Step) -> Tally:
+    def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
         """Follow a step."""
         inside = self._regions(step.hypothesis)
         if step.cut is not None and step.cut.position is None:
             inside[:] = FIRST  # a constant does not separate missing values from others
-        self._rows.advance(step, inside)
-        return self._tally()
+        return self._tally(self._rows.advance(step, inside, bulk))
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges, from the samples of the bins they lie in."""
@@ -105,6 +110,10 @@ class KernelShard:
         about = KeyRanges(ends, ranges.low, ranges.high, ranges.shift)
         units, unit = grouped(keys_of(self._table, found, feature), found.ends, about)
         return Units(*units, self._rows.unit_sums(found.samples, unit, len(units.size)))
+
+    def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
+        """The sums over the bins of some features, and over parts of bins."""
+        return self._rows.sums_of(features), self.units(ranges) if len(ranges.low) else None
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis."""
@@ -122,11 +131,11 @@ class KernelShard:
         """See `contract.State.weights`."""
         return self._rows.weights()
 
-    def _tally(self) -> Tally:
+    def _tally(self, bins: np.ndarray | Changes) -> Tally:
         by_category = no_sums_by_category(self._search)
         if self._columns is not None:
             by_category = category_sums(self._columns, self._rows.terms, self._team)
-        return Tally(self._rows.numbers, self._rows.bin_sums(), by_category)
+        return Tally(self._rows.numbers, bins, by_category)
 
     def _regions(self, hypothesis: Partition) -> np.ndarray:
         return regions_of(self.samples.values_of(hypothesis.feature), hypothesis, self._team)
@@ -145,8 +154,14 @@ class _Rows(Protocol):
     def bin_sums(self) -> np.ndarray:
         """See `questions.Tally`."""
 
-    def advance(self, step: Step, inside: np.ndarray) -> None:
-        """Follow a step; `inside` (n_samples,) of uint8 is the region of each sample."""
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        """Those of some features."""
+
+    def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray | Changes:
+        """Follow a step; `inside` (n_samples,) of uint8 says which region each sample lies in.
+
+        Returns the sums over bins, or their changes.
+        """
 
     def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
         """See `key_ranges.unit_sums`."""
@@ -177,10 +192,14 @@ class _SignedRows:
     def bin_sums(self) -> np.ndarray:
         return self._run.bin_sums()
 
-    def advance(self, step: Step, inside: np.ndarray) -> None:
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("these sums are never estimates")
+
+    def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray:
         by_region = np.asarray(signs(step.discrete_hypothesis), dtype=np.int8)
         np.take(by_region, inside, out=self._run.samples.votes)
         self._run.advance(Update.of(step))
+        return self._run.bin_sums()
 
     def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
         return signed_unit_sums(self._run.samples.signed, samples, unit, n_units)
@@ -203,7 +222,8 @@ class _SplitRows:
     def __init__(
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
     ) -> None:
-        self._n_samples, self._is_newton = table.n_samples, search.votes == "newton"
+        self._n_samples, self._first = table.n_samples, table.layout.first
+        self._is_folded = search.votes == "newton" and bin_planes_of(search) % 4 > 0
         self._loss = loss_of(labels, units, search)
         self._bins = BinSums(table, self._loss.terms, search)
         self._take(self._loss.begin)
@@ -220,8 +240,20 @@ class _SplitRows:
         self._bins.look()
         return self._folded(self._bins.sums)
 
-    def advance(self, step: Step, inside: np.ndarray) -> None:
-        self._take(functools.partial(self._loss.advance, step, inside))
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        return self._folded(self._bins.sums_of(features))
+
+    def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray | Changes:
+        work = functools.partial(self._loss.advance, step, inside)
+        if bulk is None:
+            self._take(work)
+            return self.bin_sums()
+        make, found = _noting(work)
+        factor, slope = np.asarray(bulk.factor), np.asarray(bulk.slope)
+        move = Move(bulk.region, bulk.shift, factor, slope, np.zeros_like(slope))
+        changes = self._bins.changes(make, inside, move)
+        self._sums = functools.reduce(operator.add, found)
+        return narrowed(changes, self._first)
 
     def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
         return unit_sums(self._loss.terms, samples, unit, n_units)
@@ -237,18 +269,26 @@ class _SplitRows:
 
     def _take(self, work: Callable[[int, int], PieceSums]) -> None:
         """Compute the terms of all samples by `work`, and add them up over the bins."""
-        found = list[PieceSums]()
-
-        def make(low: int, high: int) -> None:
-            found.append(work(low, high))
-
+        make, found = _noting(work)
         self._bins.add_up(make)
         self._sums = functools.reduce(operator.add, found)
 
     def _folded(self, planes: np.ndarray) -> np.ndarray:
-        """The planes of `questions.planes_of`, with one sum of second integers for each output."""
-        if not self._is_newton:
+        """The planes of `questions.bin_planes_of`."""
+        if not self._is_folded:
             return planes
         by_output = planes.reshape(-1, 4, planes.shape[1])
         folded = np.stack([by_output[:, 0], by_output[:, 1], by_output[:, 2] + by_output[:, 3]], 1)
         return np.ascontiguousarray(folded.reshape(-1, planes.shape[1]))
+
+
+def _noting(
+    work: Callable[[int, int], PieceSums],
+) -> tuple[Callable[[int, int], None], list[PieceSums]]:
+    """The same work without an answer, and the list that takes the answers."""
+    found = list[PieceSums]()
+
+    def make(low: int, high: int) -> None:
+        found.append(work(low, high))
+
+    return make, found

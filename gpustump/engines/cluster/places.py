@@ -8,6 +8,7 @@ down to single values. A range of few samples is answered value by value.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ _UNITS = 2**13
 fewer units, at least two, and `_LISTED` is smaller by the same factor."""
 
 
+_MOST_LIKELY = 2**10
+"""If more bins are announced than this, they are waited for."""
+
+_NO_SLOTS = np.empty(0, dtype=np.int64)
+
+
 class Keys(NamedTuple):
     """The keys of the units of an answer, from which more can be asked about them.
 
@@ -42,6 +49,16 @@ class Keys(NamedTuple):
     position : ndarray (n_stretches,) of int64
         The sorted position of each stretch's first sample.
     """
+
+    low: np.ndarray
+    high: np.ndarray
+    size: np.ndarray
+    position: np.ndarray
+
+
+class _About(NamedTuple):
+    """What is asked about ranges of keys, arrays (n_ranges,) of int64: the smallest and the largest
+    key, how many samples, and the sorted position of the first."""
 
     low: np.ndarray
     high: np.ndarray
@@ -64,18 +81,43 @@ class ClusterPlace:
     def __init__(self, shards: Shards, bins: CommonBins, search: Search) -> None:
         self._shards, self._bins, self._search = shards, bins, search
         self._seen: list[Answer] = []
+        self._likely = _NO_SLOTS
+        self._foreseen: Answer | None = None
 
     def begin_round(self) -> None:
         """Forget the answers of the last round."""
         self._seen.clear()
+        self._likely, self._foreseen = _NO_SLOTS, None
+
+    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+        """These bins are asked about with the sums that are added up anew, in one message."""
+        if len(slots) <= _MOST_LIKELY:  # else too little is known
+            highest_first = np.argsort(-bounds, kind="stable")[: self.bins_at_once]
+            self._likely = np.sort(slots[highest_first])
+
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        """The sums over all slots of some features, in the order of these, (n_planes, n)."""
+        slots, self._likely = self._likely, _NO_SLOTS
+        owners = self._bins.layout.feature_of(slots)
+        about = self._about(slots)
+        ranges = self._ranges(slots, owners, about)
+        bins, units = zip(*self._shards.ask("look", features, ranges), strict=True)
+        if len(slots):
+            self._foreseen = self._answer(slots, owners, about, list(units))
+        sums = functools.reduce(np.add, bins)
+        return unfolded(np.take(sums, self._bins.kept_of(features), axis=1), self._search)
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins."""
-        bins, layout = self._bins, self._bins.layout
+        known = self._foreseen
+        if known is not None:
+            own = np.flatnonzero(np.isin(known.slots, slots, assume_unique=True))
+            if len(own):
+                yield _some(known, own)
+            is_new = ~np.isin(slots, known.slots, assume_unique=True)
+            slots, features = slots[is_new], features[is_new]
         if len(slots):
-            size = layout.n_inside(slots)
-            low, high = bins.low[slots], bins.high[slots]
-            yield self._asked(slots, features, (low, high, size, layout.offset[slots]))
+            yield self._asked(slots, features, self._about(slots))
 
     def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
         """The same for some open units of an answer; each unit becomes a stretch."""
@@ -83,7 +125,7 @@ class ClusterPlace:
         first = slices.first[stretches]
         before = np.where(units > first, slices.last[units - 1] + 1, keys.position[stretches])
         about = keys.low[units], keys.high[units], keys.size[units], before
-        return self._asked(answer.slots[stretches], slices.feature[stretches], about)
+        return self._asked(answer.slots[stretches], slices.feature[stretches], _About(*about))
 
     def keys_around(self, slot: int, position: int) -> tuple[int, int] | None:
         """The keys on both sides of a cut, if an answer of this round had them; otherwise None.
@@ -105,20 +147,26 @@ class ClusterPlace:
                     return int(answer.where.high[unit]), int(answer.where.low[unit + 1])
         return None
 
-    def _asked(
-        self,
-        slots: np.ndarray,
-        features: np.ndarray,
-        about: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    ) -> Answer:
-        """Ask about ranges of keys, each a stretch, in order of slots and keys.
+    def _about(self, slots: np.ndarray) -> _About:
+        bins, layout = self._bins, self._bins.layout
+        size, offset = layout.n_inside(slots), layout.offset[slots]
+        return _About(bins.low[slots], bins.high[slots], size, offset)
 
-        `about` is (low, high, size, position): the smallest and the largest key of each range, how
-        many samples it holds, and the sorted position of its first sample.
-        """
-        low, high, size, position = about
-        ranges = Ranges(features, self._bins.number[slots], low, high, _shifts(low, high, size))
-        units = _together(self._shards.ask("units", ranges), size)
+    def _ranges(self, slots: np.ndarray, features: np.ndarray, about: _About) -> Ranges:
+        low, high, size, _ = about
+        return Ranges(features, self._bins.number[slots], low, high, _shifts(low, high, size))
+
+    def _asked(self, slots: np.ndarray, features: np.ndarray, about: _About) -> Answer:
+        """Ask about ranges of keys, each a stretch, in order of slots and keys."""
+        answers = self._shards.ask("units", self._ranges(slots, features, about))
+        return self._answer(slots, features, about, answers)
+
+    def _answer(
+        self, slots: np.ndarray, features: np.ndarray, about: _About, answers: list[Units]
+    ) -> Answer:
+        """What all shards answer to that."""
+        size, position = about.size, about.position
+        units = _together(answers, size)
         n_units = np.bincount(units.range, minlength=len(slots))
         first = np.cumsum(n_units) - n_units
         end = np.cumsum(units.size)
@@ -134,9 +182,20 @@ class ClusterPlace:
         return answer
 
 
+def _some(answer: Answer, stretches: np.ndarray) -> Answer:
+    """The answer about some of the stretches."""
+    slices, keys = answer.slices, answer.where
+    own = slices._replace(
+        feature=slices.feature[stretches], first=slices.first[stretches],
+        n_units=slices.n_units[stretches],
+    )  # fmt: skip
+    where = keys._replace(position=keys.position[stretches])
+    return Answer(own, answer.slots[stretches], where)
+
+
 def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
     """How to cut each range into units: `Ranges.shift`."""
-    fewer = _UNIT_BITS - max(1, min(_UNIT_BITS, (_UNITS // len(low)).bit_length() - 1))
+    fewer = _UNIT_BITS - max(1, min(_UNIT_BITS, (_UNITS // max(1, len(low))).bit_length() - 1))
     # In unsigned numbers, as keys of 64 bits may be 2**63 apart and more.
     width = high.astype(np.uint64) - low.astype(np.uint64)
     bits = np.zeros(len(low), dtype=np.int64)

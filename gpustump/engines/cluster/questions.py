@@ -73,6 +73,10 @@ class Units(NamedTuple):
     sums: np.ndarray
 
 
+Looked = tuple[np.ndarray, Units | None]
+"""Sums over bins, (n_planes, n) of int64, and units; None if no ranges were asked about."""
+
+
 class Coded(NamedTuple):
     """What a shard knows of bins and categories after it has coded its rows; arrays of int64.
 
@@ -96,6 +100,37 @@ class Coded(NamedTuple):
     categories: np.ndarray
 
 
+class Bulk(NamedTuple):
+    """What a step does to the sums over its largest region, in plain numbers: `estimates.Move`.
+
+    Attributes
+    ----------
+    region, shift : int
+    factor, slope : tuple (2 * n_outputs,) of float
+    """
+
+    region: int
+    shift: int
+    factor: tuple[float, ...]
+    slope: tuple[float, ...]
+
+
+class Changes(NamedTuple):
+    """What a step adds to the sums over bins beside what it would do to the bulk.
+
+    They are rounded, so that four bytes are enough. The sums are estimates in any case.
+
+    Attributes
+    ----------
+    numbers : ndarray (n_planes, n_slots) of int32
+        In units of 2**shift.
+    shift : ndarray (n_planes, n_features) of uint8
+    """
+
+    numbers: np.ndarray
+    shift: np.ndarray
+
+
 class Tally(NamedTuple):
     """The sums over a shard's samples in a round.
 
@@ -104,14 +139,14 @@ class Tally(NamedTuple):
     numbers : ndarray (2 * n_outputs + 1,) of int64
         For each output the sums of the first and of the second integers; then the sum of the first
         round's weights of the samples that the scores get wrong.
-    bins : ndarray (n_planes, n_slots) of int64
-        The sums over the bins, in the planes of `planes_of`.
+    bins : ndarray (n_planes, n_slots) of int64, or Changes
+        The sums over the bins, in the planes of `bin_planes_of`; or how they have changed.
     categories : ndarray (n_categorical, n_outputs, 2, N_NUMBERS) of int64
         The sums over categories; see `category_table.SummingState`.
     """
 
     numbers: np.ndarray
-    bins: np.ndarray
+    bins: np.ndarray | Changes
     categories: np.ndarray
 
 
@@ -134,12 +169,32 @@ class Run:
 
 
 def planes_of(search: Search) -> int:
-    """How many sums, or planes, each bin has.
+    """How many sums a unit has.
 
     For each output, in this order: the sum of the positive first integers, the sum of the absolute
     values of the negative ones and, for Newton votes only, the sum of the second integers.
     """
     return search.n_outputs * (3 if search.votes == "newton" else 2)
+
+
+def bin_planes_of(search: Search) -> int:
+    """How many sums a bin has.
+
+    The same, but that under Newton votes of one output the second integers of positive and of
+    negative samples are told apart: what a step does to the first ones follows from them.
+    """
+    by_label = search.votes == "newton" and search.n_outputs == 1
+    return 4 if by_label else planes_of(search)
+
+
+def narrowed(changes: np.ndarray, first: np.ndarray) -> Changes:
+    """Changes (n_planes, n_slots) of int64 in four bytes; features begin at the slots `first`."""
+    most = np.maximum.reduceat(np.abs(changes), first, axis=1)
+    _, n_bits = np.frexp(most.astype(np.float64))
+    shift = np.maximum(n_bits - 30, 0)
+    by_slot = np.repeat(shift, np.diff(first, append=changes.shape[1]), axis=1).astype(np.int64)
+    rounded = (changes + ((1 << by_slot) >> 1)) >> by_slot
+    return Changes(rounded.astype(np.int32), shift.astype(np.uint8))
 
 
 def no_sums_by_category(search: Search) -> np.ndarray:
@@ -153,12 +208,12 @@ def counts_of(columns: CategoryColumns | None) -> np.ndarray:
 
 
 def unfolded(planes: np.ndarray, search: Search) -> np.ndarray:
-    """The planes as the CPU engine's search takes them (`cpu.slices`), from those of `planes_of`.
+    """The planes as the CPU engine's search takes them (`cpu.slices`), from those of shards.
 
     For Newton votes the search takes separate sums of second integers for samples labelled +1 and
     -1, and adds both. Here the first one holds the sum of both, and the second one is 0.
     """
-    if search.votes != "newton":
+    if search.votes != "newton" or len(planes) == 4 * search.n_outputs:
         return planes
     n_outputs, n = search.n_outputs, planes.shape[1]
     found = np.zeros((n_outputs, 4, n), dtype=np.int64)
@@ -192,11 +247,17 @@ class Shard(Protocol):
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
 
-    def advance(self, step: Step) -> Tally:
-        """Follow a step of the run."""
+    def advance(self, step: Step, bulk: Bulk | None = None) -> Tally:
+        """Follow a step of the run; by what it does to the bulk, tell changes and not sums."""
 
     def units(self, ranges: Ranges) -> Units:
         """The sums over the units of ranges."""
+
+    def look(self, features: np.ndarray, ranges: Ranges) -> Looked:
+        """The sums over the bins of some features, and over parts of bins.
+
+        Two questions in one message.
+        """
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis, (n_regions, n_outputs, 2) of int64."""

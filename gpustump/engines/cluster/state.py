@@ -2,6 +2,10 @@
 
 The sums over bins and categories come with the answer to each step. So a round takes one message
 for the step, and one or two for the bins that may hold the best cut.
+
+Where a step parts few samples from many, shards add up the few, and what the step does to the sums
+over the many is worked out here (`cpu.estimates`). The sums are estimates from then on. Those of
+the features that may hold the best cut are asked for anew, with parts of their bins.
 """
 
 from __future__ import annotations
@@ -14,17 +18,27 @@ import numpy as np
 
 from gpustump.engines.category_columns import CategoryColumns
 from gpustump.engines.cluster.places import ClusterPlace
-from gpustump.engines.cluster.questions import Run, Tally, unfolded
-from gpustump.engines.contract import Cut, RegionSums, Step, Totals, split_at
+from gpustump.engines.cluster.questions import Bulk, Changes, Run, Tally, unfolded
+from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals, split_at
 from gpustump.engines.cpu.drift import Expected
-from gpustump.engines.cpu.estimates import Move, move_slots
+from gpustump.engines.cpu.estimates import (
+    Move,
+    add_rounded,
+    is_worth_following,
+    move_slots,
+)
 from gpustump.engines.cpu.signed_search import SignedSearch
 from gpustump.engines.cpu.split_search import Counts, SplitSearch
 from gpustump.engines.threads import Team
 from gpustump.learners.hypothesis import Partition
 
 if TYPE_CHECKING:
+    from gpustump.engines.cluster.bins import CommonBins
     from gpustump.engines.cluster.table import ClusterTable
+
+_LEAST_CODES = 2**21
+"""If a shard has fewer, on average, it takes less to add all of them up than to search by estimates
+and ask for exact sums of some features."""
 
 
 class ClusterState:
@@ -40,8 +54,7 @@ class ClusterState:
         self._table, self._run, self._shards = table, run, table.shards
         layout, team = table.bins.layout, Team(1)
         self._place = ClusterPlace(self._shards, table.bins, run.search)
-        self._bins = _Bins(np.diff(layout.offset, append=0))
-        self._bins.n_inside[layout.first + layout.n_bins] = table.n_missing
+        self._bins = _Bins(table.bins, self._place)
         self._signed = SignedSearch(layout, run.search, team) if run.search.has_signs else None
         counts = Counts(table.n_samples, table.n_missing)
         self._split = SplitSearch(layout, counts, run.search, team)
@@ -99,21 +112,29 @@ class ClusterState:
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply weights or odds by its factors."""
+        bulk = None
+        self._bins.expect_nothing()
         if self._signed is not None:
             self._signed.follow(step)
         elif (known := self._split.follow(step)) is not None:
-            self._bins.expect(known[1])
+            counts, move = known
+            follows = self._codes_of_shard >= _LEAST_CODES and is_worth_following(
+                counts, self._table.n_features
+            )
+            self._bins.expect(move, follows=follows)
+            if follows:
+                factor, slope = tuple(move.factor.tolist()), tuple(move.slope.tolist())
+                bulk = Bulk(move.bulk, move.shift, factor, slope)
         self._found = None
-        self._take(self._shards.ask("advance", step))
+        self._take(self._shards.ask("advance", step, bulk))
 
     def _take(self, tallies: list[Tally]) -> None:
         """Add up the shards' sums of a round."""
         numbers = np.sum([own.numbers for own in tallies], axis=0)
-        bins = functools.reduce(np.add, (own.bins for own in tallies))
-        sums = np.take(bins, self._table.bins.kept, axis=1)
+        self._codes_of_shard = self._table.n_samples * self._table.n_features // len(tallies)
+        self._bins.take([own.bins for own in tallies], self._run.search)
         self._by_category = functools.reduce(np.add, (own.categories for own in tallies))
         self._by_output, self._misclassified = numbers[:-1].reshape(-1, 2), int(numbers[-1])
-        self._bins.renewed(unfolded(sums, self._run.search))
 
     def _n_present(self, feature: int) -> int:
         return self._table.n_samples - int(self._table.n_missing[feature])
@@ -125,67 +146,66 @@ def _as_tuples(sums: np.ndarray) -> RegionSums:
 
 
 class _Bins:
-    """The sums over the bins of all features, never estimates; see `cpu.split_search.Bins`.
+    """The sums over the bins of all features; see `cpu.bin_sums.BinSums`.
 
     Parameters
     ----------
-    n_inside : ndarray (n_slots,) of int64
-        How many samples each slot holds.
+    bins : CommonBins
+    place : ClusterPlace
+        Is asked for exact sums.
     """
 
-    is_exact = True
     sums: np.ndarray
     off: np.ndarray
-    _expected: Expected
+    is_exact = True
 
-    def __init__(self, n_inside: np.ndarray) -> None:
-        self.n_inside = n_inside
-        self._moved: Expected | None = None
+    def __init__(self, bins: CommonBins, place: ClusterPlace) -> None:
+        self._common, self._place = bins, place
+        layout = bins.layout
+        self._n_inside = np.diff(layout.offset, append=0)
+        self._n_inside[layout.first + layout.n_bins] = bins.n_missing
+        self._feature = layout.feature_of(np.arange(len(self._n_inside)))
+        self._expected: Expected | None = None
 
-    def renewed(self, sums: np.ndarray) -> None:
-        """Take the sums (n_planes, n_slots) of int64 of a round."""
-        self.sums, self.off = sums, np.zeros(sums.shape)
-        self._expected = self._moved or Expected(sums, self.off)
-        self._moved = None
+    def take(self, answers: Sequence[np.ndarray | Changes], search: Search) -> None:
+        """Take the sums of a round from all shards, or their changes."""
+        sums = [own for own in answers if not isinstance(own, Changes)]
+        if not sums:
+            self._change([own for own in answers if isinstance(own, Changes)])
+            return
+        self.is_exact = True
+        total = np.take(functools.reduce(np.add, sums), self._common.kept, axis=1)
+        self.sums = unfolded(total, search)
+        self.off = np.zeros(self.sums.shape)
 
     def look(self) -> Expected:
-        """What the sums would be if all samples had followed the last step as the bulk did."""
-        return self._expected
+        """What the last step would have made of the bulk's sums."""
+        return self._expected or Expected(self.sums, self.off)
 
     def renew(self, features: np.ndarray) -> np.ndarray:
-        """The features (all that are given), whose sums are exact."""
+        """Make the sums of some features exact; returns these."""
+        slots = np.concatenate([np.r_[self._common.slots_of(own)] for own in features.tolist()])
+        self.sums[:, slots] = self._place.sums_of(features)
+        self.off[:, slots] = 0.0
         return features
 
-    def expect(self, move: Move) -> None:
-        """Note what the sums will be if all samples follow a step as the bulk does."""
-        sums, off = self.sums.copy(), np.zeros(self.sums.shape)
-        if len(sums) > len(move.factor):
-            sums[2:], off[2:] = _second_by_label(sums)
-        move_slots(sums, off, self.n_inside, move, np.zeros(off.shape))
-        self._moved = Expected(sums, off)
+    def expect_nothing(self) -> None:
+        """Nothing is known of the next step."""
+        self._expected = None
 
+    def expect(self, move: Move, *, follows: bool) -> None:
+        """Note what a step is about to make of the sums; `follows` if they will be estimates."""
+        sums, off = (self.sums, self.off) if follows else (self.sums.copy(), self.off.copy())
+        off_now = np.zeros_like(off)
+        move_slots(sums, off, self._n_inside, move, off_now)
+        self._expected = Expected(sums.copy(), off_now if follows else off)
+        self.is_exact = False
 
-def _second_by_label(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Estimates of the sums of second integers by label, from the sum over both labels.
-
-    What a step does to the first integers of a label depends on the sum of that label's second
-    integers. No second integer is larger than the absolute first one, so each of the two sums lies
-    between bounds; the middle is taken.
-
-    Parameters
-    ----------
-    sums : ndarray (4, n_slots) of int64
-        For one output, as `questions.unfolded` makes them.
-
-    Returns
-    -------
-    sums : ndarray (2, n_slots) of int64
-        For the label +1, and for -1.
-    off : ndarray (2, n_slots) of float64
-        The largest error of each.
-    """
-    both = sums[2] + sums[3]
-    least, most = np.maximum(0, both - sums[1]), np.minimum(both, sums[0])
-    positive = least + (most - least) // 2
-    off = (most - positive).astype(np.float64)
-    return np.stack([positive, both - positive]), np.stack([off, off])
+    def _change(self, answers: Sequence[Changes]) -> None:
+        """Add what shards say of the rest, which they have rounded to within half a unit."""
+        off = np.zeros(self.off.shape)
+        for own in answers:
+            add_rounded(*own, self._common.kept, self._feature, self.sums, off)
+        self.off += off
+        assert self._expected is not None  # a step that is followed
+        self._expected.off[:] += off

@@ -11,7 +11,14 @@ from collections.abc import Callable
 import numpy as np
 
 from gpustump.engines.contract import Search
-from gpustump.engines.cpu.changes import Changes, add_changes, list_changes, list_rest, unpack
+from gpustump.engines.cpu.changes import (
+    Changes,
+    add_changes,
+    list_changes,
+    list_rest,
+    unpack,
+    unpacked,
+)
 from gpustump.engines.cpu.codes import CodedTable
 from gpustump.engines.cpu.columns import Histograms
 from gpustump.engines.cpu.drift import Expected
@@ -57,6 +64,7 @@ class BinSums:
         bundles = table.bundles
         self._column = np.where(bundles.is_wide > 0, 0, len(table.columns.wide)) + bundles.column
         self._changes: list[Changes] = []
+        self._into: Histograms | None = None
         self.sums = np.zeros((len(self._planes), len(self._n_inside)), dtype=np.int64)
         self.off = np.zeros(self.sums.shape)
         self.is_exact = True
@@ -89,6 +97,12 @@ class BinSums:
             self.off[:, slots.start : slots.stop + 1] = 0.0
         return renewed
 
+    def sums_of(self, features: np.ndarray) -> np.ndarray:
+        """The sums over the slots of some features, added up anew, (n_planes, n)."""
+        self.renew(features)
+        slots = [self._table.layout.slots(feature) for feature in features.tolist()]
+        return np.concatenate([self.sums[:, own.start : own.stop + 1] for own in slots], axis=1)
+
     def expect(self, move: Move, *, follows: bool) -> None:
         """Note what the sums would be if all samples followed a step as the bulk does.
 
@@ -120,6 +134,34 @@ class BinSums:
         regions : ndarray (n_samples,) of uint8
         move : Move
         """
+        columns, total = self._table.columns, self._histograms.total
+        self._list(make, regions, move)
+        move_histograms(total, move)
+        has_second = len(self._terms.second) > 0
+        into = Histograms.empty(len(total.wide), 1, columns) if has_second else total
+        self._add_listed(into)
+        if has_second:
+            unpack(into, total, move)
+        self.is_exact = False
+
+    def changes(
+        self, make: Callable[[int, int], None], regions: np.ndarray, move: Move
+    ) -> np.ndarray:
+        """What a step's move leaves out, (n_planes, n_slots) of int64; the sums stay as they are.
+
+        The arguments are those of `follow`.
+        """
+        table = self._table
+        self._list(make, regions, move)
+        into = self._into = self._into or Histograms.empty(2 * len(self._changes), 1, table.columns)
+        into.clear()
+        self._add_listed(into)
+        planes = [(plane, 0) for plane in range(len(into.wide))]
+        words = slot_sums(into, planes, table.bundles, table.layout, table.team)
+        return unpacked(words, move.shift) if len(self._terms.second) else words
+
+    def _list(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
+        """Have the terms made, and list what is to be added for the samples of the rest."""
         columns, terms, team = self._table.columns, self._terms, self._table.team
         if not self._changes:
             self._changes = [Changes.empty(columns.n_samples, team) for _ in terms.first]
@@ -133,14 +175,10 @@ class BinSums:
                 list_changes(terms, move, output, segment, changes)
 
         team.each(take, range(len(self._changes[0].n_front)))
-        total, has_second = self._histograms.total, len(terms.second) > 0
-        move_histograms(total, move)
-        into = Histograms.empty(2, 1, columns) if has_second else total
+
+    def _add_listed(self, into: Histograms) -> None:
         for output, changes in enumerate(self._changes):
-            add_changes(columns, into, 2 * output, changes, team)
-        if has_second:
-            unpack(into, total, move)
-        self.is_exact = False
+            add_changes(self._table.columns, into, 2 * output, changes, self._table.team)
 
 
 def _n_inside(table: CodedTable) -> np.ndarray:

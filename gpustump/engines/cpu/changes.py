@@ -86,6 +86,14 @@ def unpack(words: Histograms, histograms: Histograms, move: Move) -> None:
             _unpack_columns(own, into, move.shift)
 
 
+def unpacked(words: np.ndarray, shift: int) -> np.ndarray:
+    """Both parts of words, (2, n), in the planes of `slices`, (4, n)."""
+    free = 64 - SECOND_BITS
+    second = (words << free) >> free
+    first = ((words - second) >> SECOND_BITS) << shift
+    return np.concatenate([first, second << (shift + ROUGHER)])
+
+
 @kernel("int64(int64, int64, int64)")
 def packed(first, second, shift):  # type: ignore[no-untyped-def]
     """Two integers in one word, the second one rounded more, as scores depend less on it.

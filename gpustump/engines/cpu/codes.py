@@ -223,7 +223,7 @@ def prepare(
 
 
 def prepare_by_cuts(
-    source: Source, cuts: list[Cuts], team: Team, room: Room = SHARD
+    source: Source, cuts: list[Cuts], team: Team, room: Room | None = None
 ) -> tuple[CodedTable, Extremes]:
     """Code a table that is a shard of a larger one, whose bins are common to all shards.
 
@@ -235,12 +235,13 @@ def prepare_by_cuts(
     cuts : list of Cuts
         The common cuts of each feature.
     team : Team
-    room : Room
+    room : Room, optional
+        `SHARD` by default.
     """
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
     _code_all(source, coded, team)
     layout = coded.layout(drops_empty=False)
-    table = _table_of(source, coded, layout, team, room)
+    table = _table_of(source, coded, layout, team, room or SHARD)
     return table, coded.extremes_in(layout)
 
 

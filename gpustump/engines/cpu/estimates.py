@@ -168,6 +168,22 @@ def move_histograms(histograms: Histograms, move: Move) -> None:
             _move_columns(part, move.factor, move.slope)
 
 
+@kernel(
+    "void(Array(int32, 2, 'C', readonly=True), Array(uint8, 2, 'C', readonly=True), int64[::1],"
+    " int64[::1], int64[:, ::1], float64[:, ::1])"
+)
+def add_rounded(numbers, shift, place, feature, sums, off):  # type: ignore[no-untyped-def]
+    """Add numbers in units of 2**shift, rounded to within half of one, to the sums over slots.
+
+    `place` says where among the numbers that of each slot is, `feature` whose shift it has.
+    """
+    for plane in range(len(sums)):
+        for s in range(len(place)):
+            by = np.int64(shift[plane, feature[s]])
+            sums[plane, s] += np.int64(numbers[plane, place[s]]) << by
+            off[plane, s] += float((1 << by) >> 1)
+
+
 @kernel("float64(float64, float64)")
 def spread(first, second):  # type: ignore[no-untyped-def]
     """The most that the sum of w w (1 - w) may be, given the sums A of w and B of w (1 - w).
@@ -233,4 +249,7 @@ def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-d
             second_off[s] += size * unknown + (4.0 * bend * curve + each + rough)
             first_off[s] *= 1.0 + _ROUNDING
             second_off[s] *= 1.0 + _ROUNDING
-            first[s] += np.int64(np.rint(float(second[s]) * more))
+            curve = float(second[s])
+            bent = curve - spread(float(first[s]), curve)
+            first[s] += np.int64(np.rint(curve * more))
+            second[s] += np.int64(np.rint(bent * more))

@@ -61,6 +61,10 @@ class Place(Protocol):
     @property
     def bins_at_once(self) -> int: ...
 
+    def announce(self, slots: np.ndarray, bounds: np.ndarray) -> None:
+        """Some bins are likely to be asked about in this round, those of the highest bounds first;
+        a place may get ready for that."""
+
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins, in order of their slots; each bin is a stretch."""
 
@@ -306,6 +310,8 @@ class BestSplit:
         # Where constraints forbid most cuts, there may be none at all that beats the constant.
         about = max(self._about(edges, seen), self.best.cut.score)
         if len(first := np.flatnonzero(most >= about)):
+            likely = np.flatnonzero(bounds >= about)
+            self._place.announce(likely, bounds[likely])
             exact = renewed(first)
             self.search(exact, learn=learn)
             for feature in exact.slices.feature.tolist():
