@@ -179,7 +179,7 @@ class _SignedRows:
     def __init__(
         self, table: CodedTable, labels: np.ndarray, units: np.ndarray, search: Search
     ) -> None:
-        self._run = SignedRun(table, labels, units)
+        self._run, self._layout = SignedRun(table, labels, units), table.layout
 
     @property
     def terms(self) -> Terms:
@@ -193,7 +193,9 @@ class _SignedRows:
         return self._run.bin_sums()
 
     def sums_of(self, features: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("these sums are never estimates")
+        slots = [self._layout.slots(feature) for feature in features.tolist()]
+        sums = self._run.bin_sums()
+        return np.concatenate([sums[:, own.start : own.stop + 1] for own in slots], axis=1)
 
     def advance(self, step: Step, inside: np.ndarray, bulk: Bulk | None) -> np.ndarray:
         by_region = np.asarray(signs(step.discrete_hypothesis), dtype=np.int8)
