@@ -7,15 +7,20 @@ ordinary rounds only. It stops before a round that needs the host's care, such a
 digit is in doubt; the host makes that one as ever.
 
 A state that can do so has a method `looking_ahead(rule, watched)`. It returns an `Ahead`, or None
-if this run cannot be made ahead, or if it would not pay.
+if this run cannot be made ahead, or if it would not pay. An engine's state is also told which
+features are categorical, if any are: `looking_ahead(rule, watched, categories)`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+
+from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_search import Groups
 
 VOTE_DOUBT = 2.0**-50
 """More than the relative error of a Newton vote in float64, which is rounded five times."""
@@ -87,6 +92,25 @@ class WatchedSamples(NamedTuple):
     loss: WatchedLoss
 
 
+class Categories(NamedTuple):
+    """The categorical features of a table.
+
+    Attributes
+    ----------
+    columns : CategoryColumns
+        Of the samples that take part.
+    groups : mapping of int to Groups
+        For each of these features the categories that go the same way.
+    """
+
+    columns: CategoryColumns
+    groups: Mapping[int, Groups]
+
+
+NO_SIDES = np.zeros((0, 0, 0), dtype=np.uint8)
+"""Regions of categories where no feature is categorical."""
+
+
 class OfferedCuts(NamedTuple):
     """What the first of some rounds choose from.
 
@@ -95,11 +119,15 @@ class OfferedCuts(NamedTuple):
     features : ndarray (n_offering_rounds, k) of int64
         Increasing in each round.
     thresholds : ndarray (n_offering_rounds, k) of float64
-        Infinite for the cut that parts missing values from all others.
+        Infinite for the cut that parts missing values from all others; NaN for a set of categories.
+    sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
+        Of a set the region of each number of a category, that of missing values if there is no such
+        category. Of any other shape if no feature is categorical.
     """
 
     features: np.ndarray
     thresholds: np.ndarray
+    sides: np.ndarray = NO_SIDES
 
 
 NO_CUTS = OfferedCuts(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
@@ -114,7 +142,7 @@ class MadeRounds:
     ----------
     features : ndarray (n_rounds,) of int64
     thresholds : ndarray (n_rounds,) of float64
-        Of the splits; there is no constant among them.
+        Of the splits; NaN for a set of categories. There is no constant among them.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
         What the cut was worth.
@@ -125,6 +153,8 @@ class MadeRounds:
         the round; (n_rounds, 0) if none are watched.
     losses : ndarray (n_rounds, n_sums) of int64
         The sums of their losses.
+    sides : ndarray (n_rounds, N_NUMBERS) of uint8
+        For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
     """
 
     features: np.ndarray
@@ -134,6 +164,7 @@ class MadeRounds:
     misclassified: np.ndarray
     right: np.ndarray
     losses: np.ndarray
+    sides: np.ndarray
 
 
 class Ahead(Protocol):
