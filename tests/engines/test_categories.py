@@ -256,11 +256,13 @@ def ways_of_cuda(case: Case) -> Iterator[Way]:
 def ways_of_cpu(case: Case) -> Iterator[Way]:
     """The CPU's kernels, in one piece and in many."""
     pytest.importorskip("numba")
-    from gpustump.engines.cpu import category_sums, codes, direct
+    from gpustump.engines.cpu import binned, category_sums, codes, direct
     from gpustump.engines.threads import Team
 
     X, rows, own = case.X, case.rows, case.categorical
     yield "direct", direct.prepare(X, rows, Team(1), own)
+    if case.votes == "newton":
+        yield "binned", binned.prepare(X, rows, Team(1), own)
     yield "coded", codes.prepare(X, rows, Team(1), categorical=own)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(direct, "_ELEMENTS_AT_ONCE", 64)
