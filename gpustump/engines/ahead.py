@@ -8,19 +8,16 @@ digit is in doubt; the host makes that one as ever.
 
 A state that can do so has a method `looking_ahead(rule, watched)`. It returns an `Ahead`, or None
 if this run cannot be made ahead, or if it would not pay. An engine's state is also told which
-features are categorical, if any are: `looking_ahead(rule, watched, categories)`.
+features are categorical, if any are: `looking_ahead(rule, watched, categories)`; see
+`category_search.Categories`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-
-from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.category_search import Groups
 
 VOTE_DOUBT = 2.0**-50
 """More than the relative error of a Newton vote in float64, which is rounded five times."""
@@ -90,21 +87,6 @@ class WatchedSamples(NamedTuple):
     units: np.ndarray
     n_classes: int
     loss: WatchedLoss
-
-
-class Categories(NamedTuple):
-    """The categorical features of a table.
-
-    Attributes
-    ----------
-    columns : CategoryColumns
-        Of the samples that take part.
-    groups : mapping of int to Groups
-        For each of these features the categories that go the same way.
-    """
-
-    columns: CategoryColumns
-    groups: Mapping[int, Groups]
 
 
 NO_SIDES = np.zeros((0, 0, 0), dtype=np.uint8)

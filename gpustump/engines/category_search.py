@@ -41,7 +41,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY, regions_of_numbers
+from gpustump.engines.category_columns import (
+    N_NUMBERS,
+    NO_CATEGORY,
+    CategoryColumns,
+    regions_of_numbers,
+)
 from gpustump.engines.contract import Cut, RegionSums, Search, Sides, sign_of
 from gpustump.engines.threads import ranges
 from gpustump.engines.worth import Sums, score_of_outputs, worth_of
@@ -106,6 +111,21 @@ class Groups:
         for group, own in enumerate(self.members):  # the first group has the lowest number
             parts[(group in chosen) != (0 in chosen)].extend(own)
         return Sides(*(tuple(sorted(part)) for part in parts))
+
+
+class Categories(NamedTuple):
+    """The categorical features of a table.
+
+    Attributes
+    ----------
+    columns : CategoryColumns
+        Of the samples that take part.
+    groups : mapping of int to Groups
+        Of each of these features.
+    """
+
+    columns: CategoryColumns
+    groups: Mapping[int, Groups]
 
 
 class CategorySums(NamedTuple):

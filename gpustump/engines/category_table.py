@@ -20,14 +20,13 @@ from gpustump.arrays import Array
 from gpustump.engines.ahead import (
     NO_CUTS,
     Ahead,
-    Categories,
     MadeRounds,
     NewtonRule,
     OfferedCuts,
     WatchedSamples,
 )
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.category_search import CategorySums, Groups, SetSearch
+from gpustump.engines.category_search import Categories, CategorySums, Groups, SetSearch
 from gpustump.engines.contract import Cut, PreparedTable, RegionSums, Search, State, Step, Totals
 from gpustump.learners.hypothesis import Partition
 from gpustump.learners.kinds import OfCategories

@@ -159,9 +159,11 @@ class CategoryStump:
 def is_set(categories: Iterable[Any]) -> bool:
     """Whether these are numbers of categories, increasing."""
     numbers = list(categories)
-    return all(type(number) is int for number in numbers) and all(
-        low < high for low, high in zip([-1, *numbers], [*numbers, MOST_CATEGORIES], strict=True)
-    )
+    if not numbers:
+        return True
+    if {*map(type, numbers)} != {int} or numbers != sorted({*numbers}):
+        return False
+    return numbers[0] >= 0 and numbers[-1] < MOST_CATEGORIES
 
 
 def _set_categories(split: CategorySplit | CategoryStump) -> None:

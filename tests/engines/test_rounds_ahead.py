@@ -22,9 +22,9 @@ pytest.importorskip("numba")
 from gpustump.boosting.newton_votes import NewtonVotes
 from gpustump.boosting.split_votes import SplitVotes
 from gpustump.boosting.votes import Taken
-from gpustump.engines.ahead import Categories, OfferedCuts
+from gpustump.engines.ahead import OfferedCuts
 from gpustump.engines.category_columns import CategoryColumns
-from gpustump.engines.category_search import Groups, SetSearch
+from gpustump.engines.category_search import Categories, Groups, SetSearch
 from gpustump.engines.contract import Search, split_at
 from gpustump.engines.cpu import category_sets, direct
 from gpustump.engines.reference import table as reference

@@ -18,7 +18,8 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import Categories, NewtonRule, WatchedSamples
+from gpustump.engines.ahead import NewtonRule, WatchedSamples
+from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Search
 from gpustump.engines.cpu import codes, direct
 from gpustump.engines.cpu.binned_splits import BinnedColumns, BinnedScan

@@ -14,8 +14,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from gpustump import arrays
-from gpustump.engines.ahead import Categories, WatchedSamples
+from gpustump.engines.ahead import WatchedSamples
 from gpustump.engines.category_columns import N_NUMBERS, NO_CATEGORY
+from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.compiling import Integers, group, kernel
 from gpustump.engines.cpu.part_bounds import NO_SCORE
 from gpustump.engines.cpu.split_scores import gain

@@ -18,8 +18,9 @@ import numpy as np
 
 from gpustump import arrays
 from gpustump.arrays import Array
-from gpustump.engines.ahead import Categories, NewtonRule, WatchedSamples
+from gpustump.engines.ahead import NewtonRule, WatchedSamples
 from gpustump.engines.category_columns import CategoryColumns
+from gpustump.engines.category_search import Categories
 from gpustump.engines.contract import Cut, RegionSums, Search, Step, Totals
 from gpustump.engines.cpu.category_sums import category_sums
 from gpustump.engines.cpu.direct_regions import mark

@@ -14,15 +14,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
-from gpustump.engines.ahead import (
-    NO_CUTS,
-    Categories,
-    MadeRounds,
-    NewtonRule,
-    OfferedCuts,
-    WatchedSamples,
-)
+from gpustump.engines.ahead import NO_CUTS, MadeRounds, NewtonRule, OfferedCuts, WatchedSamples
 from gpustump.engines.category_columns import N_NUMBERS
+from gpustump.engines.category_search import Categories
 from gpustump.engines.cpu.binned_splits import (
     NO_BINS,
     BinnedColumns,
