@@ -163,7 +163,8 @@ def is_set(categories: Iterable[Any]) -> bool:
         return True
     if {*map(type, numbers)} != {int} or numbers != sorted({*numbers}):
         return False
-    return numbers[0] >= 0 and numbers[-1] < MOST_CATEGORIES
+    lowest, highest = numbers[0], numbers[-1]
+    return bool(lowest >= 0 and highest < MOST_CATEGORIES)
 
 
 def _set_categories(split: CategorySplit | CategoryStump) -> None:
