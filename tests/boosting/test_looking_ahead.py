@@ -212,12 +212,13 @@ def test_several_classes_learn_sets_in_the_same_rounds(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 @pytest.mark.parametrize("dtype_watched", ["float32", "float64"])
-def test_watched_values_that_no_category_has_lie_on_the_missing_side(dtype, dtype_watched):
-    """Unknown numbers and negative ones, too."""
+def test_watched_values_lie_on_the_side_that_the_thresholds_of_the_set_say(dtype, dtype_watched):
+    """Unknown numbers and negative ones, too; between two numbers the split's thresholds decide."""
     random = np.random.default_rng(4)
     X = random.integers(0, 9, size=(160, 3)).astype(dtype)
     y = (random.normal(size=9)[X[:, 0].astype(int)] + random.normal(size=160) > 0).astype(int)
-    X_val = random.choice([0, 1, 2, 7, 8, 9, 30, 253, -1, -7, np.nan], (80, 3))
+    values = [0, 1, 2, 7, 8, 9, 30, 253, 253.75, -1, -7, -0.5, 0.5, 1.25, 2.75, 6.5, np.nan, np.inf]
+    X_val = random.choice(values, (80, 3))
     watched = {"X_val": X_val.astype(dtype_watched), "y_val": np.arange(80) % 2}
     how = {**STOPPING, **watched, "categorical_features": [0, 2]}
     assert fitted(X, y, **how) == by_the_reference(lambda: fitted(X, y, **how))

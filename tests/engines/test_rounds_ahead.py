@@ -185,6 +185,17 @@ def test_ratios_of_large_sums_are_compared_exactly(a, b, c, d, k, more):
         assert category_sets._compared(one, of_one, other, of_other) == (x > y) - (x < y)
 
 
+@given(seed=st.integers(0, 2**32))
+def test_groups_are_in_the_exact_order_of_their_ratios_then_of_their_numbers(seed):
+    random = np.random.default_rng(seed)
+    n, top = int(random.integers(1, 20)), int(random.choice([1, 2**30, 2**58]))
+    first, second = top + random.integers(0, random.choice([4, 200]), size=(2, n))
+    order = random.permutation(n)
+    category_sets._sort(order, first, second, np.empty(n))
+    ratios = [Fraction(int(a), int(b)) for a, b in zip(first, second, strict=True)]
+    assert order.tolist() == sorted(range(n), key=ratios.__getitem__)
+
+
 class Columns(NamedTuple):
     """The categories of samples, of the features 1, 3, ..., and their integers for each output."""
 
