@@ -111,10 +111,10 @@ def _watched_numbers(features: np.ndarray, watched: WatchedSamples | None) -> np
     return np.stack([(np.searchsorted(ends, own) - 1).astype(np.uint8) for own in values])
 
 
-@kernel("int64(Sets, int64)")
-def column_of(sets, feature):  # type: ignore[no-untyped-def]
-    """A feature's place among the categorical ones; -1 if it is not."""
-    return sets.columns[feature] if len(sets.columns) > 0 else -1
+@kernel("int64(int64[::1], int64)")
+def column_of(columns, feature):  # type: ignore[no-untyped-def]
+    """A feature's place among the categorical ones, by `Sets.columns`; -1 if it is not."""
+    return columns[feature] if len(columns) > 0 else -1
 
 
 @kernel("void(uint8[::1], int64[::1], int64[::1], int64[:, ::1])")

@@ -112,23 +112,23 @@ def _score(order, n_present, position, first, second, totals, l2, direction):  #
 
 
 @kernel(
-    "Tuple((int64, float64))(int32[:, ::1], int64[::1], Sets, int64[:, ::1], int64[:, ::1],"
-    " int64[:, ::1], float64, int64[::1], int64[:, ::1], uint8[:, ::1])"
+    "Tuple((int64, float64))(int32[:, ::1], int64[::1], int64[:, ::1], int64[:, ::1],"
+    " int64[:, ::1], float64, int64[::1], int64[::1], uint8[:, ::1], int64[:, ::1], uint8[:, ::1])"
 )
 def best_offered(  # type: ignore[no-untyped-def]
-    order, n_present, sets, first, second, totals, l2, directions, cuts, sides
+    order, n_present, first, second, totals, l2, directions, columns, numbers, cuts, sides
 ):
     """The number of the best of some cuts (k, 2), the first of equal ones, and its score.
 
-    -1 if there are no cuts, and score -1 if none is allowed. `sides` (k, N_NUMBERS) are the regions
-    of categories.
+    -1 if there are no cuts, and score -1 if none is allowed. `columns` and `numbers` are those of
+    `Sets`, and `sides` (k, N_NUMBERS) the regions of categories.
     """
     found, best = -1, -1.0
     for number in range(len(cuts)):
         j, position = cuts[number, 0], cuts[number, 1]
-        column = column_of(sets, j)
+        column = column_of(columns, j)
         if column >= 0:
-            score = score_of_set(sets.numbers[column], sides[number], first, second, l2)
+            score = score_of_set(numbers[column], sides[number], first, second, l2)
         else:
             direction = directions[j] if len(directions) > 0 else 0
             score = _score(order[j], n_present[j], position, first, second, totals, l2, direction)

@@ -235,14 +235,14 @@ def _choose_offered(table, sets, numbers, rule, totals, offered, number, made): 
     """Find the best cut that a round is offered; whether it is an ordinary one."""
     cuts, sides = offered.cuts[number], offered.sides[number]
     found, score = best_offered(
-        table.order, table.n_present, sets, numbers.first, numbers.second, totals, rule.l2,
-        table.directions, cuts, sides,
+        table.order, table.n_present, numbers.first, numbers.second, totals, rule.l2,
+        table.directions, sets.columns, sets.numbers, cuts, sides,
     )  # fmt: skip
     cut = made.cuts[number]
     cut[0], cut[1] = cuts[found, 0], cuts[found, 1]
     cut[2:].view(np.float64)[0] = score
     made.thresholds[number] = offered.thresholds[number, found]
-    if column_of(sets, cut[0]) >= 0:
+    if column_of(sets.columns, cut[0]) >= 0:
         made.sides[number] = sides[found]
     return score >= 0.0
 
@@ -266,14 +266,12 @@ def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # t
 
 
 @kernel(
-    "boolean(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, NewtonRule, int64[:, ::1], int64,"
-    " Made)"
+    "boolean(Sorted, Sets, Numbers, NewtonRule, int64[:, ::1], Tuple((float64, int64, int64)),"
+    " int64, Made)"
 )
-def _choose(table, sets, columns, rows, room, numbers, rule, totals, number, made):  # type: ignore[no-untyped-def]
-    """Find the best cut of a round; whether it is an ordinary one."""
-    score, feature, position = _best_of_thresholds(
-        table, columns, rows, room, numbers, rule, totals
-    )
+def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ignore[no-untyped-def]
+    """Choose between the best threshold and the best set; whether that is an ordinary cut."""
+    score, feature, position = best
     constant, is_set = constant_score(totals, rule.l2), False
     if len(sets.features) > 0:
         of_set, other = best_set(
@@ -291,19 +289,8 @@ def _choose(table, sets, columns, rows, room, numbers, rule, totals, number, mad
     return True
 
 
-@kernel("void(Sorted, Sets, int64[::1], uint8[::1], uint8[::1])")
-def _mark(table, sets, cut, sides, regions):  # type: ignore[no-untyped-def]
-    """Mark the regions of a cut."""
-    feature, position = cut[0], cut[1]
-    column = column_of(sets, feature)
-    if column >= 0:
-        mark_set(sets.numbers[column], sides, regions)
-    else:
-        mark(table.order[feature], table.n_present[feature], STUMP, position, regions)
-
-
-@kernel("boolean(Sorted, Sets, Numbers, NewtonRule, int64[::1], float64[:, ::1])")
-def _vote(table, sets, numbers, rule, cut, votes):  # type: ignore[no-untyped-def]
+@kernel("boolean(Sorted, Numbers, NewtonRule, int64[::1], boolean, float64[:, ::1])")
+def _vote(table, numbers, rule, cut, is_set, votes):  # type: ignore[no-untyped-def]
     """Set the votes of the regions that are marked; whether they are ordinary ones."""
     feature, position = cut[0], cut[1]
     sums = np.zeros((N_REGIONS, len(numbers.first), 2), dtype=np.int64)
@@ -313,7 +300,7 @@ def _vote(table, sets, numbers, rule, cut, votes):  # type: ignore[no-untyped-de
     if not set_votes(sums, rule, direction, votes):
         return False
     # The record of a constant counts missing values among the others.
-    is_last = column_of(sets, feature) < 0 and position + 1 >= table.n_present[feature]
+    is_last = not is_set and position + 1 >= table.n_present[feature]
     return not (is_last and says_nothing_of_missing(votes))
 
 
@@ -329,18 +316,6 @@ def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
         )
 
 
-@kernel("void(HeldOut, LossTable, Sets, Made, int64)")
-def _judge(held_out, losses, sets, made, number):  # type: ignore[no-untyped-def]
-    """Add a round's votes to the held-out scores, and then add up right weights and losses."""
-    feature, votes = made.cuts[number, 0], made.votes[number]
-    right, sums, column = made.right[number], made.losses[number], column_of(sets, feature)
-    if column >= 0:
-        watched, sides = sets.watched[column], made.sides[number]
-        judge_set(held_out, losses, watched, sides, votes, right, sums)
-    else:
-        judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
-
-
 @kernel(
     "int64(Sorted, Sets, BinnedColumns, Rows, Room, Numbers, NewtonRule, Powers, HeldOut,"
     " LossTable, Choice, Made)"
@@ -354,20 +329,27 @@ def _make(  # type: ignore[no-untyped-def]
     n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0
     for number in range(len(made.cuts)):
         totals = made.sums[number][: 2 * n_outputs].reshape((n_outputs, 2))
-        cut, votes = made.cuts[number], made.votes[number]
+        cut, sides, votes = made.cuts[number], made.sides[number], made.votes[number]
         if number < n_offering:
             is_ordinary = _choose_offered(table, sets, numbers, rule, totals, offered, number, made)
         else:
-            is_ordinary = _choose(
-                table, sets, columns, rows, room, numbers, rule, totals, number, made
-            )
+            best = _best_of_thresholds(table, columns, rows, room, numbers, rule, totals)
+            is_ordinary = _choose(table, sets, numbers, rule, totals, best, number, made)
         if not is_ordinary:
             return number
-        _mark(table, sets, cut, made.sides[number], numbers.regions)
-        if not _vote(table, sets, numbers, rule, cut, votes):
+        feature, column = cut[0], column_of(sets.columns, cut[0])
+        if column >= 0:
+            mark_set(sets.numbers[column], sides, numbers.regions)
+        else:
+            mark(table.order[feature], table.n_present[feature], STUMP, cut[1], numbers.regions)
+        if not _vote(table, numbers, rule, cut, column >= 0, votes):
             return number
         if not set_factors(votes, tables, factors):
             return number
-        _judge(held_out, losses, sets, made, number)
+        right, sums = made.right[number], made.losses[number]
+        if column >= 0:
+            judge_set(held_out, losses, sets.watched[column], sides, votes, right, sums)
+        else:
+            judge(held_out, losses, feature, made.thresholds[number], votes, right, sums)
         _advance(numbers, votes, factors, made.sums[number + 1])
     return len(made.cuts)
