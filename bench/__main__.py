@@ -10,7 +10,7 @@
     python -m bench report FOLDER                         one page of all JSON files in a folder
     python -m bench front                                 the figures of the README
 
-Measuring and showing are apart: what is printed is computed from the file that was written.
+Measuring and showing are separate: what is printed is computed from the file that was written.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def measure(options: argparse.Namespace) -> int:
     plans = planned(options)
     started = datetime.datetime.now(datetime.UTC)
     target = _target(options, started)
-    machine = describe()  # before, since it tells which sources are measured
+    machine = describe()  # before measuring: it holds the hash of the sources
     clock = time.perf_counter()
     memory = []
     if options.benchmark == "limit":
@@ -189,14 +189,14 @@ def print_profile(options: argparse.Namespace) -> None:
 
 
 def _changed(machine: records.Machine) -> str | None:
-    """What to say if the sources are not those that were measured."""
+    """A warning if the sources have changed since the measurement began; None if they have not."""
     if source_sha256() == machine.source_sha256:
         return None
     return "the sources were changed while they were measured: do not trust this run"
 
 
 def _missed(needed: Sequence[str], sections: Sequence[records.Section]) -> list[str]:
-    """What to say of those who had to be measured and were not."""
+    """A message for each contender of `--need` that was not measured."""
     missed = []
     for section in sections:
         reasons = dict.fromkeys(needed, "it did not take part")
@@ -246,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument(
         "--means",
         action="store_true",
-        help="of accuracy and glassbox the means only, of a panel the shares",
+        help="print the means only (accuracy, glassbox), or the shares only (panel)",
     )
     shown.add_argument("file", type=Path, nargs="+")
     reported = add(
@@ -265,7 +265,7 @@ def _about(module: object) -> str:
 
 
 def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
-    """Where the JSON goes. Found out before minutes of measuring, not after."""
+    """The path of the JSON file; checked before measuring, which takes minutes."""
     default = Path("bench-results") / f"{options.benchmark}-{started:%Y%m%d-%H%M%S}.json"
     target = Path(options.output or default)
     if target.suffix != ".json":
@@ -279,7 +279,7 @@ def _target(options: argparse.Namespace, started: datetime.datetime) -> Path:
 
 
 def _command(given: Sequence[str]) -> str:
-    """The command as others may run it: without where its output went, or went before."""
+    """The command for others to run: without the options --output and --resume."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-o", "--output")
     parser.add_argument("--resume", action="store_true")

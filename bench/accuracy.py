@@ -1,9 +1,9 @@
 """How good the votes are: every contender on the same folds of real tables.
 
-The error and the log-loss are of samples that were held out. A probability counts as 1e-7 at least,
-for all: less than that beside 1 is lost in float32, in which some libraries answer. Everybody runs
-in this process, one after the other, fold by fold; `python -m bench peers` measures speed with more
-care.
+The error and the log-loss are those of held-out samples. Probabilities below 1e-7 count as 1e-7 for
+every contender: some libraries answer in float32, in which 1 minus a smaller number is 1. All
+contenders run in this process, one after the other, fold by fold; `python -m bench peers` measures
+speed with more care.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEAST_PROBABILITY = 1e-7
 
 
 class Job(NamedTuple):
-    """What everybody does alike."""
+    """The settings that all contenders share."""
 
     rounds: int
     folds: int
@@ -81,11 +81,11 @@ def measured(options: argparse.Namespace) -> Iterator[TableResults]:
 
 
 def announced(tables: Mapping[str, Table]) -> Iterator[tuple[str, Table]]:
-    """Each table with its name; a bar or a line tells how far it is."""
+    """Each table with its name; a bar, or a line for each table, shows the progress."""
     bar = tqdm(total=len(tables), leave=False, disable=None)
     for name, table in tables.items():
         bar.set_description(name)
-        if not sys.stderr.isatty():  # no bar is drawn, so a line tells how far it is
+        if not sys.stderr.isatty():  # no bar is drawn
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
         yield name, table
         bar.update()
@@ -132,7 +132,7 @@ def on_table(
 
 
 def outline(name: str, about: str, table: Table, held_out: np.ndarray) -> Outline:
-    """What is to know of a table; `held_out` is the fold of each sample."""
+    """What is recorded of a table itself; `held_out` is the fold of each sample."""
     content = hashlib.sha256(table.X.data)
     content.update(table.y.data)
     content.update(held_out.data)
@@ -167,13 +167,13 @@ def on_fold(candidate: Candidate, part: Part, job: Job, n_classes: int) -> Fold:
     Raises
     ------
     FailedError
-        If its library is not here, or whatever it raises.
+        If its library is not installed, or raises anything.
     """
     absent = candidate.contender.absent()
     if absent is not None:
         raise FailedError(absent)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # libraries warn of what is the same for all
+        warnings.simplefilter("ignore")  # they concern data and settings, the same for all
         try:
             return _fitted(candidate, part, job, n_classes)
         except Exception as failure:
@@ -183,7 +183,7 @@ def on_fold(candidate: Candidate, part: Part, job: Job, n_classes: int) -> Fold:
 
 def _fitted(candidate: Candidate, part: Part, job: Job, n_classes: int) -> Fold:
     train, test = part
-    candidate.make(1, job.threads).fit(*train)  # what only a first fit pays
+    candidate.make(1, job.threads).fit(*train)  # loads and compiles what a first fit needs
     model = candidate.make(candidate.rounds(job.rounds, n_classes), job.threads)
     seconds = _seconds(lambda: model.fit(*train))
     error, log_loss = scored(model, test, n_classes)
@@ -198,12 +198,12 @@ def scored(model: Any, test: Table, n_classes: int) -> tuple[float, float]:
 
 
 def probabilities(model: Any, X: np.ndarray, n_classes: int) -> np.ndarray:
-    """Those of a fitted model: float64 (n_samples, n_classes), rows that add up to 1.
+    """A fitted model's probabilities: float64 (n_samples, n_classes), rows that add up to 1.
 
     Raises
     ------
     ValueError
-        If they have another shape, or are not all finite.
+        If what the model returns has another shape, or is not all finite.
     """
     given = np.asarray(model.predict_proba(X), dtype=np.float64)
     if given.shape != (len(X), n_classes) or not np.isfinite(given).all():

@@ -31,7 +31,7 @@ class Candidate:
     for_more: bool = True
     """Whether it takes part where there are more."""
     rounds_per_class: bool = False
-    """Whether it makes so many rounds for each class, where there are more than two."""
+    """Whether it makes the given rounds for each class, where there are more than two."""
     takes_missing: bool = True
     """If not, NaN becomes the median of the feature in the training samples."""
 
@@ -41,7 +41,7 @@ class Candidate:
         return self.contender.name
 
     def takes_part(self, n_classes: int) -> bool:
-        """Whether it is for tables with so many classes."""
+        """Whether it takes part in tables with this number of classes."""
         return self.for_two if n_classes == 2 else self.for_more
 
     def rounds(self, rounds: int, n_classes: int) -> int:
@@ -164,7 +164,7 @@ def count_stumps(model: Any) -> int:
     """How many stumps a fitted model really holds: trees with a split, whatever they vote for.
 
     XGBoost, LightGBM and hessboost grow one tree for each class in a round; LightGBM ends early
-    where no split is worth its while. A constant of ours is not counted, either.
+    where no split reduces the loss. A constant of ours is not counted, either.
     """
     model = model[-1] if hasattr(model, "named_steps") else model
     for attribute, count in _COUNTS.items():

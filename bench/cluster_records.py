@@ -1,4 +1,4 @@
-"""What `python -m bench cluster` leaves: every single fit and message, as JSON (see `records`)."""
+"""What `python -m bench cluster` writes: every single fit and message, as JSON (see `records`)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Cluster(Record, frozen=True, tag_field="schema", tag=3):
     seconds: Seconds
     machine: Machine
     threads: Count
-    """That all workers of a cluster were to have together."""
+    """Of all workers of a cluster together, as the command says."""
     cases: Annotated[tuple[Case, ...], Meta(min_length=1)]
 
 

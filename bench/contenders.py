@@ -43,7 +43,7 @@ class Contender:
     large: tuple[str, ...] = ()
     """Modules that only a large fit imports: they are loaded before memory is measured."""
     cuda: str = ""
-    """What must find a CUDA GPU, if anything must; see `no_cuda`."""
+    """The library that must find a CUDA GPU (see `no_cuda`); empty if none must."""
 
     def absent(self) -> str | None:
         """Which module is not installed, if one is not."""
@@ -53,11 +53,11 @@ class Contender:
         return None
 
     def obstacle(self) -> str | None:
-        """Why it cannot take part, if it cannot. Imports libraries: for the worker's process."""
+        """Why it cannot take part, or None. For workers' processes only: it imports libraries."""
         return no_cuda(self.cuda) if self.cuda else None
 
     def load(self) -> None:
-        """Import all that it needs."""
+        """Import all modules that it needs."""
         os.environ.update(self.variables)
         for module in reversed(self.needs):
             importlib.import_module(module)
@@ -107,7 +107,7 @@ _ROUNDS: Mapping[str, Callable[[Any], int]] = {
 
 
 def rounds_made(model: Any) -> int | None:
-    """How many rounds a fitted model holds, if that is known."""
+    """How many rounds a fitted model holds; None if that is not known."""
     for name, count in _ROUNDS.items():
         if hasattr(model, name):
             return int(count(getattr(model, name)))
@@ -115,7 +115,7 @@ def rounds_made(model: Any) -> int | None:
 
 
 def device_used(model: Any) -> str | None:
-    """Where a fitted model was trained, if it says so."""
+    """The device that a fitted model was trained on; None if that is not known."""
     booster: Any = model.get_booster() if hasattr(model, "get_booster") else None
     if hasattr(booster, "save_config"):  # without a GPU, XGBoost warns and takes the CPU
         config = json.loads(booster.save_config())
@@ -143,7 +143,7 @@ def no_cuda(library: str) -> str | None:
             return "JAX finds no CUDA GPU"
         return None
     if library == "xgboost":
-        from bench.machine import gpus  # not earlier: what it imports would not count as loading
+        from bench.machine import gpus  # not earlier: loading is timed without what it imports
 
         built = module.build_info().get("USE_CUDA")
         return None if built and gpus() else "no CUDA GPU here, or XGBoost is built without CUDA"
@@ -248,7 +248,7 @@ _BY_VOTES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "real": (" real", "AdaBoostClassifier", {"votes": "real"}),
     "newton": (" LogitBoost", "LogitBoostClassifier", {}),
 }
-"""What is added to the name, the estimator, and what that is given."""
+"""For each kind of votes: what is added to the name, the estimator, and its parameters."""
 
 VOTE_KINDS = tuple(_BY_VOTES)
 
@@ -302,7 +302,7 @@ too."""
 
 
 def chosen(contenders: Sequence[Contender], only: Collection[str] | None) -> list[Contender]:
-    """Those asked for, in their own order; all if none were named."""
+    """The contenders named in `only`, in their own order; all if none is named."""
     return [contender for contender in contenders if not only or contender.name in only]
 
 

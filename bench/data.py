@@ -144,8 +144,8 @@ def synthetic(n_samples: int, n_features: int, distinct: int | None = None) -> D
 def noise(n_samples: int, n_features: int) -> DataSet:
     """Independent normal features, of which four matter: the label needs |x0|, x1, x2 * x3, noise.
 
-    Once |x0| and x1 are used up, all features are about as good, and votes are weak: x2 * x3 is
-    nothing that a stump could see.
+    Once the stumps have used |x0| and x1, all features are about equally good, and votes are weak:
+    no stump can use x2 * x3.
     """
     random = np.random.default_rng(0)
     X = _normal(random, n_samples, n_features)
@@ -155,7 +155,7 @@ def noise(n_samples: int, n_features: int) -> DataSet:
 
 
 def heavy(n_samples: int, n_features: int) -> DataSet:
-    """Correlated features with heavy tails; up to 16 matter, most of them up and down.
+    """Correlated features with heavy tails; up to 16 matter, most of them not monotonically.
 
     Features are the cubes of `_correlated` normal ones, so rare values are huge.
     """
@@ -196,10 +196,10 @@ def ten_classes(n_samples: int, n_features: int) -> DataSet:
 GENERATED: Mapping[str, Callable[[int, int], DataSet]] = {
     made.__name__: made for made in (synthetic, noise, heavy, mixed, ten_classes)
 }
-"""What can have any size: at least 16 samples and 4 features, of synthetic data 3."""
+"""Sets of any size: at least 16 samples and 4 features, or 3 features for `synthetic`."""
 
 FAMILIES = ("synthetic", "noise", "heavy", "mixed")
-"""Those of two classes: what is easy for one method may be hard for another."""
+"""The generated sets of two classes. What is easy for one method may be hard for another."""
 
 NAMES = (*GENERATED, *BUNDLED, "flights")
 
@@ -221,9 +221,9 @@ def _correlated(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Normal features that share eight factors, and labels that mostly do not rise with them.
 
-    Every fourth of the first 16 features matters as a step does (tanh), the others as waves do, the
-    later the less. The score is in float64: C libraries differ in the last digits of a sine, which
-    then decide no label.
+    Of the first 16 features, every fourth adds a smooth step (tanh) to the score, and the others
+    add waves, each smaller than the one before. The score is in float64: C libraries differ in the
+    last digits of a sine, which then decide no label.
     """
     factors = _normal(random, n_samples, 8)
     latent = random.standard_normal((len(factors), n_features), dtype=np.float32)
@@ -240,9 +240,10 @@ def _correlated(
 def flights() -> tuple[np.ndarray, np.ndarray]:
     """Will a flight out of New York in 2013 arrive more than 15 minutes late?
 
-    As known when it should leave: the schedule, the carrier, the airports, the plane and the
-    weather at the airport, with NaN where that was not recorded. Text becomes one 0-1 feature per
-    value. Flights that never arrived have no answer and are left out: 327 346 of the 336 776 stay.
+    The features are what is known at the scheduled departure: the schedule, the carrier, the
+    airports, the plane and the weather at the airport, with NaN where that was not recorded. Text
+    becomes one 0-1 feature per value. Flights that never arrived have no answer and are left out:
+    327 346 of the 336 776 stay.
     """
     folder = flights_folder()
     import pandas
@@ -280,7 +281,7 @@ def flights_folder() -> Path:
 
 
 def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """One of scikit-learn's sets as a binary task: the last class, or the odd digits, or not."""
+    """One of scikit-learn's sets as a binary task: is it the last class, or is the digit odd?"""
     import sklearn.datasets
 
     X, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)

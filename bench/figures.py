@@ -1,8 +1,8 @@
 """Figures from the JSON of a run, as SVG: small, legible in print and to the colour-blind.
 
-A figure shows what the table beside it says: medians as points, least and greatest as whiskers.
-Each file carries the SHA-256 of the JSON it was drawn from, so that one can tell whether it belongs
-to the table. The same JSON gives the same file.
+A figure shows the numbers of the table beside it: medians as points, least and greatest values as
+whiskers. Each file holds the SHA-256 of the JSON that it was drawn from, so one can check that it
+belongs to the table. The same JSON gives the same file.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _points(axes: Axes, section: Section, of: Quantity, scale: float) -> None:
 
 
 def _lines(axes: Axes, section: Section, of: Quantity, linestyle: str) -> None:
-    """One line a contender; the legend tells the exponent of a round."""
+    """One line a contender; the legend has the exponent of a round."""
     for index, (contender, runs) in enumerate(summary.by_contender(section).items()):
         sizes = [summary.size(section.name, run)[0] for run in runs]
         found = [spread([value * 1e3 for value in of(run)]) for run in runs]

@@ -1,12 +1,12 @@
 """Glass boxes side by side: bagged stumps that stop early, interpret's EBM, depth-1 boosters.
 
-Error, log-loss and Brier score are of samples that were held out, on the tables and folds of
-`accuracy`; so are the seconds of a fit and of a prediction. Everybody runs in turn, fold by fold,
-with the same number of threads or processes. A table ends after the fold in which a contender's
-fits have taken longer than --limit in all, so all contenders have the same folds. On a small table
-one draw of held-out samples says little, so such a table is shuffled and cut into folds again, up
-to --shuffles times. The file is written anew after each table; --resume goes on with a file that
-was left unfinished.
+Error, log-loss and Brier score are those of held-out samples, on the tables and folds of
+`accuracy`. The seconds of a fit and of a prediction are measured on the same folds. All contenders
+run in turn, fold by fold, with the same number of threads or processes. A table ends after the fold
+in which a contender's fits have taken longer than --limit in all, so all contenders have the same
+folds. On a small table one draw of held-out samples says little, so such a table is shuffled and
+cut into folds again, up to --shuffles times. The file is written anew after each table; --resume
+goes on with an unfinished file.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ WARMING = ("breast_cancer", "wine")
 
 
 class Job(NamedTuple):
-    """What everybody does alike."""
+    """The settings that all contenders share."""
 
     folds: int
     threads: int
@@ -145,12 +145,12 @@ def measured(options: argparse.Namespace, done: Collection[str]) -> Iterator[Gla
 
 
 def warm_up(contenders: Sequence[GlassBox], job: Job) -> None:
-    """Let everybody load, compile and start what a first fit needs: whole fits of small tables."""
+    """Load, compile and start what first fits need, by whole fits of small tables."""
     for name in WARMING:
         table = TABLES[name]()
         part = Part(table, table)
         for each in contenders:
-            with suppress(FailedError):  # it will fail again, and then it counts
+            with suppress(FailedError):  # it fails again when it is measured, and is reported then
                 on_fold(each, part, job)
 
 
@@ -189,15 +189,15 @@ def on_fold(contender: GlassBox, part: Part, job: Job) -> GlassFold:
     Raises
     ------
     FailedError
-        If its library is not here, or whatever it raises.
+        If its library is not installed, or raises anything.
     """
     absent = contender.contender.absent()
     if absent is not None:
         raise FailedError(absent)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # libraries warn of what is the same for all
+        warnings.simplefilter("ignore")  # they concern data and settings, the same for all
         try:
-            with threadpool_limits(limits=job.threads):  # scikit-learn's has no other way
+            with threadpool_limits(limits=job.threads):  # scikit-learn's has no parameter for it
                 return _fitted(contender.make(job.threads), part)
         except Exception as failure:
             first_line = str(failure).partition("\n")[0]

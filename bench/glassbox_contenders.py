@@ -8,9 +8,9 @@ them. The learning rate and all else is left as each library sets it: 0.3 for XG
 0.1 for LightGBM and scikit-learn. On one fold of 38 tables, the mean log-loss of the first three
 was lower with their own rate than with the other one.
 
-Bags lower the log-loss of any of these models. So two of the peers take part in bags, too, as many
-as ours: each is trained on its own draw, and their scores are averaged. And ours takes part with
-one bag, and with twice as many.
+Bags lower the log-loss of any of these models. So two of the peers also take part with as many bags
+as ours: each is trained on its own draw, and their scores are averaged. Ours also takes part with
+one bag, and with twice its default number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_ROUNDS = 3000
 BAGS = GLASS_BOX.n_bags
 
 Watching = Callable[[Table], Mapping[str, Any]]
-"""What `fit` is told of the samples to watch."""
+"""Makes the arguments of `fit` that name the samples to watch."""
 
 
 class Stopped:
@@ -136,7 +136,7 @@ def _as_lightgbm(watched: Table) -> Mapping[str, Any]:
 
 
 class _Peer(NamedTuple):
-    """A library's estimator, as it is named and told to stop."""
+    """A library's estimator, its name, and how it is told which samples to watch."""
 
     name: str
     module: str

@@ -1,4 +1,4 @@
-"""What `python -m bench glassbox` leaves: every single fold's numbers, as JSON (see `records`)."""
+"""What `python -m bench glassbox` writes: every single fold's numbers, as JSON (see `records`)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Glassbox(Record, frozen=True, tag_field="schema", tag=4):
     """Of all runs that the file was made in."""
     machine: Machine
     folds: Annotated[int, Meta(ge=2)]
-    """Of a table whose time did not run out."""
+    """Folds of a table whose time did not run out."""
     limit: Seconds
     """A table ends after the fold in which the fits of a contender have taken longer in all."""
     threads: Count

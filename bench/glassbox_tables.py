@@ -1,8 +1,8 @@
 """Tables of `python -m bench glassbox`, from its JSON: means over the folds, as Markdown.
 
-Tables with two classes and with more are apart. Times are compared with interpret's EBM on the same
-table; the mean of ratios is the geometric one, so that it does not depend on which is divided by
-which.
+Tables with two classes and with more are shown apart. Times are compared with interpret's EBM on
+the same table. The mean of ratios is the geometric one: if both sides are swapped, it becomes its
+reciprocal.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def row(table: GlassTable, of: Callable[[GlassFold], float]) -> dict[str, float]
 
 
 def ratios(kind: Kind, of: Callable[[GlassFold], float], contender: str) -> dict[str, float]:
-    """How many times the EBM's a contender's mean is, on each table that both did."""
+    """A contender's mean divided by the EBM's, on each table that both did."""
     rows = {table.name: row(table, of) for table in kind.tables}
     both = {contender, EBM.name}
     return {

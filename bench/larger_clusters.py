@@ -1,10 +1,11 @@
-"""What a round would take on clusters that nobody has measured: a calculation, no measurement.
+"""How long a round would take on clusters that were not measured: a calculation.
 
     a round = compute share + messages x latency + bytes x workers / bandwidth of the leader
 
-All on the right was measured on one machine: the round of a fit in one process, how many messages a
-round has and how many bytes each worker sends and is sent in it, and how long an empty message to
-all workers takes, which is put on a straight line over their number.
+All on the right, but the bandwidth, was measured on one machine: the round of a fit in one process,
+the number of messages in a round, the bytes that each worker sends and is sent in it, and the time
+of an empty message to all workers. A straight line over the number of workers is fitted to that
+time.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class Latency(NamedTuple):
 
     @classmethod
     def through(cls, trips: Sequence[RoundTrips]) -> Latency:
-        """By least squares through the medians; of one number of workers it is the same for all.
+        """By least squares through the medians; constant if one number of workers was measured.
 
-        Neither part is negative: what noise made so is 0.
+        Noise may make a part negative; it is then 0.
         """
         x = [float(own.workers) for own in trips]
         y = [statistics.median(own.seconds) for own in trips]

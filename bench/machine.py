@@ -1,4 +1,4 @@
-"""The machine and the versions that were measured, which every result needs beside it."""
+"""The machine and the versions that were measured; every result is recorded with them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def usable_cores() -> int:
 
 @functools.cache
 def gpus() -> tuple[str, ...]:
-    """Name, memory and driver of every CUDA GPU, as the driver's own tool tells them."""
+    """Name, memory and driver of every CUDA GPU, by the driver's own tool, nvidia-smi."""
     query = "--query-gpu=name,memory.total,driver_version"
     try:
         return tuple(_printed("nvidia-smi", query, "--format=csv,noheader").splitlines())

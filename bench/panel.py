@@ -1,11 +1,11 @@
 """The cases of `python -m bench panel`: who trains on what, how long.
 
-They are fixed, so that runs on different days compare. Peers that are never the fastest are left
-out where they would take most of the time: scikit-learn's AdaBoost and XGBoost's exact method
-everywhere, CatBoost on the large table. Late rounds are beside hessboost alone: on these tables,
-its first hundred rounds take the least time, and what a round costs the peers does not depend on
-how many came before. Cases on a GPU are beside XGBoost alone, which trains there from the same host
-arrays; they take part if they are named.
+They are fixed, so that runs on different days can be compared. Peers that are never the fastest are
+left out where they would take most of the time: scikit-learn's AdaBoost and XGBoost's exact method
+everywhere, CatBoost on the large table. Late rounds are compared with hessboost alone: on these
+tables its first hundred rounds take the least time, and what a round costs the peers does not
+depend on how many came before. Cases on a GPU are compared with XGBoost alone, which trains there
+from the same host arrays. They are measured only if they are named.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CASES = {
 """Of `classes`, a round of LogitBoost is one stump for all ten; of the others, ten trees."""
 
 ON_THE_CPU = [name for name in CASES if not name.startswith("cuda")]
-"""Those that take part if nothing is said."""
+"""The cases that are measured by default."""
 
 _FEWEST = 500
 """Samples, of tables that were shrunk: enough that all ten classes have some."""

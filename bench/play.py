@@ -1,8 +1,8 @@
 """Measures what a benchmark has planned: stores the data, starts the workers, has them take turns.
 
 Turns go A B C, A B C, ..., so a slow spell of the machine meets all contenders, and ratios can be
-formed within a turn. Before the first turn everyone warms up. What was found is handed on after
-every step, so that nothing is lost if the time ends in the middle.
+formed within a turn. Before the first turn all contenders warm up. What was measured so far is
+handed on after every step, so that nothing is lost if the run is ended.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def play(
     probes : sequence of Probe
         Measured before every round of turns.
     found : callable
-        Gets what there is so far, after every step, once somebody has taken a turn.
+        Gets what was measured so far, after every step from the first turn on.
     """
 
     def measure_probes() -> None:
@@ -119,13 +119,13 @@ class Player(Protocol[Took_co]):
     name: str
 
     def warm_up(self) -> None:
-        """Everything that only a first run pays."""
+        """Do everything that only a first run needs, such as compiling."""
 
     def turn(self) -> Took_co:
         """One turn."""
 
     def judge(self) -> None:
-        """How good the model of the last turn is; asked once, after the first."""
+        """Measure how good the model of the last turn is; called once, after the first turn."""
 
 
 def take_turns(
@@ -172,6 +172,6 @@ def take_turns(
 
 
 def _tell(words: str) -> None:
-    """How far it is, where no bar is drawn."""
+    """Print the progress, where no bar is drawn."""
     if not sys.stderr.isatty():
         print(words, file=sys.stderr)

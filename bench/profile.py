@@ -1,9 +1,9 @@
-"""`python -m bench profile`: what each CUDA kernel of a round takes, and the rest of the round.
+"""`python -m bench profile`: the time of each CUDA kernel in a round, and of the rest of the round.
 
 Rounds are timed twice: whole, by the clock, and launch by launch, by events on the device. Beside
 the time of a kernel that goes through all samples stands the speed at which it moves the bytes that
-it must read and write. An event also counts the time that the device waits for a launch, so the
-time of the smallest order is printed, too: no launch can seem shorter. `--shapes` then times `add`,
+it must read and write. Events also include the time that the device waits for a launch. So the time
+of the smallest launch is printed, too: no other can seem shorter. `--shapes` then times `add`,
 which should take most of a large round, with smaller tables and fewer threads.
 """
 
@@ -50,7 +50,7 @@ _SETTINGS = {
 """As the estimators set them."""
 
 _INTEGERS = {"discrete": 1, "intervals": 1, "real": 1, "newton": 2}
-"""Of 8 bytes, that every sample has, and whose changes are added up."""
+"""The integers, of 8 bytes each, that every sample has and that are added up."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Iterator[str]:
-    """Measure, and describe it in words and tables, part by part as it is found."""
+    """Measure, and yield each part, in words and tables, as soon as it is measured."""
     device = _device()
     data = synthetic(options.samples, options.features)
     y = np.where(data.y > 0, 1.0, -1.0)
@@ -130,7 +130,7 @@ def now(device: CudaDevice) -> Any:
 
 
 def seconds_between(device: CudaDevice, start: Any, end: Any) -> float:
-    """Once all is done. Waits for that."""
+    """Seconds between two moments. Waits until the device has reached both."""
     if not hasattr(device.xp, "cuda"):
         return float(end - start)
     end.synchronize()
@@ -220,10 +220,10 @@ def _bytes_moved(kernel: str, columns: CudaTable, n_integers: int) -> int | None
 
 
 def _least(device: CudaDevice, n_samples: int) -> str:
-    """What the device takes for next to nothing, and how fast its memory is."""
+    """The time of the smallest launch, and the speed of the device's memory."""
     one = device.xp.zeros(1, dtype=np.uint32)
     words = (
-        f"The smallest order takes {number(_alone(device, lambda: device.clear(one)) * 1e6)} us."
+        f"The smallest launch takes {number(_alone(device, lambda: device.clear(one)) * 1e6)} us."
     )
     if probe := gpu_probe(n_samples):
         probe.warm_up()
@@ -233,7 +233,7 @@ def _least(device: CudaDevice, n_samples: int) -> str:
 
 
 def _alone(device: CudaDevice, work: Callable[[], Any]) -> float:
-    """Seconds of some work on the device, again and again, as events see it."""
+    """Seconds of some work on the device by events: the median of several times."""
     took = []
     with device.active():
         for _ in range(_REPEATS):
@@ -244,7 +244,7 @@ def _alone(device: CudaDevice, work: Callable[[], Any]) -> float:
 
 
 def _shapes(device: CudaDevice, X: Any, y: np.ndarray) -> str:
-    """`add` over all samples: groups and tables of so many columns, threads and blocks."""
+    """The times of `add` over all samples, by the size of tables, threads and blocks."""
     rows = []
     most = device.most_shared
     sizes = [layout.table_bytes(bits) for bits in (3, 4, 5)]

@@ -1,4 +1,4 @@
-"""What a run of a benchmark leaves: the machine, every timing and the models' quality, as JSON.
+"""What a run of a benchmark writes: the machine, every timing and the models' quality, as JSON.
 
 The records below are the schema of the JSON. msgspec writes them, reads them and checks types and
 limits; `msgspec.json.schema(Report)` gives the schema to other programs. Times are in seconds,
@@ -32,7 +32,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Machine(Record, frozen=True):
-    """What a result needs beside it to mean anything."""
+    """The machine and the versions that a result was measured with."""
 
     processor: str
     cores: Count
@@ -91,10 +91,10 @@ class Run(Record, frozen=True):
     accuracy: Share | None = None
     """Of the long fit's model on held-out data, as is the AUC."""
     auc: Share | None = None
-    """Of more than two classes: the mean of each against the rest."""
+    """For more than two classes the mean over the classes, each against the rest."""
     digest: Sha256 | None = None
     estimator: str = ""
-    """Its class; empty in files from before there was more than one of ours."""
+    """Its class; empty in old files, from when gpustump had only one."""
 
 
 class Section(Record, frozen=True):

@@ -45,9 +45,9 @@ TITLES = {  # in this order
 
 
 def page_of(file: Path, *, only_means: bool = False) -> str:
-    """What a JSON file says, as Markdown; perhaps no more than its means.
+    """A JSON file as Markdown.
 
-    Those of an accuracy or glassbox run, and the shares of a panel.
+    With `only_means` an accuracy or glassbox run is cut down to its means, a panel to its shares.
 
     Raises
     ------

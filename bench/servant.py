@@ -1,7 +1,8 @@
-"""A process that carries out orders, one at a time, and what becomes of it.
+"""A process that carries out orders, one at a time.
 
-The near end starts it with a stage: a class whose methods are the orders. If one raises, hangs or
-crashes, a contender withdraws, with the reason in one line; the benchmark goes on.
+The near end, in the benchmark's process, starts it with a stage: a class whose methods are the
+orders. If an order raises, hangs or crashes, the contender withdraws, with the reason in one line,
+and the benchmark goes on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Servant:
     Parameters
     ----------
     log : Path
-        Where what it prints goes.
+        The file for what it prints.
     limit : float
         Seconds; an order that takes longer ends the process.
     """
@@ -89,7 +90,7 @@ class Servant:
             self._pipe = None
 
     def _receive(self) -> Any:
-        """The answer; a process that has none is ended at once, lest it keep cores and memory."""
+        """The answer. A process that gives none is ended at once, to free its cores and memory."""
         assert self._pipe is not None
         try:
             if not self._pipe.poll(self.limit):
@@ -124,7 +125,7 @@ def serve(
 ) -> None:
     """The far end: carry out orders until the pipe closes. Runs in the servant's process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the near end handles interrupts
-    with log.open("w") as file:  # what the libraries print is asked for if the process dies
+    with log.open("w") as file:  # what the libraries print is read if the process dies
         for descriptor in (1, 2):
             os.dup2(file.fileno(), descriptor)
     if hasattr(os, "sched_setaffinity"):
@@ -146,11 +147,11 @@ def serve(
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold interrupts back while a process starts: it inherits that until it ignores them."""
+    """Block SIGINT while a process starts. It inherits the block, until it ignores the signal."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # starting it lifts the block, so it comes before
+    resource_tracker.ensure_running()  # starting it would lift the block
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,8 +1,8 @@
 """How fast this machine's memory is: copying in order, and gathering in random order.
 
-A scan that reads in order is measured against the first, one that reads through a permutation
-against the second. On the host NumPy does it, in as many threads as the contenders may use, each
-with memory of its own; on a GPU CuPy or PyTorch does it.
+A scan that reads in order is compared with the first, one that reads through a permutation with the
+second. On the host NumPy does both, in as many threads as the contenders may use, each with memory
+of its own; on a GPU CuPy or PyTorch does.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def probes(n_samples: int, threads: int, copy_bytes: int) -> list[Probe]:
 
 
 def host_probe(n_samples: int, threads: int, copy_bytes: int = COPY_BYTES) -> Probe:
-    """NumPy in several threads; it lets go of the interpreter's lock while it copies and gathers.
+    """NumPy in several threads; it releases the interpreter's lock while it copies and gathers.
 
     Parameters
     ----------

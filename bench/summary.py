@@ -1,4 +1,4 @@
-"""What the timings say: marginal costs, medians with their spread, ratios, exponents, limits.
+"""What follows from the timings: costs of a round, medians with their spread, ratios, exponents.
 
 Everything is computed turn by turn first; medians are taken last.
 """
@@ -48,7 +48,7 @@ class Timed(Protocol):
 
 
 class Spread(NamedTuple):
-    """A median, and the least and greatest it was taken from."""
+    """A median, and the least and the greatest of the values."""
 
     median: float
     low: float
@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of one value or more."""
+    """The spread of one value or more."""
     return Spread(statistics.median(values), min(values), max(values))
 
 
@@ -90,14 +90,14 @@ def first_fit_extra(run: Run) -> float | None:
 
 
 def ratios(of: Quantity, run: Run, base: Run) -> list[float]:
-    """How many times the base's, in the turns that both took."""
+    """A run's values divided by the base's, in the turns that both took."""
     return [a / b for a, b in zip(of(run), of(base), strict=False) if b > 0]
 
 
 def fastest_peer(of: Quantity, section: Section) -> Run | None:
     """The contender with the least median that is not gpustump, if there is one.
 
-    Whose median noise made negative does not count: no ratio could be formed.
+    A peer whose median noise made negative does not count, as no ratio could be formed.
     """
     peers = [run for run in measured(section) if not is_ours(run.contender)]
     medians = {statistics.median(of(run)): run for run in peers}
@@ -105,7 +105,7 @@ def fastest_peer(of: Quantity, section: Section) -> Run | None:
 
 
 def of_fastest_peer(of: Quantity, section: Section) -> dict[str, list[float]]:
-    """How many times the fastest peer's each contender's is, in the turns that both took."""
+    """Each contender's values divided by the fastest peer's, in the turns that both took."""
     peer = fastest_peer(of, section)
     return {run.contender: ratios(of, run, peer) for run in measured(section)} if peer else {}
 
@@ -135,7 +135,8 @@ def bytes_to_move(run: Run) -> int:
     """The bytes that a round moves if it reads all codes and all weights once.
 
     One byte is read for every element, its code; 8 bytes are read and written for every sample, its
-    weight. It is a yardstick: a scan that skips elements or packs codes could do with less.
+    weight. It is a yardstick, not a lower bound: a scan that skips elements or packs codes could
+    move less.
     """
     return run.samples * run.features + 2 * 8 * run.samples
 
@@ -170,7 +171,7 @@ def shares(yardstick: Sequence[float], run: Run) -> list[float]:
 
 
 def size(axis: str, run: Run) -> tuple[float, str]:
-    """Where a run lies on an axis, and how people say that.
+    """Where a run lies on an axis, and the text for it.
 
     If all values are distinct, there are as many as samples.
     """
@@ -194,7 +195,7 @@ def by_contender(section: Section) -> dict[str, list[Run]]:
 
 
 def disagreement(sections: Sequence[Section]) -> str | None:
-    """What to say if two runs of the same job gave different models."""
+    """A message if two runs of the same job gave different models; None if not."""
     found: dict[tuple[object, ...], set[tuple[str, str]]] = defaultdict(set)
     for run in (run for section in sections for run in section.runs if run.digest):
         votes = {name: value for name, value in run.parameters.items() if name != "device"}

@@ -239,7 +239,7 @@ def _title(section: Section) -> str:
 
 
 def _held(section: Section, *names: str) -> str:
-    """What was the same in all runs."""
+    """The numbers that were the same in all runs, as text."""
     run = section.runs[0]
     parts = {
         "samples": f"{run.samples} samples",

@@ -1,9 +1,10 @@
 """A contender in a process of its own, where it is timed.
 
-Libraries that share a process share more than the memory: threads of one spin while another is
-timed, thread counts leak, one crash ends all. A worker has its contender alone, is held to so many
-cores, loads its data once, and carries out one order at a time while the others wait. Memory is
-measured in an earlier process, so that the first fit that is timed is a first fit.
+Libraries that share a process disturb each other: threads of one spin while another is timed, one
+changes the number of threads of another, and one crash ends all. So a worker holds one contender
+only, on a fixed number of cores. It loads its data once, and carries out one order at a time while
+the others wait. Memory is measured in an earlier process, so that the first fit that is timed is
+the first of its process.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bench.servant import Servant, WithdrawnError
 _SETTLE = 0.02  # seconds between an order and its start, for most threads that spin to fall asleep
 
 NOT_YET = "its first turn was not over"
-"""Why a contender has no results, if the benchmark was ended before."""
+"""Why a contender has no results if the benchmark was ended early."""
 
 Result = TypeVar("Result")
 
@@ -135,8 +136,8 @@ class _Stage:
     def load(self, tried: bool) -> float:
         """Seconds to import what the contender needs; then its data are placed.
 
-        `tried` tells that an earlier process has found no obstacle for this contender. Trying again
-        would start the GPU libraries before the first fit.
+        If `tried`, an earlier process has found no obstacle for this contender. Another check would
+        start the GPU libraries before the first fit.
         """
         seconds, _ = timed(self._contender.load)
         if not tried and (reason := self._contender.obstacle()):
@@ -144,12 +145,12 @@ class _Stage:
         host = self._data.load(shared=self._shared)
         self._y_test = host.y_test
         self._X, self._y, self._X_test = map(self._contender.placed, host[:3])
-        if self._contender.arrays != "numpy":  # else no device has been used yet
+        if self._contender.arrays != "numpy":  # otherwise no device has been used yet
             synchronise()
         return seconds
 
     def weigh(self, rounds: int) -> dict[str, int | None]:
-        """The memory of a fit of all, beyond what a fit of a few rows has loaded already."""
+        """The peak memory of a fit to all rows, beyond what a fit to a few rows has loaded."""
         host = self._data.load()
         few = np.sort(np.concatenate([np.flatnonzero(host.y == k)[:32] for k in np.unique(host.y)]))
         some = [self._contender.placed(part[few]) for part in (host.X, host.y)]
@@ -164,7 +165,7 @@ class _Stage:
         return {f"{place}_memory": n_bytes for place, n_bytes in asdict(peak).items()}
 
     def first_fit(self, rounds: int) -> dict[str, Any]:
-        """Seconds of the first fit of all, and where it says that it trained."""
+        """Seconds of the process's first fit, and the device that the model was trained on."""
         return {"first_fit": self.fit(rounds), "device": device_used(self._model)}
 
     def fit(self, rounds: int) -> float:
@@ -191,7 +192,7 @@ class _Stage:
         return seconds
 
     def judge(self) -> dict[str, Any]:
-        """The last model on held-out data, and its digest if it has one."""
+        """The quality of the last model on held-out data, and its digest if it has one."""
         from sklearn.metrics import accuracy_score, roc_auc_score
 
         predicted = on_host(self._model.predict(self._X_test)).reshape(-1)  # CatBoost: a column
@@ -203,7 +204,7 @@ class _Stage:
         }
 
     def _scores(self) -> np.ndarray:
-        """Of the held-out samples: a number each for two classes, probabilities for more."""
+        """Scores of the held-out samples: one each for two classes, probabilities for more."""
         if hasattr(self._model, "decision_function") and self._y_test.max() < 2:
             return on_host(self._model.decision_function(self._X_test))
         scores = on_host(self._model.predict_proba(self._X_test))

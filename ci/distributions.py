@@ -27,7 +27,7 @@ def tracked() -> set[str]:
 
 
 def in_wheel(wheel: Path) -> set[str]:
-    """The files of a wheel, without those that tell what it is."""
+    """The files of a wheel, without its metadata."""
     names = zipfile.ZipFile(wheel).namelist()
     return {name for name in names if ".dist-info/" not in name}
 

@@ -5,7 +5,7 @@
 A text block under `<!-- output of: COMMAND -->` holds what the command prints; so does Markdown
 between that and `<!-- end of output -->`. Commands are run in an empty folder, `python -m bench`
 and `python examples/...` in the checkout. The pictures in `docs` are drawn anew. Times differ
-between runs and machines, so `--check` takes any number of seconds, and any device, for any other.
+between runs and machines, so `--check` ignores numbers of seconds, and the device.
 """
 
 from __future__ import annotations

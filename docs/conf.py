@@ -1,7 +1,7 @@
 """How Sphinx builds the site: `bash ci/docs`.
 
 Pages are Markdown (MyST). Guides (`guides/`) and the pages on how the package works (`how/`) are
-Python files, which sphinx-gallery runs while it builds, so their outputs and pictures are today's.
+Python files, which sphinx-gallery runs during the build, so their outputs and pictures are current.
 The reference comes from the docstrings (numpydoc).
 """
 
@@ -92,11 +92,11 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
-    "min_reported_time": 1e6,  # seconds of a machine that is busy say nothing
+    "min_reported_time": 1e6,  # no times: the machine may be busy
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": True,
-    "parallel": 2,  # processes: those that make a fork of this one know nothing of its threads
+    "parallel": 2,  # processes
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
     "capture_repr": ("_repr_html_", "__str__"),

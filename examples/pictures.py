@@ -86,12 +86,12 @@ def bagged_shape_functions(s: Study) -> Axes:
 
 
 def error_curve(s: Study) -> Axes:
-    """Errors by round and AdaBoost's bound: the held-out error falls after training's is 0."""
+    """Errors by round and AdaBoost's bound; the held-out error falls when training's is 0."""
     return plots.error_curve(s.classifier, s.X_test, s.y_test)
 
 
 def margin_distribution(s: Study) -> Axes:
-    """The reason: the smallest margins still grow when no training sample is misclassified."""
+    """Why it does: the smallest margins still grow when no training sample is misclassified."""
     return plots.margin_distribution(s.model, s.X, s.y)
 
 
@@ -116,17 +116,17 @@ def roc_curve(s: Study) -> Axes:
 
 
 def precision_recall_curve(s: Study) -> Axes:
-    """How many of the samples that are called malignant are, and how many are found."""
+    """Precision over recall: the share of malignant samples among those predicted to be."""
     return plots.precision_recall_curve(s.model, s.X_test, s.y_test)
 
 
 def reliability_curve(s: Study) -> Axes:
-    """Whether the probabilities of held-out samples are what they say."""
+    """How often predictions for held-out samples come true, over their probability."""
     return plots.reliability_curve(s.model, s.X_test, s.y_test)
 
 
 def confusion_matrix(s: Study) -> Axes:
-    """Which held-out samples are taken for which class."""
+    """How many held-out samples of each class are predicted to be of each class."""
     return plots.confusion_matrix(s.model, s.X_test, s.y_test)
 
 

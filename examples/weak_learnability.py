@@ -125,11 +125,11 @@ def report(arguments: argparse.Namespace) -> None:
     d, delta = arguments.features, arguments.delta
     mean, largest = largest_error(arguments.draws, 60, d, rng)
     print(f"1. The best stump's error, {arguments.draws} functions and distributions")
-    print(f"   mean {mean:.4f}, largest {largest:.6f}, law: at most {1 / 3:.6f}\n")
+    print(f"   mean {mean:.4f}, largest {largest:.6f}, theorem: at most {1 / 3:.6f}\n")
 
     wanted = weak_learning_samples(GAMMA, n_features=d, delta=delta)
     print(f"2. Fitted to m samples: error at most {0.5 - GAMMA:.4f} (an edge of {GAMMA:.4f})")
-    print(f"   law: in at least {1 - delta:.0%} of the draws, from m = {wanted} on\n")
+    print(f"   theorem: in at least {1 - delta:.0%} of the draws, from m = {wanted} on\n")
     print(f"   {'m':>8} {'draws':>6} {'median':>8} {'largest':>8} {'learned':>8}")
     for row in errors_on_new_samples(
         [*arguments.sizes, wanted], arguments.repeats, arguments.support, d, rng
@@ -151,7 +151,7 @@ def report(arguments: argparse.Namespace) -> None:
         )
 
     by_interval, by_stump = intervals_found(arguments.draws // 10, 60, d, rng)
-    print(f"\n4. Without a mistake, of {arguments.draws // 10} functions and distributions")
+    print(f"\n4. Errors of 0, of {arguments.draws // 10} functions and distributions")
     print(f"   best interval {by_interval}, best stump {by_stump}")
 
 
@@ -160,11 +160,11 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(description="Stumps as weak learners of interval functions.")
     found.add_argument("--seed", type=int, default=0)
     found.add_argument("--features", type=int, default=2)
-    found.add_argument("--draws", type=int, default=1000, help="of experiment 1; 4 has a tenth")
+    found.add_argument("--draws", type=int, default=1000, help="of experiment 1; a tenth in 4")
     found.add_argument("--sizes", type=int, nargs="+", default=[10, 30, 100, 300, 1000, 3000])
     found.add_argument("--repeats", type=int, default=100, help="draws of each size")
     found.add_argument("--support", type=int, default=5000, help="points of the distribution")
-    found.add_argument("--samples", type=int, default=1000, help="to boost on")
+    found.add_argument("--samples", type=int, default=1000, help="samples in experiment 3")
     found.add_argument("--delta", type=float, default=0.05)
     return found
 

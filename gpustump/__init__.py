@@ -1,7 +1,7 @@
 """Boosted decision stumps: exact, fast, and the same model on every machine.
 
-Importing this package is cheap: each public name is fetched from its file when first used, so that
-scikit-learn is loaded only by those who use the estimators.
+Importing this package is cheap: each public name is imported from its module when it is first used.
+So only programs that use the estimators load scikit-learn.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ _HOMES = {
     "fit_interval": "boosting.one_hypothesis",
     "fit_stump": "boosting.one_hypothesis",
 }
-"""Which file each public name stands in."""
+"""The module that defines each public name."""
 
 _MODULES = ("exports", "losses", "plots", "theory", "weak_learnability")
-"""Rooms for users that have names of their own: `gpustump.plots.overview`."""
+"""Modules with public names of their own, such as `gpustump.plots.overview`."""
 
 __all__ = [
     "AdaBoostClassifier",

@@ -1,4 +1,4 @@
-"""Loss curves over the threshold of one feature, under public names.
+"""The training loss as a function of one feature's threshold: public names.
 
 See `gpustump.theory.loss_curve` for stumps, and `gpustump.theory.split_scores` for splits whose
 regions have votes of their own.

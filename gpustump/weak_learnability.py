@@ -1,4 +1,4 @@
-"""Functions that stumps learn weakly, under a public name; see `gpustump.theory`."""
+"""Functions that decision stumps learn weakly: public names; see `gpustump.theory`."""
 
 from gpustump.theory.weak_learnability import (
     KINDS,

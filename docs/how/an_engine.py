@@ -24,7 +24,7 @@ The page uses modules that are not part of the public interface and may change.
 # * **The engine** says what it can train, how much memory it needs, and prepares tables.
 #
 # The engine here is for discrete votes with one output and for tables without missing values. It
-# tries each cut of each feature, and counts them.
+# tries each cut of each feature, and counts the cuts.
 
 import math
 from itertools import pairwise
@@ -69,7 +69,7 @@ class PlainTable:
         ]
 
     def threshold(self, feature, position):
-        """The threshold behind a sorted position."""
+        """The threshold after a sorted position."""
         order = self.orders[feature]
         low, high = self.X[order[position : position + 2], feature]
         return midpoint(low, high)
@@ -144,7 +144,7 @@ class PlainState:
                 if values[sample] < values[after]:
                     agreement = 2 * score_left - total
                     polarity = sign_of(agreement)
-                    missing = sign_of(total)  # nobody lacks a value here
+                    missing = sign_of(total)  # no value is missing here
                     score = abs(agreement)
                     cut = Cut(feature, position, polarity, missing, score)
                     best = max(best, cut)
@@ -169,7 +169,7 @@ class PlainState:
         return [self.region_sums(hypothesis) for hypothesis in hypotheses]
 
     def advance(self, step):
-        """Add the vote to the scores, and let the weights follow."""
+        """Add the vote to the scores, and change the weights."""
         signs, vote, grown, kept = step.discrete
         for sample, region in enumerate(self.regions(step.hypothesis)):
             self.scores[sample] += vote * signs[region]
@@ -197,9 +197,9 @@ class PlainEngine:
     def refusal(self, task):
         """Why it cannot train this; None if it can."""
         if not task.search.has_signs or task.search.learner != "stump":
-            return "it knows discrete votes of one output only"
+            return "it trains stumps with discrete votes of one output only"
         if task.categorical or task.search.monotone:
-            return "it knows neither categories nor constraints"
+            return "it handles neither categories nor constraints"
         return "values are missing" if np.isnan(task.X).any() else None
 
     def least_bytes(self, task, resources):
@@ -258,8 +258,8 @@ print(digests[0])
 # Count the cuts
 # --------------
 #
-# An engine of your own can also observe. All engines get the same calls, so a run can be repeated
-# with an engine that counts:
+# An engine of your own can also observe a search. All engines get the same calls, so a run can be
+# repeated with an engine that counts:
 
 table = engine.prepare(task, None, Resources())
 state = table.start(y, weights, task.search)

@@ -41,7 +41,9 @@ print(f"{sum(part.sum() for part in blocks):.17g} in blocks, as a GPU may")
 # to whole multiples of one power of two. It is the smallest one for which the sum of all of them
 # stays below 2\ :sup:`62`. Then no sum overflows, and as many digits as possible are kept:
 
-unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 61)
+unit = 2.0 ** (np.ceil(np.log2(weights.sum())) - 62)
+if np.ceil(weights / unit).sum() >= 2.0**62:
+    unit *= 2
 integers = np.ceil(weights / unit).astype(np.int64)
 totals = {
     int(np.cumsum(integers)[-1]),
@@ -53,10 +55,10 @@ print(totals)
 # %%
 # Now there is one total. The search for the best stump adds up nothing but such integers:
 # `score_left` is the cumulative sum of the signed weights in a feature's sorted order, and
-# `score_right` is the rest. A stump that says "plus" on the left and "minus" on the right agrees
-# with the labels by `score_left - score_right`, the weight that it gets right minus the weight
-# that it gets wrong. For the opposite stump it is minus that. The best cut is where the two scores
-# are furthest apart.
+# `score_right` is the rest. A stump predicts +1 on one side and -1 on the other. For the one with
+# +1 on the left, the weight that it gets right minus the weight that it gets wrong is
+# `score_left - score_right`. For the opposite stump it is minus that. The best cut is where the two
+# scores are furthest apart.
 
 y = np.where(rng.random(400) < 0.5, 1, -1)
 x = rng.normal(size=400) + 0.6 * y

@@ -52,7 +52,7 @@ a = signed(weights)
 
 
 def cut(values, n_units):
-    """Where units of about equal size start; equal values share one."""
+    """The starts of units of about equal size; equal values lie in the same unit."""
     cuts = np.flatnonzero(np.diff(values)) + 1  # between values
     if len(cuts) < n_units:
         return np.r_[0, cuts]
@@ -67,7 +67,7 @@ starts = cut(X[order, feature], 48)
 ends = np.r_[starts[1:], len(order)]
 
 left = np.cumsum(a[order])  # what a search of all cuts computes
-up = np.add.reduceat(np.maximum(a[order], 0), starts)  # what bins tell
+up = np.add.reduceat(np.maximum(a[order], 0), starts)  # the sums of bins
 down = np.add.reduceat(np.maximum(-a[order], 0), starts)
 edges = np.r_[0, np.cumsum(up - down)]
 total = edges[-1]
@@ -212,7 +212,7 @@ looked
 # %%
 # This is why noise costs time in an exact search. To save some of it, gpustump keeps what it
 # learnt when it searched a bin. That stays nearly true in the next round, and gives narrower
-# bounds than these rectangles. :doc:`The design </design>` tells how.
+# bounds than these rectangles. :doc:`The design </design>` explains how.
 #
 # Real votes and Newton votes
 # ---------------------------
@@ -274,7 +274,7 @@ print(f"the best cut inside: {best_inside:.4f}, bound: {worth(*best):.4f}")
 assert best_inside <= worth(*best)
 
 # %%
-# The thin lines join equal scores. The cuts of the bin lie near the diagonal, so the bound at a
+# The thin lines connect equal scores. The cuts of the bin lie near the diagonal, so the bound at a
 # corner is higher than any of them. A bound that uses how far they may leave the diagonal is
 # narrower. These sums are floating-point numbers; gpustump raises its bounds by more than their
 # rounding error.

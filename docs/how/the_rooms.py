@@ -40,7 +40,7 @@ HOLDS = {
     "__main__": "starts the command line",
     "cli": "the command line: files, tables, reports",
     "plots": "pictures",
-    "losses": "public names of what stands in theory",
+    "losses": "public names of parts of theory",
     "weak_learnability": "the same",
     "theory": "bounds, margins, loss curves",
     "dask": "Dask's conventions: collections, workers, messages",

@@ -6,8 +6,8 @@
     devices       which devices can be used on this machine, and why others cannot
     moving        the same values in another library or on another device
 
-The names of `libraries` and `order_keys` are names of this package as well. Nothing here knows what
-the arrays hold.
+The names of `libraries` and `order_keys` can be imported from this package as well. Nothing here
+depends on what the arrays hold.
 """
 
 from gpustump.arrays.libraries import (

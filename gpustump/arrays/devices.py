@@ -1,7 +1,7 @@
-"""Which devices can be used on this machine, why others cannot, and which ones to try for data.
+"""Which devices can be used on this machine, and why others cannot.
 
-Data on a device is used there. Host data goes to a CUDA GPU if CuPy works, otherwise it stays on
-the CPU. If a user asks for "cuda" and there is none that works, the error says why.
+If a user asks for "cuda" and no GPU works, the error says why. Which device a table trains on is
+decided in `engines.route`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Device:
     Attributes
     ----------
     name : str
-        What the `device` parameter takes: "cpu", "cuda:0", ...
+        The value for the `device` parameter: "cpu", "cuda:0", ...
     library : str
         The array library that computes there.
     version : str or None
         Its version; None if it is not installed.
     usable : bool
     detail : str
-        A description, or why it cannot be used and what to do.
+        A description; or why the device or library cannot be used, and what to do.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def devices() -> tuple[Device, ...]:
     host = [Device("cpu", "numpy", _version("numpy"), True, "trains host data"), _numba()]
     for library in ("torch", "jax", "array_api_strict"):
         version = _version(library)
-        found = "takes and answers in its arrays" if version else "not installed (optional)"
+        found = "accepts and returns its arrays" if version else "not installed (optional)"
         host.append(Device("cpu", library, version, version is not None, found))
     return (*host, *_cuda_devices())
 
@@ -166,7 +166,7 @@ def _tried(cupy: Any, index: int) -> str:
         raise DeviceError(f"cuda:{index} computes wrongly: 0 + 1 + 2 gave {total}.")
     memory = f"{free / 2**30:.1f} of {all_bytes / 2**30:.1f} GiB free"
     major, minor = version
-    old = "" if version >= OLDEST else ", too old for the kernels: the reference scan trains"
+    old = "" if version >= OLDEST else ", too old for the kernels: the reference scan trains there"
     return f"{name}, compute capability {major}.{minor}, {memory}{old}"
 
 
@@ -219,7 +219,9 @@ def cupy_device(place: str) -> tuple[Any, int]:
     count = cupy.cuda.runtime.getDeviceCount()
     index = int(place.partition(":")[2] or cupy.cuda.Device().id)
     if index >= count:
-        raise DeviceError(f"device 'cuda:{index}' is not there: CuPy finds {count}, from cuda:0.")
+        raise DeviceError(
+            f"device 'cuda:{index}' is not there: CuPy finds {count}, numbered from cuda:0."
+        )
     return cupy, index
 
 

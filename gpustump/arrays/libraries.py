@@ -30,7 +30,7 @@ _OF_NUMPY = array_api_compat.array_namespace(np.empty(0))
 
 def namespace_of(x: Array) -> Any:
     """The functions of an array's library, as the array API standard has them."""
-    if type(x) is np.ndarray:  # asked for some fifty times in a fit of a small table
+    if type(x) is np.ndarray:  # the fast case: some fifty calls in a fit of a small table
         return _OF_NUMPY
     return array_api_compat.array_namespace(x)
 
@@ -39,9 +39,9 @@ def computing_on(x: Array) -> contextlib.AbstractContextManager[Any]:
     """Set up an array's library for computing with it, until the end of the `with`.
 
     JAX has 64-bit types only if they are switched on, CuPy computes on its current device only, and
-    NumPy may have been told to raise at an overflow or underflow, both of which are intended here.
+    NumPy may be set to raise errors at overflow and underflow, which are intended here.
     """
-    if isinstance(x, np.ndarray):  # asked for in every round: without a generator
+    if isinstance(x, np.ndarray):  # the fast case, in every round: without a generator
         return np.errstate(all="ignore")
     return _computing_elsewhere(x)
 
@@ -58,7 +58,7 @@ def _computing_elsewhere(x: Array) -> Iterator[None]:
 
 
 def device_name(x: Array) -> str:
-    """The name of an array's device: "cpu", "cuda:0", ...; the library's own for other kinds."""
+    """The name of an array's device: "cpu", "cuda:0", ..., or else the library's own name."""
     device = device_of(x)
     if array_api_compat.is_cupy_array(x):
         return f"cuda:{device.id}"
@@ -130,7 +130,7 @@ def integers(x: Array) -> list[int]:
 
 
 def running_minimum(x: Array) -> Array:
-    """The smallest of each element and those before it in its row, for an array (b, n).
+    """The minimum of each element and those before it in its row, for an array (b, n).
 
     The standard has no cumulative minimum. If the library has none either, each step compares
     windows of twice the length of the step before [Hillis and Steele 1986].

@@ -1,7 +1,7 @@
 """Moving arrays between libraries and devices.
 
-A table is moved only where the user asks for a device. Labels, sample weights and row numbers are
-moved to the library and device of their table.
+A table is moved only if `engines.route` decides that it trains on another device. Labels, sample
+weights and row numbers are moved to the library and device of their table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DLPACK_CUDA = 2
 def moved_to_device(x: Array, place: str) -> Array:
     """The same values on "cpu", "cuda" (CuPy's current device) or "cuda:N".
 
-    Data that is there already is returned unchanged, in its own library.
+    Data that is on the device already is returned unchanged, in its own library.
 
     Raises
     ------

@@ -21,10 +21,10 @@ _WORKING = {
 
 
 def working_dtype(dtype: str) -> str | None:
-    """The float dtype in which values of a dtype are compared; None for dtypes not supported.
+    """The float dtype in which values of a dtype are compared; None for unsupported dtypes.
 
-    Floats keep their own. Booleans and integers of up to 16 bits are exact in float32, integers of
-    32 bits in float64. Integers of 64 bits beyond 2**53 are rounded to the nearest float64.
+    Floats keep their dtype. Booleans and integers of up to 16 bits are exact in float32, integers
+    of 32 bits in float64. Integers of 64 bits beyond 2**53 are rounded to the nearest float64.
     """
     return _WORKING.get(dtype)
 
@@ -53,9 +53,9 @@ def missing_key(dtype: str) -> int:
 def order_keys(x: Array) -> Array:
     """Integers that compare exactly as the floats do, with NaN above all of them.
 
-    The bit pattern of a float is a sign and a magnitude that grows with the absolute value. In
-    two's complement the same sign and magnitude are an integer, and integers of this kind have the
-    order of the floats. Both zeros have the same key.
+    The bit pattern of a float is a sign and a magnitude that grows with the absolute value. The key
+    is the integer with this sign and this magnitude, so keys have the order of the floats. Both
+    zeros have the same key.
 
     Parameters
     ----------

@@ -50,13 +50,13 @@ What = Literal["constant", "stump", "error", "votes", "end"]
 
 @dataclass(frozen=True)
 class Side:
-    """What the model, or the data, say of a round.
+    """A round as the model holds it, or as the data give it.
 
     Attributes
     ----------
     hypothesis : stump or split of any kind
     vote : float, or tuple as `RegionRound.votes`
-        As the model holds it: of one of several bags, divided by their number.
+        As the model holds it: with several bags, divided by their number.
     score : float or None
         What the hypothesis is worth under the weights of this round: the edge of a `Round`, the
         score of a `RegionRound`. None if the hypothesis is of a kind that the run does not make, or
@@ -76,19 +76,19 @@ class RoundDifference:
     ----------
     what : str
         "constant": the scores from which the run starts. "stump": the hypothesis, or its signs.
-        "error": only the error that is noted beside it. "votes": only the votes. "end": the run
-        ends elsewhere; then one side is None, which has no such round.
+        "error": only the error that is stored with it. "votes": only the votes. "end": the run ends
+        at another round; then the side that has no such round is None.
     bag, run : int
         From 0.
     number : int
         The round's number, from 1; 0 for the constant.
     file, data : Side, tuple of float, or None
-        What the model says and what the data say; constants as tuples of float.
+        The round in the model and the round from the data; constants as tuples of float.
     searched : bool
         Whether the data's hypothesis is the best one of all. Otherwise it is the model's own, with
         what follows from it.
     reason : str
-        Why the run has no more rounds, as a `stop_reason`, if the model claims more.
+        If the model claims more rounds than the data give, why the run ends: a `stop_reason`.
     """
 
     what: What
@@ -107,7 +107,7 @@ class Depth(NamedTuple):
     Attributes
     ----------
     n_searched : int or None
-        So many rounds of each run are searched; None for all.
+        How many rounds of each run are searched; None for all.
     with_end : bool
         Whether the round in which the run ends is derived, too.
     """
@@ -120,7 +120,7 @@ class Depth(NamedTuple):
         if self.n_searched is None or self.n_searched >= n_rounds:
             return frozenset(range(n_rounds))
         if self.n_searched == 1:
-            return frozenset([n_rounds - 1])  # which depends on all others
+            return frozenset([n_rounds - 1])  # the last one, which depends on all others
         gaps = self.n_searched - 1
         places = range(self.n_searched)
         return frozenset((2 * at * (n_rounds - 1) + gaps) // (2 * gaps) for at in places)
@@ -134,7 +134,7 @@ class AuditedRuns(NamedTuple):
     difference : RoundDifference or None
         The first one.
     n_searched : int
-        Rounds whose best hypothesis was searched for and compared, of all runs.
+        The number of rounds, of all runs, whose best hypothesis was searched for and compared.
     trained : Trained
         What was derived.
     """
@@ -177,10 +177,10 @@ def audit_runs(
     settings = settings.of_bag(bag)
     stopping = settings.stopping
     if stopping is not None and (stopping.patience is None or not depth.with_end):
-        settings = replace(settings, stopping=None)  # it would watch, and decide nothing
+        settings = replace(settings, stopping=None)  # it would decide nothing
     logs: list[_Log] = []
 
-    def around(ground: Ground) -> Ground:  # once more if a GPU fails before the first round
+    def around(ground: Ground) -> Ground:  # called again if a GPU fails before the first round
         logs.append(_Log(bag))
         X = ground.table.X
         cuts = OwnCuts(X, training.samples.beside(X).rows)
@@ -198,7 +198,7 @@ def audit_runs(
 
 @dataclass
 class _Log:
-    """What the rounds of a training were found to be.
+    """What an audit has found so far in one training.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class _Log:
 
 @dataclass
 class _AuditedGround:
-    """Where the samples are; its runs compare each round with what is claimed."""
+    """A `Ground` whose runs compare each round with what the model claims."""
 
     ground: Ground
     claimed: Sequence[ClaimedRun]
@@ -253,7 +253,7 @@ class _AuditedGround:
         return boosting
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
-        """What watches the held-out samples, if the end of the run is to be derived."""
+        """The early stopping of a run; None if its end is not to be derived."""
         if settings.stopping is None or self.log.difference is not None:
             return None
         return self.ground.watch(boosting, target, settings)
@@ -267,13 +267,13 @@ class _Plan(NamedTuple):
     searched : frozenset of int
         The numbers of the rounds that are searched.
     ends_itself : bool
-        Whether nothing but the rounds ends the run; then it has none beyond those claimed.
+        Whether the run has no early stopping. Then a round beyond those claimed is a difference.
     learner : str
         "stump" or "interval".
     categorical : tuple of int
         The features whose values are numbers of categories.
     cuts : OwnCuts
-        Those of the table.
+        See `own_cuts`.
     """
 
     searched: frozenset[int]
@@ -283,7 +283,8 @@ class _Plan(NamedTuple):
     cuts: OwnCuts
 
     def fits(self, hypothesis: Any) -> bool:
-        """Whether the run can make such a hypothesis; a constant one asks for no feature."""
+        """Whether the run can make such a hypothesis. A constant one does not depend on its
+        feature."""
         if isinstance(hypothesis, OfCategories):
             return hypothesis.feature in self.categorical
         if isinstance(hypothesis, Interval) and self.learner != "interval":
@@ -326,11 +327,11 @@ class _AuditedVotes:
         return self.votes.constant_of(class_weights)
 
     def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
-        """A hypothesis and its votes from elsewhere."""
+        """A known hypothesis with its known votes, and its sums here."""
         return self.votes.known(hypothesis, vote, state)
 
     def derived(self, hypothesis: Any, vote: Any, state: State) -> Taken:
-        """A hypothesis from elsewhere with what the samples say of it."""
+        """A known hypothesis with the signs, the error and the votes that the samples give."""
         return self.votes.derived(hypothesis, vote, state)
 
     def score(self, taken: Taken) -> float:
@@ -352,7 +353,7 @@ class _AuditedVotes:
     def found(
         self, table: PreparedTable, state: State, offered: Sequence[AnySplit] = ()
     ) -> Taken | str:
-        """What the data say of the next round, if it is what is claimed."""
+        """The next round from the data if it is what the model claims, otherwise `DIFFERS`."""
         if self.log.difference is not None:
             return DIFFERS
         number = self._n_compared
@@ -361,7 +362,7 @@ class _AuditedVotes:
         self._n_compared += 1
         hypothesis, vote = self.claimed.hypotheses[number], self.claimed.votes[number]
         is_searched = number in self.plan.searched or not self.plan.fits(hypothesis)
-        is_searched |= len(offered) > 0  # which is quick, and proves that it was offered
+        is_searched |= len(offered) > 0  # a smoothing round: quick, and proves what was offered
         if is_searched:
             taken = self.votes.found(table, state, offered)
         else:
@@ -387,7 +388,7 @@ class _AuditedVotes:
         return DIFFERS
 
     def _difference(self, number: int, taken: Taken | str) -> What | None:
-        """In what a claimed round differs from what the data say."""
+        """What differs between a claimed round and the one from the data; None if nothing does."""
         if isinstance(taken, str):
             return "end"
         claimed, found = self.claimed.hypotheses[number], taken.hypothesis
@@ -428,7 +429,7 @@ def _without_error(hypothesis: AnyStump | AnySplit) -> AnyStump | AnySplit:
 def _other_end(
     runs: Sequence[Run], claimed: Sequence[ClaimedRun], bag: int
 ) -> RoundDifference | None:
-    """The difference of the first run that keeps more rounds than are claimed, or fewer."""
+    """The difference of the first run that keeps more or fewer rounds than are claimed."""
     for number, (run, own) in enumerate(zip(runs, claimed, strict=True)):
         n_kept, n_claimed = len(run.rounds), len(own)
         if n_kept > n_claimed:

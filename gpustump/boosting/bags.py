@@ -1,22 +1,23 @@
 """Bags: several trainings on shares of one table, whose average is the model.
 
-Each bag is a training of its own, with its own samples, on the very rows of its share: its model is
-the one that a fit of these rows alone gives, bit for bit. So the average depends on the shares
-only, not on how many threads there are or which bag is done first. (The columns could be coded once
-for all bags, with weight zero for what is left out. That would save the coding, 3% of 300 rounds of
-300 000 x 40, and make every round pass over all rows; and thresholds would lie between values of
-rows that the bag was not trained on.)
+Each bag is a training of its own, on the rows of its share only: its model is the one that a fit of
+these rows alone gives, bit for bit. So the average depends only on the shares, not on the number of
+threads or the order in which bags finish. (The columns could be coded once for all bags, with
+weight zero for the rows that a bag leaves out. On a table of 300 000 x 40 that would save the
+coding, 3% of 300 rounds. But every round would pass over all rows, and thresholds would lie between
+values of rows that the bag was not trained on.)
 
 On a table of medium size a round is too short for two threads to share, so the bags are trained
-side by side, a thread for each: 40 000 x 40 takes 6.7 times as long in 8 bags as in one, and 8.2
-times in turn. On a small table most of a round is Python's, whose lock lets one thread run at a
-time: side by side, 569 x 30 takes 1.25 times as long as in turn. But LogitBoost's rounds on small
-tables are made many at a time, without Python (`engines.ahead`), so its bags gain sooner: 8 bags of
-3000 x 30 take 4.0 times as long as one, and 7.4 times in turn. On a large table all threads can
-work on one bag, but there is some waiting in it: 8 bags of 300 000 x 40 take 6.4 times as long as
-one side by side on two threads, and 6.8 times in turn. So they are side by side there, too, if
-there is a bag for each thread and the tables that are coded at once are not too large. On a GPU
-there is one bag after the other.
+side by side, one thread for each: 8 bags of 40 000 x 40 take 6.7 times as long as one bag, and 8.2
+times as long one after the other. On a small table most of a round is Python code, whose lock lets
+one thread run at a time: 569 x 30 takes 1.25 times as long side by side as one after the other. But
+LogitBoost's rounds on small tables are made many at a time, without Python (`engines.ahead`), so
+its bags gain on smaller tables, too: 8 bags of 3000 x 30 take 4.0 times as long as one, and 7.4
+times one after the other. On a large table all threads can work on one bag, but they wait for each
+other: 8 bags of 300 000 x 40 take 6.4 times as long as one, side by side on two threads, and 6.8
+times one after the other. So bags of large tables are trained side by side if there is a bag for
+each thread and the tables that are coded at the same time are not too large. On a GPU the bags are
+trained one after the other.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ from gpustump.engines.route import asked_for, kernels_will_train, why_not_on_gpu
 from gpustump.engines.threads import Team, threads_of
 
 _SMALL, _MEDIUM, _LARGE = 10_000, 500_000, 2_000_000
-"""From the first number of elements on bags gain from being side by side if their rounds are made
-ahead, from the second one on all do; from the third one on only if no thread is left over."""
+"""Numbers of elements of a table. From the first one on, bags are trained side by side if their
+rounds are made ahead; from the second one on, all are; from the third one on, only if there is a
+bag for each thread."""
 
 _MOST_AT_ONCE = 100_000_000
-"""Elements of the tables that are coded at once."""
+"""The most elements of tables that are coded at the same time."""
 
 
 _Rows = TypeVar("_Rows")
@@ -56,11 +58,11 @@ class Share(NamedTuple, Generic[_Rows]):
     Attributes
     ----------
     samples : Samples
-        Or what says which they are, if they are elsewhere.
+        If they are elsewhere, what identifies them.
     held_out : HeldOutRows or None
-        Those that are watched, if settings.stopping is given.
+        The samples that are watched, if settings.stopping is given.
     earlier : tuple of Run, or None
-        Runs on the same samples to go on from.
+        Runs on the same samples, from which to go on.
     logs : tuple of RunLog, or None
         In which the rounds of each run are noted; see `train`.
     """
@@ -124,9 +126,9 @@ def train_each(
     shares : sequence of Share
     n_classes : int
     settings : Settings
-        With a callback or an observer there is to be one thread.
+        With a callback or an observer, n_threads must be 1.
     n_threads : int
-        So many are trained side by side, each in one thread.
+        How many are trained side by side, each in one thread.
 
     Returns
     -------
@@ -170,7 +172,7 @@ def train_each(
 def _settings_of(
     shares: Sequence[Share[_Rows]], settings: Settings, **changes: Any
 ) -> list[Settings]:
-    """The settings of each bag; only the first one says where it is trained."""
+    """The settings of each bag; only the first bag announces where it is trained."""
     first = replace(settings, resources=replace(settings.resources, **changes))
     return [first, *[replace(first, announces_route=False)] * (len(shares) - 1)]
 
@@ -189,7 +191,7 @@ def _rounds_done(share: Share[_Rows]) -> int:
 def _go_side_by_side(
     X: Array, n_classes: int, settings: Settings, device: str, n_bags: int
 ) -> bool:
-    """Whether several bags are trained at once: tables of NumPy, where nobody looks on."""
+    """Whether to train bags at the same time: NumPy tables, without callbacks or memory limit."""
     n_elements = X.shape[0] * X.shape[1]
     nobody_looks = settings.callback is None and settings.observer is None
     is_free = nobody_looks and settings.resources.max_memory is None
@@ -208,7 +210,7 @@ def _go_side_by_side(
 
 
 def _are_made_ahead(task: Task) -> bool:
-    """Whether rounds need little of Python, if the table is small."""
+    """Whether the rounds of a small table are made ahead, with little Python."""
     return task.search.votes == "newton" and asked_for() != "coded" and kernels_will_train(task)
 
 
@@ -229,7 +231,7 @@ class _Together:
     is_over : bool
         Whether another bag failed, or all were interrupted.
     is_told : bool
-        Whether each round is told of: to show it, or to call back.
+        Whether `note` must be called with each round, for the bar or the callback.
     """
 
     def __init__(self, bar: Bar, callback: Callback | None) -> None:
@@ -256,7 +258,7 @@ class _Together:
         return self._callback(record) if self._callback else None
 
     def skip(self, n_rounds: int) -> None:
-        """Rounds that a bag will not make."""
+        """Take rounds off the bar that a bag will not make."""
         with self._lock:
             self._bar.skip(n_rounds)
 
@@ -275,7 +277,7 @@ def _side_by_side(
         try:
             if not together.is_over:
                 found[number] = one(number, settings[number])
-        except _AbandonedError:  # the error that ended the others is raised
+        except _AbandonedError:  # what ended the other bags is raised instead
             pass
         except BaseException:
             together.is_over = True
@@ -287,6 +289,6 @@ def _side_by_side(
         Team(n_threads).each(train_one, range(len(settings)))
     finally:
         together.is_over = True
-        while under_way:  # they end with their next rounds, and what they have made may be kept
+        while under_way:  # they end after the present round; checkpoints may keep it
             time.sleep(0.001)
     return [found[number] for number in range(len(settings))]

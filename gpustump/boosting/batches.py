@@ -1,4 +1,4 @@
-"""Batches of rounds: those that an engine makes in one call stay arrays until somebody looks.
+"""Batches of rounds: those that an engine makes in one call stay arrays until they are read.
 
 On a small table a round takes less time than the objects that describe it: the record, its split
 and its votes. So a batch keeps the arrays that the engine wrote. Its records are made when they are
@@ -40,7 +40,7 @@ class Terms(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What a judge's parts are behind each of some rounds; see `judging.LocalJudge.parts`.
+    """A judge's parts after each of some rounds; see `judging.LocalJudge.parts`.
 
     Attributes
     ----------
@@ -61,15 +61,15 @@ class Source(Protocol):
         """What each round did."""
 
     def terms(self, low: int, high: int) -> Terms:
-        """Of the rounds from one place to another."""
+        """The hypotheses and votes of the rounds from `low` up to `high`, that one excluded."""
 
     def parts(self, low: int, high: int) -> Parts | None:
-        """Of the same rounds; None if a judge is to work them out itself."""
+        """The judge's parts after these rounds; None if a judge must compute them itself."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Rounds of which there are records.
+    """Rounds whose records exist already.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Recorded:
 
 
 class Units(Protocol):
-    """How numbers of an engine become those of a record."""
+    """How an engine's numbers are converted to those of a record."""
 
     def score(self, worth: float) -> float:
         """What a cut is worth."""
@@ -115,7 +115,7 @@ class Columns:
 
     @functools.cached_property
     def records(self) -> list[AnyRound]:
-        """What each round did, as `split_votes.SplitVotes.record` tells it."""
+        """What each round did, as `split_votes.SplitVotes.record` returns it."""
         made, units = self.made, self.units
         rounds = zip(
             splits_of(made.features, made.thresholds, made.sides),
@@ -158,7 +158,7 @@ class Batch:
 
     @classmethod
     def of(cls, records: Iterable[AnyRound]) -> Batch:
-        """Of rounds of which there are records."""
+        """From records."""
         source = Recorded(tuple(records))
         return cls(source, 0, len(source.records))
 
@@ -177,11 +177,11 @@ class Batch:
 
     @property
     def parts(self) -> Parts | None:
-        """What a judge's parts are behind each; None if a judge is to work them out itself."""
+        """The judge's parts after each round; None if a judge must compute them itself."""
         return self.source.parts(self.low, self.high)
 
     def first(self, n_rounds: int) -> Batch:
-        """So many of the rounds, if there are as many."""
+        """The first `n_rounds` rounds, or all if there are fewer."""
         return Batch(self.source, self.low, min(self.high, self.low + n_rounds))
 
 
@@ -227,13 +227,13 @@ class Rounds(Sequence[AnyRound]):
         return tuple, (tuple(self),)
 
     def add(self, batch: Batch) -> None:
-        """Some more rounds of the run."""
+        """Add more rounds of the run."""
         if len(batch):
             self._batches.append(batch)
             self._n_rounds += len(batch)
 
     def first(self, n_rounds: int) -> Rounds:
-        """The rounds up to one of them, that one included."""
+        """The first `n_rounds` rounds."""
         before = itertools.accumulate(map(len, self._batches), initial=0)
         pairs = zip(self._batches, before, strict=False)
         return Rounds(batch.first(max(0, n_rounds - done)) for batch, done in pairs)
@@ -259,9 +259,9 @@ def joined(terms: Sequence[Terms]) -> Terms:
 
 
 def splits_of(features: np.ndarray, thresholds: np.ndarray, sides: np.ndarray) -> list[AnySplit]:
-    """A split for each feature and threshold, or set of categories; see `MadeRounds`.
+    """A split for each feature and threshold, or set of categories; equal ones are one object.
 
-    Rounds that cut alike share one.
+    The arguments are those of `MadeRounds`.
     """
     known = dict[tuple[int, float | bytes], AnySplit]()
     of_sets = np.isnan(thresholds).tolist()

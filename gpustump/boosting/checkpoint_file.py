@@ -1,12 +1,12 @@
-"""A checkpoint as a file: the rounds so far, and what tells whether a fit may go on from them.
+"""A checkpoint as a file: the rounds so far, and what decides whether a fit may go on from them.
 
 JSON with a checksum, as model files are. A row is that of a model file of version 4, stump by stump
 or split by split, followed by the score and the error of the watched samples after that round. The
-text of a round is made once, however often the file is written: what it costs to write a checkpoint
-is to hash and to write its bytes.
+text of a round is made once, however often the file is written. So writing a checkpoint again costs
+only the hashing and writing of its bytes.
 
-What a file holds is not taken on trust. Nothing in it is executed; every value is checked; and the
-rounds in it are only used if it was written for the same data and settings.
+The content of a file is not trusted. Nothing in it is executed; every value is checked; and its
+rounds are only used if it was written for the same data and settings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERSION = 1
 STOP_REASONS = (
     "", "no edge", "perfect", "limit", "callback", "small vote", "large votes", "early",
 )  # fmt: skip
-"""Why a run is over; empty while it is not."""
+"""Why a run is over; empty if it is not."""
 
 _JUDGED_FIELDS = ["held-out score", "held-out error"]
 
@@ -55,7 +55,7 @@ class CheckpointError(ValueError):
 
 
 class Head(NamedTuple):
-    """What a checkpoint says beside the rounds.
+    """What a checkpoint holds besides the rounds.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Head(NamedTuple):
     contract : int
         See `engines.contract.CONTRACT`.
     settings : mapping
-        What decides the model beside the data, as JSON has it.
+        What decides the model besides the data, in JSON's types.
     data : mapping
         The fingerprints of the rows that are trained on and, if any are passed, of those that are
         watched.
@@ -77,7 +77,7 @@ class Head(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What the rows of a fit's checkpoint are like.
+    """The form of the rounds in a fit's checkpoint.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Outline(NamedTuple):
     n_bags, n_runs : int
         How many bags there are, and how many runs in each.
     n_rounds : int
-        The most rounds of a run.
+        The largest number of rounds of a run.
     is_watched : bool
         Whether samples are watched.
     """
@@ -112,7 +112,7 @@ class Outline(NamedTuple):
 
 
 class BagLogs(NamedTuple):
-    """The logs of a bag's runs, and the seed that drew the samples it holds out, if any."""
+    """The logs of a bag's runs, and the seed that drew the samples that it holds out, if any."""
 
     seed: int | None
     runs: tuple[RunLog, ...]
@@ -134,7 +134,7 @@ class RunText:
 
     def __init__(self, log: RunLog, search: Search) -> None:
         self._log, self._search = log, search
-        self._known = (0, b"")  # so many rounds, and their rows
+        self._known = (0, b"")  # how many rounds have their text, and their rows
 
     def canonical(self) -> bytes:
         """The canonical bytes of the run so far."""
@@ -143,7 +143,7 @@ class RunText:
         if new := rounds[n_known:]:
             text = canonical(_rows_of(new, self._log.constant, self._search))[1:-1]
             rows = rows + b"," + text if rows else text
-            self._known = (len(rounds), rows)  # at once: an interruption leaves it right
+            self._known = (len(rounds), rows)  # in one step: an interruption leaves both or neither
         pieces = {
             "constant": canonical(self._log.constant),
             "rounds": b"[" + rows + b"]",
@@ -198,7 +198,7 @@ def write(
         The columns of the rows.
     bags : sequence of BagText
     is_finished : bool
-        Whether all runs are over; for those who look into the file.
+        Whether all runs are over; only for people who read the file.
 
     Raises
     ------
@@ -218,14 +218,14 @@ def write(
 
 
 class Stored(NamedTuple):
-    """What a checkpoint holds; the bags are not checked before `bags_of`.
+    """The content of a checkpoint; the bags are only checked by `bags_of`.
 
     Attributes
     ----------
     path : str
     head : Head
     fields, bags : object
-        As the file has them.
+        As in the file.
     """
 
     path: str
@@ -239,7 +239,7 @@ class Stored(NamedTuple):
         Raises
         ------
         CheckpointError
-            If they are not those of a fit with this outline.
+            If the bags are not those of a fit with this outline.
         """
         try:
             return _bags_of(self, outline)
@@ -247,7 +247,8 @@ class Stored(NamedTuple):
             raise _refused(self.path, str(error)) from error
 
     def seeds(self) -> list[int | None]:
-        """The seed of each bag, for a fit that draws none itself; empty if they cannot be read."""
+        """The seed of each bag, for a fit that draws none itself; None for one that cannot be
+        read."""
         bags = self.bags if isinstance(self.bags, list) else []
         seeds = [bag.get("seed") if isinstance(bag, dict) else None for bag in bags]
         return [seed if _is_seed(seed) else None for seed in seeds]
@@ -273,7 +274,7 @@ def read(path: str | PathLike[str]) -> Stored:
     Raises
     ------
     CheckpointError
-        If it is none, was changed or has a newer version.
+        If the file is no checkpoint, was changed or has a newer version.
     OSError
         If it cannot be read.
     """
@@ -346,7 +347,10 @@ def _bag_of(bag: Any, number: int, outline: Outline) -> BagLogs:
     where = f"bags[{number}]"
     _check_object(bag, {"runs", "seed"}, where)
     if bag["seed"] is not None and not _is_seed(bag["seed"]):
-        raise ValueError(f"{where}: seed must be null or a seed; got {shown(bag['seed'])}")
+        raise ValueError(
+            f"{where}: seed must be null or a whole number from 0 to 2**31 - 1; got "
+            f"{shown(bag['seed'])}"
+        )
     runs = _list_of(bag["runs"], outline.n_runs, f"{where}: runs")
     found = []
     for place, run in enumerate(runs):
@@ -385,7 +389,7 @@ def _member_of(rows: list[Row], constant: Any, outline: Outline) -> Member | Reg
 
 
 def _votes_of(member: AnyMember) -> Sequence[Vote]:
-    """As rounds have them."""
+    """The votes of each round, in the form of its record."""
     if isinstance(member, Member):
         return member.votes
     regions: list[list[list[float]]] = member.region_votes.tolist()

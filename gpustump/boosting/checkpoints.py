@@ -1,7 +1,7 @@
 """Checkpoints: when the rounds so far are written to a file, and how a fit goes on from it.
 
 A fit with a checkpoint notes each round in a log (`run_logs`). From time to time, at its end, and
-where it is interrupted, the logs are written (`checkpoint_file`), whole or not at all.
+when it is interrupted, the logs are written to the file (`checkpoint_file`), whole or not at all.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from gpustump.data.parameters import check_count, check_real
 class Checkpoint:
     """A file that keeps the rounds of a fit while they are made, and how often it is written.
 
-    A fit with this checkpoint goes on from the file if it is there, and otherwise starts. A file
-    is for one fit: data and parameters have to stay what they were.
+    A fit with this checkpoint goes on from the file if it exists, and otherwise starts from the
+    beginning. A file is for one fit: its data and parameters must stay the same.
 
     Parameters
     ----------
     path : str or path-like
-        Of a JSON file.
+        The name of a JSON file.
     every_rounds : int, optional
-        Write it after so many rounds, those of all runs and bags counted.
+        Write the file after so many rounds, counted over all runs and bags.
     every_seconds : float, optional
-        Write it at the end of the first round after so many seconds. If both are given, what comes
-        first counts; if neither is, it is written at the end, and where a fit is interrupted.
+        Write the file at the end of the first round after so many seconds. If both are given, what
+        comes first counts. If both are None, the file is written only when the fit begins, ends or
+        is interrupted.
 
     Raises
     ------
     ValueError, TypeError
-        If one is not as described.
+        If an argument is not as described.
 
     Examples
     --------
@@ -99,10 +100,9 @@ def check_checkpoint(value: Any) -> Checkpoint | None:
 class CheckpointWriter:
     """Writes the logs of a fit to its checkpoint, as a context manager around the training.
 
-    It writes at the beginning of a new fit, so that a file that cannot be written is known before
-    the first round; then from time to time; and at the end, however it comes. Once training is on
-    its way, a file that cannot be written is no reason to end it: one warning says so, and the
-    earlier file stays.
+    It writes at the beginning of a new fit, so that a file that cannot be written is an error
+    before the first round; then from time to time; and at the end, also after an error. If a later
+    write fails, training goes on: one warning says so, and the earlier file stays.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class CheckpointWriter:
     Raises
     ------
     OSError
-        Where the context begins, if the file is new and cannot be written.
+        At the start of the context, if the file is new and cannot be written.
     """
 
     def __init__(
@@ -191,13 +191,13 @@ class CheckpointWriter:
         self._written = state
 
     def _state(self) -> list[tuple[int, str]]:
-        """What tells whether there is anything new to write."""
+        """What changes if there is anything new to write."""
         return [(len(log.rounds), log.stop_reason) for log in self._logs]
 
 
 def _from_anywhere(name: str) -> str:
     """A file's name that stays right if a callback changes the working folder.
 
-    Nothing is normalized: where a folder is a link, "folder/.." is not this one.
+    It is not normalized: if a folder is a link, "folder/.." is not the folder that holds the link.
     """
     return name if os.path.isabs(name) else os.path.join(os.getcwd(), name)

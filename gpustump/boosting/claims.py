@@ -1,4 +1,4 @@
-"""What a model says of its runs: for each bag and run the hypotheses, the votes and the constant.
+"""The runs that a model holds: for each bag and run the hypotheses, the votes and the constant.
 
 The average of several bags holds each bag's votes divided by the number of bags and rounded
 (`model.bags`). So votes that are derived from data are rounded in the same way before they are
@@ -27,7 +27,7 @@ class ClaimedRun:
     ----------
     hypotheses : tuple of stumps or splits of any kind
     votes : tuple of float, or of tuples as `RegionRound.votes`
-        As the model holds them: of one of several bags, divided by their number.
+        As the model holds them: with several bags, divided by their number.
     constant : tuple of float
         The scores from which the run started, one for each output.
     n_bags : int
@@ -50,7 +50,7 @@ class ClaimedRun:
 
 
 def claims_of(model: StumpEnsemble) -> list[tuple[ClaimedRun, ...]]:
-    """For each bag, or the only training, what the model says of its runs."""
+    """For each bag, or the only training, the runs that the model holds."""
     bags = range(model.n_bags)
     return [
         tuple(_claimed(model, number, bag) for number in range(len(model.members))) for bag in bags

@@ -1,4 +1,4 @@
-"""AdaBoost's discrete votes: one number a round, from two Python integers.
+"""AdaBoost's discrete votes: one number for each round, from two Python integers.
 
 A region votes +alpha or -alpha, and alpha follows from the weight that the hypothesis gets right
 and the weight that it gets wrong [Freund and Schapire 1997; COS 511, lecture 11].
@@ -59,7 +59,7 @@ class DiscreteVotes:
         return Search(learner, monotone=self.monotone)
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
-        """Nothing: boosting starts from scores of 0."""
+        """Zero: boosting starts from scores of 0."""
         return (0.0,)
 
     def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
@@ -78,12 +78,12 @@ class DiscreteVotes:
         return Taken(hypothesis_at(table, cut, totals), vote, totals, cut.agreement, cut=cut)
 
     def known(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
-        """A hypothesis and its vote, from elsewhere."""
+        """A known hypothesis with its known vote, and its sums here."""
         agreed = agreement(state.region_sums(hypothesis), signs(hypothesis))
         return Taken(hypothesis, vote, state.totals, agreed)
 
     def derived(self, hypothesis: AnyStump, vote: float, state: State) -> Taken:
-        """A hypothesis from elsewhere with the signs, the error and the vote that follow here."""
+        """A known hypothesis with the signs, the error and the vote that the samples give."""
         sums, totals = state.region_sums(hypothesis), state.totals
         polarity, missing = self._signs_of(hypothesis, sums)
         agreed = agreement(sums, (polarity, -polarity, missing))
@@ -107,7 +107,7 @@ class DiscreteVotes:
         return taken.agreement / (2 * taken.totals.weight)
 
     def is_perfect(self, taken: Taken) -> bool:
-        """Whether it gets every sample right, so that all weights keep their ratios."""
+        """Whether it gets every sample right. Then all weights keep their ratios."""
         return taken.totals.wrong(taken.agreement) == 0
 
     def vote(self, agreement: int, state: State) -> float:
@@ -119,7 +119,7 @@ class DiscreteVotes:
         return vote_of(state.smallest_weight(), 2 * totals.weight, self.learning_rate)
 
     def why_no_vote(self, agreement: int, state: State) -> str:
-        """Whether there is no edge at all, or only one whose vote rounds to 0."""
+        """Why the vote is 0: "no edge", or "small vote" if the vote of an edge rounds to 0."""
         totals = state.totals
         wrong = totals.wrong(agreement)
         has_edge = wrong == 0 or vote_of(wrong, totals.weight, 1.0) != 0.0
@@ -169,7 +169,7 @@ class Growth(NamedTuple):
 
 
 def growth_of(sides: Sides, vote: float) -> Growth:
-    """What a vote does, by whole numbers where they leave no doubt."""
+    """What a vote does to the weights: by whole numbers if they decide the rounding."""
     wrong, right = sides.wrong, sides.total - sides.wrong
     try:
         grown, shrunk = exponentials(vote)
@@ -184,14 +184,14 @@ def growth_of(sides: Sides, vote: float) -> Growth:
 
 
 def exact_growth_of(sides: Sides, vote: float) -> Growth:
-    """What `growth_of` returns, from 50 digits."""
+    """What `growth_of` returns, computed with 50 digits."""
     wrong, total, n_samples = sides
     odds, normaliser = odds_and_normaliser(wrong, total, vote)
     return Growth(*grown_factor(odds, total - wrong, wrong, n_samples), normaliser)
 
 
 def odds_and_normaliser(wrong: int, total: int, vote: float) -> tuple[Decimal, float]:
-    """exp(2 * vote), and Z_t, the reweighted distribution's sum before it is normalised.
+    """exp(2 * vote), and Z_t, the sum of the new weights before they are normalised.
 
     See `Round` for Z_t.
     """

@@ -2,8 +2,8 @@
 
 Held-out samples may also be watched without stopping, for their scores and errors by round.
 
-A judge (`judging`) works out the scores, from integers: they are the same numbers on every device,
-and so is the round at which a run stops.
+A judge (`judging`) computes the scores from integers. So they are the same numbers on every device,
+and a run stops at the same round.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Stopping:
     scoring : str
         Which score of the held-out samples.
     least : int
-        Make more rounds than that in any case.
+        Make at least one round more than this, whatever the scores.
     """
 
     patience: int | None
@@ -51,9 +51,9 @@ class EarlyStopping:
     Parameters
     ----------
     judge : Judge
-        Judges the model by the held-out samples. It has not been given a hypothesis yet.
+        Judges the model by the held-out samples. It must not have been given a hypothesis yet.
     stopping : Stopping
-        When to stop; which score it is, the judge knows.
+        When to stop. The judge decides which score is computed.
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class EarlyStopping:
         self._judge = judge
 
     def __call__(self, record: AnyRound) -> bool:
-        """Judge a round; whether it is the last one."""
+        """Judge a round, and return whether it is the last one."""
         self._count(record.stump, record.vote)
         self._note(self._judge.judged())
         return self.is_over
 
     def judge(self, made: Batch) -> int:
-        """Judge rounds one after the other; how many, up to the last one of the run."""
+        """Judge rounds one after the other. Returns how many belong to the run."""
         parts = made.parts
         if parts is None:
             numbers = (number for number, one in enumerate(made.records, start=1) if self(one))
@@ -100,23 +100,24 @@ class EarlyStopping:
         return n_to_come is not None and n_to_come <= 0
 
     def n_to_come(self) -> int | None:
-        """So many rounds are judged yet before it can stop; None if it never does."""
+        """How many more rounds are judged before the run can stop; None if it never does."""
         patience, least = self._stopping.patience, self._stopping.least
         if patience is None:
             return None
         return max(self.best_round + patience, least + 1) - self._n_rounds
 
     def watched(self) -> WatchedSamples | None:
-        """The held-out samples as engines take them that make rounds ahead; None if none can."""
+        """The held-out samples for engines that make rounds ahead; None if these cannot watch
+        them."""
         return self._judge.watched() if isinstance(self._judge, LocalJudge) else None
 
     @property
     def last(self) -> Judgement:
-        """What the held-out samples say of the model after the last round."""
+        """The score and the error on the held-out samples after the last round."""
         return Judgement(self.scores[-1], self.errors[-1])
 
     def replay(self, hypothesis: Any, vote: Vote, judged: Judgement) -> None:
-        """Take over a round that was judged before."""
+        """Add a round that was judged before."""
         self._count(hypothesis, vote)
         self._note(judged)
 
@@ -128,14 +129,14 @@ class EarlyStopping:
     def resume(
         self, hypotheses: Sequence[Any], votes: Sequence[Vote], *, judges_each: bool = False
     ) -> None:
-        """Take over the rounds of an earlier run, which are kept.
+        """Add the rounds of an earlier run, all of which are kept.
 
         Parameters
         ----------
         hypotheses, votes : sequence
             One for each round.
         judges_each : bool
-            Note the scores and errors after each of them. Otherwise only the last one is judged.
+            Note the scores and errors after each round. Otherwise only the last one is judged.
         """
         judged = None
         for number, (hypothesis, vote) in enumerate(zip(hypotheses, votes, strict=True), start=1):
@@ -159,7 +160,7 @@ class EarlyStopping:
             self._best_score, self.best_round = score, self._n_rounds
 
     def _n_up_to_last(self, scores: Sequence[float]) -> int:
-        """Compare the scores of rounds; how many there are up to the last one of the run."""
+        """Compare the scores of rounds. Returns how many belong to the run."""
         n_sure = self.n_to_come()
         for number, score in enumerate(scores, start=1):
             self._n_rounds += 1

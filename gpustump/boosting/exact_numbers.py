@@ -5,10 +5,10 @@ order: the score summed round by round, or feature by feature from tables, on an
 same number. What follows from a vote (the next weights, the normaliser, the bound on the training
 error) follows from the rounded one, so the theorems hold for the model as it is.
 
-Exponentials are taken in decimal arithmetic, which gives the same digits everywhere; the C
-library's would not; where shorter whole numbers leave no doubt about the result, these are taken
-(`quick_exponentials`). So are logarithms, where the last digits of the C library's could decide the
-vote.
+C libraries give exponentials and logarithms with different last digits; decimal arithmetic gives
+the same digits everywhere. So exponentials are computed in decimal arithmetic, or in whole numbers
+of fewer digits if these decide the result (`quick_exponentials`). Logarithms are computed by the C
+library, and in decimal arithmetic if the last digits could decide the vote.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fractions import Fraction
 from gpustump.learners.step_table import VOTE_UNIT, VOTES_LIMIT
 
 _LOG_ERROR = 2.0**-46
-"""More than a C library's logarithm, of a quotient rounded once, is ever off, relatively: 2**-52
-is usual."""
+"""A bound on the relative error of a C library's logarithm of a quotient that was rounded once.
+2**-52 is usual."""
 
 EXACT = decimal.Context(
     prec=50,
@@ -37,8 +37,8 @@ EXACT = decimal.Context(
 def vote_of(wrong: int, total: int, learning_rate: float) -> float:
     """learning_rate / 2 * ln((total - wrong) / wrong), for `wrong` above 0.
 
-    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`. The C library's logarithm
-    will do where it leaves no doubt which multiple is nearest; else decimal arithmetic decides.
+    A multiple of `VOTE_UNIT`; infinite if it is beyond `VOTES_LIMIT`. The C library's logarithm is
+    used if it leaves no doubt which multiple is nearest; otherwise decimal arithmetic decides.
     """
     scale = learning_rate / (2 * VOTE_UNIT)
     log_odds = math.log((total - wrong) / wrong) if total > wrong else -math.inf

@@ -2,8 +2,8 @@
 
 Both are confidence-rated AdaBoost [Schapire and Singer 1999]: a region r votes v_rl for output l,
 weights change by exp(-y v), and the product of the normalisers Z bounds the training error. With
-several outputs it is AdaBoost.MH (their section 7), and a stump votes for every class; its discrete
-form is a sign for each region and class, and one common alpha [Kegl 2013].
+several outputs it is AdaBoost.MH (their section 7): a stump votes for every class. The discrete
+form has a sign for each region and class, and one common alpha [Kegl 2013].
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _ExponentialVotes:
     n_outputs: int = 1
 
     def constant(self, labels: Array, sample_weight: Array) -> tuple[float, ...]:
-        """Nothing: boosting starts from scores of 0."""
+        """Zeros: boosting starts from scores of 0."""
         return (0.0,) * self.n_outputs
 
     def constant_of(self, class_weights: Sequence[int]) -> tuple[float, ...]:
@@ -69,7 +69,7 @@ class _ExponentialVotes:
         return Change(step, normaliser)
 
     def recorded(self, score: float, totals: Totals) -> float:
-        """As a share of the weight."""
+        """The score as a share of the weight."""
         return score * (1.0 / totals.weight)
 
     def bound(self, product: float) -> float:
@@ -81,7 +81,7 @@ class _ExponentialVotes:
 class RealVotes(_ExponentialVotes):
     """learning_rate / 2 * ln((P + s) / (N + s)) with s = total / (2 n K).
 
-    P and N are a region's weights of the labels +1 and -1 for an output; s is the smoothing that
+    P and N are the weights of a region's labels +1 and -1 for an output; s is the smoothing that
     keeps votes finite [Schapire and Singer 1999, sections 4.1 and 4.2], with the total weight of
     the n samples and K outputs.
     """
@@ -97,7 +97,7 @@ class RealVotes(_ExponentialVotes):
         return first, second, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether one region has more of a label than of the other, beyond rounding."""
+        """Whether some region has more weight of one label than of the other, beyond rounding."""
         votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
         return any(vote for own in votes for vote in own)
 
@@ -158,7 +158,7 @@ class SharedDiscreteVotes(_ExponentialVotes):
 
 
 def _agreed(sums: RegionSums) -> int:
-    """What the best signs get right less what they get wrong."""
+    """The weight that the best signs get right less the weight that they get wrong."""
     return sum(
         abs(first[0] - second[0]) + abs(missing[0])
         for first, second, missing in zip(*sums, strict=True)
@@ -183,7 +183,7 @@ class Growth(NamedTuple):
 
 
 def growth_of(taken: Taken) -> Growth:
-    """What votes do to the weights, by whole numbers where they leave no doubt."""
+    """What votes do to the weights: by whole numbers if they decide the rounding."""
     votes, totals = taken.region_votes, taken.totals
     try:
         growth, total = [], 0  # region after region, output after output
@@ -206,7 +206,7 @@ def growth_of(taken: Taken) -> Growth:
 
 
 def exact_growth_of(taken: Taken) -> Growth:
-    """What `growth_of` returns, from 50 digits."""
+    """What `growth_of` returns, computed with 50 digits."""
     with decimal.localcontext(EXACT):
         growth = [[exponential(vote) for vote in own] for own in taken.region_votes]
         total = Decimal(0)

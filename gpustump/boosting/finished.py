@@ -14,7 +14,7 @@ from gpustump.model.members import Member, RegionMember
 
 
 def member_of(terms: Terms, constant: Sequence[float], search: Search) -> Member | RegionMember:
-    """The member that a run's terms make, with the scores from which it started."""
+    """The member that a run's terms make, with the scores from which the run started."""
     if search.has_signs:
         return Member(tuple(terms.hypotheses), tuple(map(float, terms.votes)))
     shape = (len(terms.hypotheses), N_REGIONS, len(constant))

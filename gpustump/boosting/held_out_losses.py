@@ -2,7 +2,8 @@
 
 A sample's loss comes from a table (`loss_tables`). Sums of losses are sums of integers, so they do
 not depend on their order, and each mean is rounded once. The unit of these integers is fixed: it
-does not depend on which samples there are. So sums over groups of samples add up to those over all.
+does not depend on the samples. So the sums over groups of samples add up to the sum over all
+samples.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ class Losses(Protocol):
         """
 
     def watched(self, weights: Array) -> WatchedLoss | None:
-        """The loss as engines take it that make rounds ahead; None if they do not know it."""
+        """The loss for engines that make rounds ahead; None if they do not know it."""
 
     def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
-        """For each of these arrays the sum of its products with the weights, each rounded."""
+        """For each of these arrays the sum of its products with the weights, each product
+        rounded."""
 
 
 _SPARE_BITS = 20
@@ -45,19 +47,20 @@ ln(K) and twice the largest difference of two scores, 2**18."""
 class NegativeLogLoss:
     """Minus the mean of a logarithmic loss; an `AdditiveScorer`.
 
-    The error is that of `losses`, and n_held_out * 2**-42 for the rounding of weighted losses. Each
-    weighted loss is rounded by itself, so the sums are the same however the samples are grouped.
+    The score's error is at most that of `losses` plus n_held_out * 2**-42, as weighted losses are
+    rounded. Each weighted loss is rounded by itself, so the sums are the same however the samples
+    are grouped.
 
     Attributes
     ----------
     losses : callable
         See `Losses`.
     weights : array (n_held_out,) of float64
-        Such that products with losses, in units of 2**-32, sum to less than 2**62.
+        Scaled so that products with losses, in units of 2**-32, sum to less than 2**62.
     total : int
         The sum of these samples' integer weights.
     kernels : HeldOutSums or None
-        What adds up the products, if array operations do not.
+        Kernels that add up the products; None for array operations.
     """
 
     losses: Losses
@@ -82,7 +85,7 @@ class NegativeLogLoss:
 
     @property
     def watched(self) -> WatchedLoss | None:
-        """The loss as engines take it that make rounds ahead; None if they do not know it."""
+        """The loss for engines that make rounds ahead; None if they do not know it."""
         return self.losses.watched(self.weights)
 
     def parts(self, scores: Array) -> list[int]:
@@ -109,7 +112,7 @@ class NegativeLogLoss:
 
 @dataclass(frozen=True)
 class LogisticLosses:
-    """ln(1 + exp(-x)) for each output; x is y * F, or 2 * y * F. To 2**-24.
+    """ln(1 + exp(-x)) for each output, where x is y * F or 2 * y * F. The error is below 2**-24.
 
     (Interpolation: 2**-25; rounding of the table: some 2**-32.)
 
@@ -140,7 +143,7 @@ class LogisticLosses:
 class SoftmaxLosses:
     """-ln of exp(x_c) / (the sum of exp(x_l)), for the sample's class c; x is F or 2 F.
 
-    To (K - 1) * 2**-24, of which `LogisticTable.log_of_sum` takes most. Never negative.
+    The error is below (K - 1) * 2**-24, most of it from `LogisticTable.log_of_sum`. Never negative.
 
     Attributes
     ----------
@@ -171,8 +174,8 @@ class LogisticShareLosses:
     """-ln of s(2 F_c) / (the sum of s(2 F_l)), where s(x) = 1 / (1 + exp(-x)), for the class c.
 
     ln s(x) = -ln(1 + exp(-x)) comes from the table. These logarithms are added up as those of the
-    softmax are. To K * 2**-24: one table error for the logarithms, K - 1 for their sum. Never
-    negative.
+    softmax are. The error is below K * 2**-24: one table error for the logarithms, K - 1 for their
+    sum. Never negative.
 
     Attributes
     ----------
@@ -188,7 +191,7 @@ class LogisticShareLosses:
         yield log_total - _of_own_class(self.held_out, self._logs(scores))
 
     def watched(self, weights: Array) -> None:
-        """None: no votes that are made ahead have this link."""
+        """None: rounds that are made ahead never have this link."""
 
     def sums(self, kernels: HeldOutSums, scores: Array, weights: Array) -> list[int]:
         return kernels.logistic_shares(scores, weights, self.table.plain, UNIT_BITS - 1)
@@ -211,7 +214,7 @@ def log_losses(held_out: Watched, twice: bool, link: str) -> Losses:
 
 
 def _of_own_class(held_out: Watched, terms: Iterator[Array]) -> Array:
-    """From the numbers (n_held_out,) of each class, each sample's number of its own class."""
+    """From one array (n_held_out,) for each class, for each sample the value of its own class."""
     found = next(terms)
     xp, classes = arrays.namespace_of(found), held_out.classes
     for number, term in enumerate(terms, start=1):
@@ -227,8 +230,8 @@ class NegativeExponentialLoss:
 
     exp(-y * F) comes from tables (`ExponentialTable`); beyond -600 <= y * F <= 600 it is exp(600)
     or exp(-600). It is multiplied by the weight in float64. The sum of the products is exact, and
-    the mean is rounded once. So the relative error is below 2**-49 where nothing is capped, and if
-    no sample's y * F falls, the score does not fall.
+    the mean is rounded once. So the relative error is below 2**-49 if nothing is capped. If no
+    sample's y * F falls, the score does not fall.
 
     Attributes
     ----------
@@ -292,7 +295,7 @@ def _exact_sum(values: Array) -> int:
     two is exact, and so is subtracting leading digits.
     """
     xp, total = arrays.namespace_of(values), 0
-    if not values.shape[0]:  # of which there is no maximum
+    if not values.shape[0]:  # an empty array has no maximum
         return 0
     digits = 62 - values.shape[0].bit_length()
     while largest := float(xp.max(values)):

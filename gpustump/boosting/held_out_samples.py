@@ -24,19 +24,20 @@ UNIT_BITS = 36
 
 
 class Watched(Protocol):
-    """What the scores ask of held-out samples; `HeldOut` and `HeldOutClasses` answer it."""
+    """What scores need to know of held-out samples; the interface of `HeldOut` and
+    `HeldOutClasses`."""
 
     @property
     def weights(self) -> IntegerWeights:
-        """Their integer weights, in the unit of all groups if they are one of several.
+        """Their integer weights. If the samples are one of several groups, all have one unit.
 
-        What is said here of held-out samples counts `weights.values` only, never `weights.total`,
-        which may be that of all groups.
+        All methods here use `weights.values` only, never `weights.total`, which may be the total of
+        all groups.
         """
 
     @property
     def sums(self) -> HeldOutSums | None:
-        """Kernels that add up over the samples; None where array operations do it."""
+        """Kernels that add up over the samples; None for array operations."""
 
     @property
     def classes(self) -> Array:
@@ -47,7 +48,7 @@ class Watched(Protocol):
 
     @property
     def positives(self) -> Sequence[int]:
-        """For each output, the class that it tells from the rest."""
+        """For each output, the class that it separates from the rest."""
 
     def outputs(self, scores: Array) -> Iterator[Array]:
         """The scores of each output, (n_held_out,) of int64, in `VOTE_UNIT`."""

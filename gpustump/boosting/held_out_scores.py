@@ -1,7 +1,7 @@
 """What early stopping watches: scores of held-out samples that are the same on every device.
 
-Greater is better, as in scikit-learn, so losses are negative. Each score is a ratio of two
-integers, or rounded from one once, or a mean of such ratios:
+Greater is better, as in scikit-learn, so losses are negative. Each score is the quotient of two
+integers, rounded once, or a mean of such quotients:
 
 * accuracy and balanced accuracy are shares of the integer weights (`held_out_shares`);
 * the area under the ROC curve counts pairs of samples, with integer weights;
@@ -10,8 +10,8 @@ integers, or rounded from one once, or a mean of such ratios:
 
 All but the area under the ROC curve are additive: each group of samples gives integers, these are
 added up over the groups, and the score follows from the sums. So samples that are spread over
-several machines have the score, to the last bit, that they have in one place. What the groups must
-share is the unit of their integer weights; nothing else depends on the other groups.
+several machines have the same score as in one place, to the last bit. The groups must share the
+unit of their integer weights; nothing else depends on the other groups.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class AdditiveScorer(Protocol):
         """What the parts are divided by: the integer weight, as a whole or of each class."""
 
     def parts(self, scores: Array) -> list[int]:
-        """The integers that the scores decide; as many for every group."""
+        """The integers that depend on the scores; their number is the same for every group."""
 
     @staticmethod
     def value(parts: Sequence[int], totals: Sequence[int]) -> float:
@@ -68,11 +68,11 @@ class AdditiveScorer(Protocol):
 
 
 Scorer = AdditiveScorer | RocAuc
-"""From the scores F of the held-out samples, float64, whole multiples of `VOTE_UNIT`, (n_held_out,)
-or (n_held_out, K), to a score of the model, the greater the better."""
+"""A function from the scores F of the held-out samples, (n_held_out,) or (n_held_out, K) of
+float64, whole multiples of `VOTE_UNIT`, to the score of the model; greater is better."""
 
 Value = Callable[[Sequence[int], Sequence[int]], float]
-"""From parts and totals to a score; see `AdditiveScorer`."""
+"""A function from parts and totals to a score; see `AdditiveScorer`."""
 
 
 def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scorer:
@@ -88,9 +88,9 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
           for K logistic outputs s_c / (sum of s_l), where s_l = 1 / (1 + exp(-2 F_l)).
         * "neg_exponential_loss": minus the mean, over samples and outputs, of exp(-y F), which is
           capped at exp(600) and exp(-600).
-        * "accuracy"; of equal scores the first class counts.
-        * "balanced_accuracy": the mean of the recalls of all classes.
-        * "roc_auc": the area under the ROC curve; for K outputs the mean of the areas of each class
+        * "accuracy"; of classes with equal scores the first one is predicted. *
+        "balanced_accuracy": the mean of the recalls of all classes. * "roc_auc": the area under the
+        ROC curve; for K outputs the mean of the areas of each class
           against the rest, on the score of its output.
 
         y is 1 for the sample's class, and -1 for the others.
@@ -102,9 +102,9 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
     Returns
     -------
     Scorer
-        A callable. The logarithmic losses of one output are off by less than 2**-24, those of K
-        outputs by less than K * 2**-24, and n_held_out * 2**-42 for the rounding of weights; the
-        exponential loss by less than 2**-49 of itself.
+        A callable. The error of a logarithmic loss is below 2**-24 for one output and below K *
+        2**-24 for K outputs, plus n_held_out * 2**-42 for the rounding of weights. The relative
+        error of the exponential loss is below 2**-49.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> Scor
 
 
 def additive_scorer(scoring: Scoring, held_out: Watched, link: Link = "logistic") -> AdditiveScorer:
-    """As `scorer`, for samples that may be one group of several, without those of some classes.
+    """As `scorer`, for samples that may be one group of several, and may lack some classes.
 
     Raises
     ------
@@ -153,7 +153,7 @@ _VALUES: dict[Scoring, Value] = {
 
 
 def value_of(scoring: Scoring) -> Value:
-    """How a score follows from parts and totals, for who has the sums but no samples.
+    """How a score follows from parts and totals, for callers with sums but without samples.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def check_classes(scoring: Scoring, totals: Sequence[int]) -> None:
     ----------
     scoring : str
     totals : sequence of int
-        The score's own, added up over all groups of samples; for "roc_auc" each class's weight.
+        The totals of the score, added up over all groups; for "roc_auc" the weight of each class.
     """
     if scoring not in ("balanced_accuracy", "roc_auc") or all(totals):
         return

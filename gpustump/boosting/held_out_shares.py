@@ -27,7 +27,7 @@ overflow."""
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of the weight that is classified right; of equal scores the first class counts.
+    """The share of the weight that is classified right; of equal scores the first class wins.
 
     An `AdditiveScorer`.
 
@@ -159,11 +159,11 @@ class RocAuc:
     scikit-learn's `roc_auc_score` calls multi_class="ovr", average="macro", applied to the scores
     of the outputs, whatever the link.
 
-    Whole weights are counted exactly if those of the class, and of the rest, sum to less than
-    2**30; others are rounded so that they do.
+    Whole weights are counted exactly if those of the class sum to less than 2**30, and those of the
+    rest, too. Other weights are rounded until they do.
 
-    It is not additive: a pair may have its samples in two groups, and neither group can tell which
-    of the two has the larger score.
+    It is not additive: the two samples of a pair may be in two groups, and neither group knows
+    which of them has the larger score.
     """
 
     held_out: Watched
@@ -233,7 +233,7 @@ class _OneAgainstRest:
         lower, lower_weights = _in_order(units, rest, xp.take(samples.weights, rest, axis=0))
         upper, upper_weights = _in_order(units, self.rows, self.weights.values)
         sums = xp.cumulative_sum(_shortened(lower_weights, self.shift), include_initial=True)
-        below, not_above = (  # quicker to search for in order
+        below, not_above = (  # it is quicker to search for sorted numbers
             xp.take(sums, xp.searchsorted(lower, upper, side=side), axis=0)
             for side in ("left", "right")
         )
@@ -242,7 +242,7 @@ class _OneAgainstRest:
 
 
 def _in_order(units: Array, rows: Array, weights: Array) -> tuple[Array, Array]:
-    """The sorted scores of some samples, out of those of all, and the weights beside them."""
+    """The sorted scores of some of all samples, and their weights in the same order."""
     xp = arrays.namespace_of(units)
     scores = xp.take(units, rows, axis=0)
     order = xp.argsort(scores, stable=False)
@@ -250,13 +250,13 @@ def _in_order(units: Array, rows: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def _bits_of_classes(by_class: ByClass) -> list[int]:
-    """For each class the binary digits that occur in its weights."""
+    """For each class the binary digits that are set in any of its weights."""
     values = arrays.to_host(by_class.weights)
     return [int(np.bitwise_or.reduce(values[own])) for own in by_class.slices()]
 
 
 def _shift(bits: int, total: int) -> int:
-    """How many binary places weights must lose; at least the zeros that end all of them.
+    """How many binary places weights must lose; at least the zeros at the end of all of them.
 
     (Whole weights are kept times a power of two.)
     """

@@ -1,10 +1,10 @@
 """Judging a model after each round, by the score and the error of held-out samples.
 
-Early stopping asks a judge and does not know where the samples are. A `LocalJudge` has them in one
-place. Where they are spread over several places, each place has a `LocalJudge`, and each one tells
-integers: once its `totals`, after each round its `parts`. Lists of either kind are added up item by
-item (`added_up`). From the sums follows the judgement (`judgement`), the same to the last bit as if
-all samples were in one place.
+Early stopping asks a judge, and does not know where the samples are. A `LocalJudge` has them in one
+place. If they are spread over several places, each place has a `LocalJudge`, which reports lists of
+integers: its `totals` once, and its `parts` after each round. The lists of all places are added up
+item by item (`added_up`). The `judgement` follows from the sums, the same to the last bit as if all
+samples were in one place.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from gpustump.learners.hypothesis import Partition
 
 
 class Judgement(NamedTuple):
-    """What held-out samples say of a model: its score, the greater the better, and its error."""
+    """The score of a model on held-out samples, greater is better, and its error on them."""
 
     score: float
     error: float
 
 
 class Judge(Protocol):
-    """What early stopping asks."""
+    """What early stopping asks for scores and errors."""
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
         """Add a hypothesis to the model.
@@ -46,7 +46,7 @@ class Judge(Protocol):
         """
 
     def judged(self) -> Judgement:
-        """What all held-out samples say of the model so far."""
+        """The score and the error of the model so far on all held-out samples."""
 
 
 class LocalJudge:
@@ -61,7 +61,7 @@ class LocalJudge:
     held_out : Watched
         Their labels and weights.
     scorer : Scorer
-        For these samples. Where they are one group of several, from `additive_scorer`.
+        For these samples. If they are one group of several, it is made by `additive_scorer`.
     constant : sequence of float
         The scores from which boosting starts, one for each output.
     n_jobs : int, optional
@@ -86,13 +86,13 @@ class LocalJudge:
         self._scores.add(hypothesis, region_votes)
 
     def judged(self) -> Judgement:
-        """What these samples say of the model so far."""
+        """The score and the error of the model so far on these samples."""
         scores = self._now()
         right = self._held_out.right_weight(scores)
         return Judgement(self._scorer(scores), error_of(right, self._weight))
 
     def watched(self) -> WatchedSamples | None:
-        """The samples as engines take them that make rounds ahead; None where they cannot."""
+        """The samples for engines that make rounds ahead; None if these cannot watch them."""
         place, sums, own = self._scores.on_host(), self._held_out.sums, self._scorer
         if place is None or sums is None or not isinstance(own, NegativeLogLoss):
             return None
@@ -105,7 +105,7 @@ class LocalJudge:
         Parameters
         ----------
         parts : Parts
-            What `parts` would be behind each of them.
+            The parts after each of them.
         """
         value, totals = self._additive().value, self._additive().totals
         scores = [value(losses, totals) for losses in parts.losses.tolist()]
@@ -137,7 +137,7 @@ class LocalJudge:
 
 
 def added_up(groups: Sequence[Sequence[int]]) -> list[int]:
-    """The element-wise sums of what local judges tell: of their parts, or of their totals."""
+    """The element-wise sums of the parts, or of the totals, of all local judges."""
     return [sum(column) for column in zip(*groups, strict=True)]
 
 
@@ -154,7 +154,7 @@ def check_totals(scoring: Scoring, totals: Sequence[int]) -> None:
 
 
 def judgement(scoring: Scoring, parts: Sequence[int], totals: Sequence[int]) -> Judgement:
-    """What all samples say, from what the local judges tell.
+    """The judgement of all samples, from the reports of the local judges.
 
     Parameters
     ----------

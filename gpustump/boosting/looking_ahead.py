@@ -1,9 +1,9 @@
 """Rounds that an engine makes ahead (see `engines.ahead`), handed out in batches.
 
 How many rounds a run has is decided round by round: by early stopping, a callback or an observer.
-What was made beyond the last round is thrown away. So none goes far beyond the rounds that early
-stopping is bound to wait for; and where somebody looks at each round, and may end the run there,
-calls are short at first and double.
+Rounds that were made beyond the last one are thrown away. So no call makes many more rounds than
+early stopping must wait for. If a caller looks at each round, and may end the run there, the first
+call makes few rounds, and each later one up to twice as many.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from gpustump.learners.hypothesis import FIRST, SECOND
 from gpustump.learners.step_table import VOTES_LIMIT
 
 _FIRST_ROUNDS, _MOST_ROUNDS = 8, 256
-"""How many rounds the first call makes where somebody looks at each, and any call at most."""
+"""How many rounds the first call makes if a caller looks at each, and the most of any call."""
 
 _MOST_ORDINARY = 64
-"""So many ordinary rounds are made before another call is tried."""
+"""The most ordinary rounds that are made before another call is tried."""
 
 _LEAST_ROUNDS = 4
-"""Fewer are not worth a call, even if early stopping may end the run before them."""
+"""Fewer rounds are not worth a call, even if early stopping may end the run before they are
+over."""
 
 _MOST_ELEMENTS = 2**23
-"""So many elements may be searched in a call, about 10 ms: Ctrl-C waits for its end."""
+"""The most elements that a call searches, in about 10 ms: Ctrl-C waits for the end of a call."""
 
 
 @dataclass(frozen=True)
 class _Units:
-    """How an engine's numbers become those of a record; see `batches.Units`."""
+    """How an engine's numbers are converted to those of a record; see `batches.Units`."""
 
     rule: NewtonVotes
     totals: Totals
@@ -83,14 +84,14 @@ class Standing(NamedTuple):
 
 
 class Watcher(NamedTuple):
-    """What early stopping lets the rounds ahead know.
+    """What rounds that are made ahead need to know of early stopping.
 
     Attributes
     ----------
     samples : callable
         Returns the samples to watch; None if an engine cannot watch them.
     n_to_come : callable
-        Returns how many rounds it is bound to wait for; None if it does not stop.
+        Returns how many more rounds it must wait for; None if it never stops.
     """
 
     samples: Callable[[], WatchedSamples | None]
@@ -124,7 +125,7 @@ class LookingAhead:
         self._ahead, self._rule, self._n_to_come = ahead, rule, n_to_come
         self._state, self._offers = state, offers
         self._made: _Made | None = None
-        self._n_taken = 0  # of these
+        self._n_taken = 0  # of the rounds in _made
         self._n_rounds = _FIRST_ROUNDS
         n_elements = table.n_samples * table.n_features * rule.n_outputs
         self._most_rounds = max(1, min(_MOST_ROUNDS, _MOST_ELEMENTS // max(1, n_elements)))
@@ -139,7 +140,7 @@ class LookingAhead:
         watcher: Watcher | None,
         offers: Offers | None = None,
     ) -> LookingAhead | None:
-        """For a run as it stands; None where its rounds cannot be made ahead."""
+        """For a run as it stands; None if its rounds cannot be made ahead."""
         begin = getattr(state, "looking_ahead", None)
         if begin is None or not isinstance(votes, SplitVotes):
             return None
@@ -160,13 +161,13 @@ class LookingAhead:
         return self._made is not None and self._n_taken < len(self._made.made.features)
 
     def next(self, so_far: Standing, n_most: int, at_once: int = 1) -> Batch | None:
-        """The next rounds; None if one is to be made in the ordinary way.
+        """The next rounds; None if the next one must be made in the ordinary way.
 
         Parameters
         ----------
         so_far : Standing
         n_most : int
-            How many rounds the run may have yet.
+            How many more rounds the run may have.
         at_once : int
             How many rounds to hand out, at most.
         """
@@ -190,7 +191,7 @@ class LookingAhead:
         return sums
 
     def take_back(self, n_rounds: int) -> None:
-        """So many of the rounds that were handed out last are not taken."""
+        """Take back the last `n_rounds` of the rounds that were handed out."""
         self._n_taken -= n_rounds
 
     def _n_wanted(self, at_once: int) -> int:
@@ -200,14 +201,14 @@ class LookingAhead:
         return wanted if n_to_come is None else min(wanted, max(n_to_come, _LEAST_ROUNDS))
 
     def _n_within_limit(self, so_far: Standing) -> int:
-        """So many rounds cannot reach the limit of the votes' sum."""
+        """How many rounds certainly do not reach the limit of the votes' sum."""
         room = VOTES_LIMIT - max(so_far.sums_of_votes)
         return int(max(0.0, room) / self._rule.largest_size)
 
     def _rounds_made(self, n_rounds: int, so_far: Standing) -> _Made | None:
-        """Have rounds made; if there are fewer, an ordinary one follows.
+        """Have the engine make rounds. If it makes fewer, an ordinary round follows.
 
-        After a call that made none, there are ever more ordinary rounds before the next call.
+        Each call in a row that makes none doubles the ordinary rounds before the next call.
         """
         made = None
         if n_rounds > 0:

@@ -1,8 +1,8 @@
 """Tables from which the losses of held-out samples are computed without an array library's exp.
 
 The exponentials and logarithms of array libraries differ in their last digits, and so would the
-round at which a run stops. The host makes the tables, by decimal arithmetic wherever the last
-digits could decide an entry. What is done with the entries is the same on every device: integer
+round at which a run stops. So the host makes tables, with decimal arithmetic wherever the last
+digits could decide an entry. What is computed from the entries is the same on every device: integer
 arithmetic for ln(1 + exp(-x)), and IEEE products of float64 numbers for exp(-x).
 """
 
@@ -25,8 +25,8 @@ LOSS_BITS = 32
 """Logarithmic losses of single samples are multiples of 2**-32."""
 
 EXPONENT_LIMIT = 600
-"""exp(-x) is capped outside -600 <= x <= 600, so that it is a normal float64 number, times a weight
-as well."""
+"""exp(-x) is capped outside -600 <= x <= 600, so that it is a normal float64 number, even times a
+weight."""
 
 _NODE_BITS = 10
 _LAST_NODE = 24 << _NODE_BITS
@@ -34,7 +34,7 @@ _LAST_NODE = 24 << _NODE_BITS
 loss is interpolated, which adds at most 2**-25."""
 
 _DOUBT = 2.0**-14
-"""More than the error, in units of an entry, of an exponential and a logarithm of any C library."""
+"""A bound, in units of an entry, on the error of any C library's exponential and logarithm."""
 
 _PART_BITS = 12
 """The 36 binary places of an exponent are looked up in three parts of 12 bits."""
@@ -61,11 +61,11 @@ class LogisticTable:
 
     @property
     def plain(self) -> LossTable:
-        """The table as the kernels take it."""
+        """The table in the form that the kernels take."""
         return self.nodes, self.drops, _NODE_BITS
 
     def loss(self, margins: Array, bits: int) -> Array:
-        """ln(1 + exp(-x)) in units of 2**-32, to 2**-25 + 2**-31.
+        """ln(1 + exp(-x)) in units of 2**-32, with an error below 2**-25 + 2**-31.
 
         Parameters
         ----------
@@ -91,9 +91,9 @@ class LogisticTable:
     def log_of_sum(self, terms: Iterator[Array], bits: int) -> Array:
         """ln of the sum of exp(x_l), in the order given, in units of 2**-bits.
 
-        ln(exp(a) + exp(b)) = max(a, b) + ln(1 + exp(-|a - b|)). No term moves the result by more
-        than it moves itself, so the errors of the K - 1 additions add up: the result is off by
-        less than (K - 1) * (2**-25 + 2**-31). It is not below any term.
+        ln(exp(a) + exp(b)) = max(a, b) + ln(1 + exp(-|a - b|)). If a term changes, the result
+        changes by no more, so the errors of the K - 1 additions add up to less than (K - 1) *
+        (2**-25 + 2**-31). The result is not below any term.
 
         Parameters
         ----------

@@ -3,8 +3,8 @@
 A region votes learning_rate / 2 * A / (B + lambda), where A and B are the sums of the two terms of
 `engines.reference.logistic_loss` or `softmax_loss`: a Newton step of the loss, halved because the
 log-odds are twice the score [Friedman, Hastie and Tibshirani 2000, sections 4.3 and 5]. Lambda
-shrinks the votes of regions about which little is known, as in XGBoost [Chen and Guestrin 2016];
-it is measured in sample weights, so one sample of weight 1 and probability 1/2 adds 1/4 to B.
+shrinks the votes of regions with little weight, as in XGBoost [Chen and Guestrin 2016]. It is on
+the scale of the sample weights: a sample of weight 1 and probability 1/2 adds 1/4 to B.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from gpustump.engines.integer_weights import IntegerWeights
 from gpustump.learners.step_table import VOTE_UNIT
 
 LARGEST_STEP = 4
-"""Bound on A / (B + lambda). Where a region's samples are all far on the wrong side, B is next to
-nothing and a Newton step would leave the range in which the loss is nearly quadratic [Friedman,
-Hastie and Tibshirani 2000, section 4.4, bound the same quantity by 2 to 4]."""
+"""Bound on A / (B + lambda). If all samples of a region are far on the wrong side, B is close to 0,
+and a Newton step would leave the range in which the loss is nearly quadratic [Friedman, Hastie and
+Tibshirani 2000, section 4.4, bound the same quantity by 2 to 4]."""
 
 _LARGEST_EXPONENT = 690.0
-"""Bound of the exponent of a factor, so that float64 has room for it: exp(690) is about 2**995, and
-odds stay within 2**-900 and 2**900 in any case."""
+"""Bound of the exponent of a factor, so that the factor is a float64 number: exp(690) is about
+2**995. (Odds stay within 2**-900 and 2**900 in any case.)"""
 
 _LARGEST_L2 = 2.0**1000
 
@@ -82,12 +82,12 @@ class NewtonVotes:
 
     @property
     def plain(self) -> NewtonRule:
-        """The rule as engines take it that make rounds ahead."""
+        """The rule for engines that make rounds ahead."""
         return NewtonRule(self.learning_rate / (2 * VOTE_UNIT), self.l2, float(LARGEST_STEP))
 
     @property
     def largest_size(self) -> float:
-        """What a round counts towards `VOTES_LIMIT` at most; see `votes.sizes_of`."""
+        """The most that a round counts towards `VOTES_LIMIT`; see `votes.sizes_of`."""
         return LARGEST_STEP * self.learning_rate + VOTE_UNIT
 
     @functools.cached_property
@@ -109,7 +109,7 @@ class NewtonVotes:
         total = sum(class_weights)
         if self.n_outputs == 1:
             return (vote_of(max(class_weights[0], 1), total, 1.0),)
-        # ln(own / total) is what `vote_of` takes from total + own, of which total is wrong.
+        # vote_of(total, total + own, 1.0) is ln(own / total) / 2.
         return tuple(vote_of(total, total + max(own, 1), 1.0) for own in class_weights)
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
@@ -118,7 +118,7 @@ class NewtonVotes:
         return left, right, missing
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether a region's samples are, all in all, on one side, beyond rounding."""
+        """Whether the sum A of some region differs from 0, beyond rounding."""
         votes = replace(self, learning_rate=1.0).votes_of(sums, totals)
         return any(vote for own in votes for vote in own)
 
@@ -129,13 +129,13 @@ class NewtonVotes:
         return Change(Step(taken.hypothesis, votes, factors, cut=taken.cut), 1.0)
 
     def is_perfect(self, sums: RegionSums) -> bool:
-        """Never: the loss goes on falling."""
+        """Never: the loss can always fall further."""
         return False
 
     def recorded(self, score: float, totals: Totals) -> float:
-        """In units of the sample weights; infinite where float64 has no room for it.
+        """The score in units of the sample weights; infinite if it is beyond float64.
 
-        The power of two alone may not be a float.
+        `ldexp` is used because the power of two alone may be beyond float64.
         """
         try:
             return math.ldexp(score, -self.exponent)
@@ -148,8 +148,8 @@ class NewtonVotes:
     def _vote(self, first: int, second: int) -> float:
         """The multiple of `VOTE_UNIT` nearest to learning_rate / 2 * A / (B + lambda).
 
-        A quotient in float64 will do where it leaves no doubt which one is nearest; it is rounded
-        five times.
+        A quotient in float64, which is rounded five times, is used if it leaves no doubt which
+        multiple is nearest.
         """
         if second == 0:  # an empty region
             return 0.0
@@ -163,7 +163,7 @@ class NewtonVotes:
 
 
 def exact_vote(votes: NewtonVotes, first: int, second: int) -> float:
-    """What `NewtonVotes` say in a region that is not empty, from fractions."""
+    """The vote of `NewtonVotes` in a region that is not empty, computed with fractions."""
     step = first / (second + Fraction(votes.l2))
     bounded = max(Fraction(-LARGEST_STEP), min(Fraction(LARGEST_STEP), step))
     return nearest_vote(Fraction(votes.learning_rate) / 2 * bounded)
@@ -176,7 +176,7 @@ def _of_odds(votes: RegionVotes) -> RegionFactors:
 
 
 def _of_probabilities(votes: RegionVotes) -> RegionFactors:
-    """exp(2 v) over the largest of a region: the sum of all probabilities is 1 in any case."""
+    """exp(2 v) over the largest one of its region; a common factor cancels in the probabilities."""
     left, right, missing = (_below_one(own) for own in votes)
     return left, right, missing
 
@@ -188,7 +188,7 @@ def _below_one(votes: tuple[float, ...]) -> OutputFactors:
 
 
 def factors_of(exponent: float) -> tuple[float, float]:
-    """exp(exponent) and exp(-exponent), within bounds that float64 has room for."""
+    """exp(exponent) and exp(-exponent), bounded so that both are float64 numbers."""
     try:
         grown, shrunk = exponentials(exponent)
         return certain_power(grown, 0), certain_power(shrunk, 0)
@@ -197,7 +197,7 @@ def factors_of(exponent: float) -> tuple[float, float]:
 
 
 def exact_factors_of(exponent: float) -> tuple[float, float]:
-    """What `factors_of` returns, from 50 digits."""
+    """What `factors_of` returns, computed with 50 digits."""
     bounded = max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, exponent))
     with decimal.localcontext(EXACT):
         return float(exponential(bounded)), float(exponential(-bounded))

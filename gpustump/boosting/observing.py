@@ -1,7 +1,7 @@
-"""Who is told of runs and rounds as they begin and end.
+"""The interface of observers, which are told of runs and rounds as they begin and end.
 
-A callback of `Settings` gets the record of each round. An observer is told more: where training
-stands, and the model so far, which is only put together if it asks for it.
+A callback of `Settings` gets the record of each round. An observer is told more: when runs and
+rounds begin and end, and, if it asks, the model so far.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ SoFar = Callable[[], "Trained"]
 
 
 class Observer(Protocol):
-    """Is told of the tasks of training, each when it begins and when it ends.
+    """An object that is told of each task of training when it begins and when it ends.
 
     With several bags there is a training for each of them, one after the other. If a device fails
     before the first round of a training, that training begins once more on another device.
     """
 
     def bags_begin(self, n_bags: int) -> None:
-        """There will be so many trainings; not told of a single one."""
+        """There will be `n_bags` trainings. Not called for a single training."""
 
     def bags_end(self) -> None:
         """All trainings are done."""
 
     def training_begins(self, n_rounds: Sequence[int]) -> None:
-        """For each run how many rounds there may be."""
+        """A training begins; `n_rounds` says for each run how many rounds there may be."""
 
     def run_begins(self, number: int) -> None:
-        """A run begins; its number, from 0."""
+        """A run begins; runs are numbered from 0."""
 
     def round_begins(self, so_far: SoFar) -> None:
-        """A round is about to begin; it may turn out that there is none."""
+        """A round is about to begin. It may turn out that the run has no more rounds."""
 
     def round_ends(self, so_far: SoFar) -> bool:
-        """A round is done; a true answer ends its run."""
+        """A round is done. Returns whether to end its run."""
 
     def run_ends(self, so_far: SoFar) -> None:
         """There are no more rounds of this run."""
@@ -49,7 +49,7 @@ class Observer(Protocol):
 
 
 class Unobserved:
-    """Nobody is told."""
+    """An observer that does nothing."""
 
     def bags_begin(self, n_bags: int) -> None: ...
 

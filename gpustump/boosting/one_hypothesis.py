@@ -24,7 +24,7 @@ class VotedSplit(NamedTuple):
     ----------
     split : Split
     votes : (float, float, float)
-        What the left region, the right one and that of missing values vote.
+        The votes of the left region, of the right one, and of missing values.
     score : float
         What the split is worth; see `RegionRound.score`.
 
@@ -92,8 +92,8 @@ def fit_stump(
     y : array (n_samples,)
         Labels -1 and +1, both present.
     sample_weight : array (n_samples,), optional
-        Finite and not negative, not all zero; only their ratios matter, but for Newton votes with
-        l2_regularization. Equal if not given.
+        Finite and not negative, not all zero; equal if not given. Only their ratios matter, except
+        for Newton votes with l2_regularization.
     votes : "discrete", "real" or "newton"
         "real": half the log-odds of each region, smoothed, for the split of the smallest Z
         [Schapire and Singer 1999]. "newton": a Newton step of the logistic loss in each region
@@ -102,19 +102,19 @@ def fit_stump(
         For Newton votes only: shrinks the votes of regions with few samples; not negative. See
         `LogitBoostClassifier`, whose default is larger.
     block_bytes : int, optional
-        How many bytes of temporaries the reference scan may take.
+        How many bytes of temporary arrays the reference engine may take at once.
     n_jobs : int, optional
         Threads for the CPU kernels; by default all that this process may use. The stump does not
         depend on it.
     max_memory : int or str, optional
-        How many bytes this may take beside X, of the host's memory or of a GPU's: 2_000_000_000,
+        How many bytes this may take besides X, of the host's memory or of a GPU's: 2_000_000_000,
         "500 MB", "2 GiB".
 
     Returns
     -------
     Stump, or VotedSplit if votes are not discrete
-        Of equally good ones that with the lowest feature, then the lowest threshold; a constant one
-        only where it is strictly better than every split.
+        Of equally good ones the one with the lowest feature, then the lowest threshold; a constant
+        one only if it is strictly better than every split.
 
     Raises
     ------
@@ -174,14 +174,14 @@ def fit_interval(
     Returns
     -------
     Interval or Stump
-        A stump where no interval on its feature is strictly better. Of equally good ones that with
+        A stump if no interval on its feature is strictly better. Of equally good ones the one with
         the lowest feature, then the lowest first cut, then the lowest second one; a constant stump
-        only where it is strictly better than all others.
+        only if it is strictly better than all others.
 
     Notes
     -----
-    The largest rise and the largest fall between two values of one cumulative sum a feature; see
-    `interval_scan`.
+    The best interval of a feature is the largest rise, or the largest fall, between two values of
+    one cumulative sum; see `engines/reference/interval_scan.py`.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def fit_interval(
 def _with_signs(
     X: Array, y: Array, sample_weight: Array | None, learner: Learner, resources: Resources
 ) -> Stump | Interval:
-    """What a weak learner with signs finds."""
+    """The hypothesis that a weak learner with signs finds."""
     with arrays.computing_on(X):
         search = Search(learner)
         samples = SignedSamples.of(X, y, sample_weight)

@@ -1,8 +1,8 @@
 """The cuts that a table's own values make: how a search would write a cut that a model claims.
 
-Two models may part the samples of a training in the same way, and differ between two values. A
-search takes the midpoint. So a threshold that is not one was not found by a search, although all
-votes follow from it.
+Two thresholds between the same two values separate the training samples in the same way, and give
+the same votes. But a search takes the midpoint of the two values. So a threshold that is no such
+midpoint was not found by a search.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class OwnCuts:
     _present: dict[int, frozenset[int]] = field(default_factory=dict, init=False)
 
     def written(self, hypothesis: AnyStump | AnySplit) -> AnyStump | AnySplit:
-        """The hypothesis that parts the samples alike, with the thresholds that a search takes."""
+        """The hypothesis that separates the samples alike, with the thresholds that a search
+        takes."""
         feature = hypothesis.feature
         if isinstance(hypothesis, OfCategories):
             return _among(self._categories(feature), hypothesis)
@@ -87,7 +88,8 @@ def _midpoint_at(threshold: float, values: Array) -> float | None:
 
 
 def _of_interval(claimed: Interval, low: float | None, high: float | None) -> AnyStump:
-    """An interval between own thresholds; a stump where it does the same, as a search takes it."""
+    """An interval between midpoints; the stump that does the same if there is one, as in a
+    search."""
     feature, sign, others = claimed.feature, claimed.polarity, (claimed.missing, claimed.error)
     if high is None or low == high:  # no value lies inside
         return Stump(feature, math.inf, -sign, *others)
@@ -99,7 +101,7 @@ def _of_interval(claimed: Interval, low: float | None, high: float | None) -> An
 
 
 def _among(present: frozenset[int], hypothesis: OfCategories) -> AnyStump | AnySplit:
-    """A hypothesis with the categories that samples have; the lowest number goes left."""
+    """A hypothesis with only the categories that samples have; the lowest number goes left."""
     left, right = (
         tuple(number for number in own if number in present)
         for own in (hypothesis.left, hypothesis.right)

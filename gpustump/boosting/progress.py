@@ -1,8 +1,8 @@
 """The progress bar: rounds, training error and rate, on a terminal or in a notebook.
 
 tqdm draws it: as text on a terminal; in a notebook as a widget, or as text if there are no widgets.
-In a file or a pipe a bar would be noise, so there is none. Where tqdm is not installed, training
-goes on without a bar and says so once.
+Output to a file or a pipe has no bar. Without tqdm, training goes on without a bar, and a warning
+says so.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A bar over the rounds of all members, as a context manager.
+    """A bar over the rounds of all runs, as a context manager.
 
     The bar disappears when training ends, except in notebooks.
 
     Parameters
     ----------
     total : int
-        Rounds to make, at most.
+        The largest number of rounds to make.
     shown : bool
-        Whether to show it where that is possible.
+        Whether to show the bar, if that is possible.
     note : str, optional
         The text before the bar.
     done : int
-        Rounds of these that an earlier process has made.
+        How many of them an earlier process has made.
     """
 
     def __init__(self, total: int, *, shown: bool, note: str | None = None, done: int = 0) -> None:
@@ -50,7 +50,7 @@ class Bar:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is anything to see."""
+        """Whether a bar is drawn."""
         return self._bar is not None
 
     def __enter__(self) -> Bar:
@@ -72,7 +72,7 @@ class Bar:
             self._bar.update()
 
     def skip(self, n_rounds: int) -> None:
-        """Rounds that will not be made, because a member ended before its limit."""
+        """Take off rounds that will not be made, because a run ended before its limit."""
         if self._bar is not None and n_rounds:
             self._bar.total -= n_rounds
             self._bar.refresh()

@@ -3,12 +3,13 @@
 What follows from the exponentials of a round's votes, the factors of the weights and the normaliser
 Z, is defined as the float64 nearest to a number that is computed with 50 digits (`exact_numbers`).
 One such exponential takes about as long as the search of a small table. Here it is an integer in
-units of 2**-112, right within 2**-75 of itself: where all numbers within such an error have one
-nearest float64, that one is the answer. Where they have two, about once in 300 000 numbers, and for
-very large votes, `DoubtError` is raised, and the caller computes with 50 digits.
+units of 2**-112, with a relative error below 2**-75. If all numbers within such an error have the
+same nearest float64, that one is the result. If they have two, which happens about once in 300 000
+numbers, and for very large votes, `DoubtError` is raised, and the caller computes with 50 digits.
 
-exp(x) is the product of exp(i), of exp(k/256), both from tables, and of exp(t) with t below 1/256.
-1 + t + t**2 / 2 of the last one is a whole number again, the rest a short series in float64.
+exp(x) is the product of exp(i) and exp(k/256), which are in tables, and of exp(t) with t below
+1/256. 1 + t + t**2 / 2 is computed in whole numbers, the rest of exp(t) by a short series in
+float64.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _STEP_BITS = 28
 """1/256 is 2**28 units of votes."""
 
 _DOUBT_BITS = 72
-"""What is taken from here, exponentials, their squares, and their sums times positive integers, is
-right within 2**-72 of itself."""
+"""The relative error of all results here (exponentials, their squares, and sums of their products
+with positive integers) is below 2**-72."""
 
 
 class DoubtError(ArithmeticError):
@@ -41,7 +42,7 @@ class DoubtError(ArithmeticError):
 
 
 def _powers(factor: Decimal, n: int) -> tuple[int, ...]:
-    """1, the factor, its square, ...: n numbers, right within 2 * n * 2**-BITS of themselves."""
+    """1, the factor, its square, ...: n numbers, with relative errors below 2 * n * 2**-BITS."""
     first = int(factor * ONE)
     found = [ONE]
     for _ in range(n - 1):
@@ -61,7 +62,7 @@ _HALF_SQUARE = int(VOTE_UNIT**2 / 2 * ONE)
 
 
 def exponentials(x: float) -> tuple[int, int]:
-    """exp(x) and exp(-x) in units of 2**-BITS, each right within 2**-75 of itself.
+    """exp(x) and exp(-x) in units of 2**-BITS, each with a relative error below 2**-75.
 
     Raises
     ------
@@ -78,7 +79,7 @@ def exponentials(x: float) -> tuple[int, int]:
         raise DoubtError
     step, rest = units >> _STEP_BITS, units & _STEP
     t = rest * VOTE_UNIT
-    # Below 2**-26, and so is right within 2**-77; the next term would be below 2**-79.
+    # Below 2**-26, so its error is below 2**-77; the next term would be below 2**-79.
     series = (t * t * t) * (1 / 6 + t * (1 / 24 + t * (1 / 120 + t * (1 / 720 + t / 5040))))
     last = ONE + rest * (_VOTE_UNIT + rest * _HALF_SQUARE) + int(series * _ONE)
     if step < len(_PARTS):
@@ -105,7 +106,7 @@ def certain_power(exponential: int, halvings: int) -> float:
 
 
 def certain_quotient(numerator: int, denominator: int) -> float:
-    """The float64 nearest to a quotient, whose numerator is right within 2**-72 of itself.
+    """The float64 nearest to a quotient whose numerator has a relative error below 2**-72.
 
     Raises
     ------
@@ -120,12 +121,12 @@ def certain_quotient(numerator: int, denominator: int) -> float:
 
 
 def certain_halvings(total: int, n_integers: int) -> int:
-    """`halvings_of` a sum in units of 2**-BITS, right within 2**-72 of itself.
+    """`halvings_of` a sum in units of 2**-BITS with a relative error below 2**-72.
 
     Raises
     ------
     DoubtError
-        If the error may decide.
+        If the error may decide the result.
     """
     halvings = halvings_if_certain(total / ONE, n_integers)
     if halvings is None:

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 
 Callback = Callable[[Any], bool | None]
-"""Called with each round's record, a `Round` or a `RegionRound`; a true answer stops the boosting
-after it."""
+"""Called with each round's record, a `Round` or a `RegionRound`. If it returns something true,
+boosting stops after that round."""
 
 
 def boost(
@@ -83,18 +83,18 @@ def boost(
         For Newton votes only: shrinks the votes of regions with few samples; not negative. See
         `LogitBoostClassifier`, whose default is larger.
     n_rounds : int, optional
-        Stop after so many rounds; by default only where boosting itself ends.
+        Stop after so many rounds; by default only when there are no more useful ones.
     weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals.
     callback : callable, optional
-        Gets each `Round`, or `RegionRound` where votes are not discrete; a true answer stops the
-        boosting after that round.
+        Called with each `Round` (`RegionRound` if votes are not discrete). If it returns something
+        true, boosting stops after that round.
 
     Returns
     -------
     Boosting
-        Iterate it for the rounds. Its `model` is the ensemble so far, `stop_reason` says why there
-        are no more rounds, and `resume` goes on from known rounds.
+        Iterate over it for the rounds. Its `model` is the ensemble so far, `stop_reason` says why
+        there are no more rounds, and `resume` goes on from known rounds.
 
     Raises
     ------
@@ -161,17 +161,18 @@ class Boosting(Iterator[Any]):
         The scores from which boosting starts, one for each output; by default those that the votes
         ask for: LogitBoost's follow from the classes' weights, others are 0.
     offers : Offers, optional
-        What the first rounds choose from, if they are smoothing rounds; for votes of splits only.
+        The cuts that smoothing rounds choose from, if the run begins with such rounds; only for
+        votes of splits.
 
     Attributes
     ----------
     constant : tuple of float
     stop_reason : str or None
-        Why there are no more rounds: "no edge" (the best stump is no better than chance),
-        "perfect" (a stump without error; it is the last round), "limit" (n_rounds are done),
-        "callback", "small vote" (the votes round to zero: the learning rate is very low, or
-        l2_regularization very high, or there is next to nothing left to learn), "large votes"
-        (their sum would exceed `VOTES_LIMIT`); None while there may be more.
+        Why there are no more rounds: "no edge" (the best stump is no better than chance), "perfect"
+        (a stump without error; it is the last round), "limit" (n_rounds are done), "callback",
+        "small vote" (the votes round to zero: the learning rate is very low, or l2_regularization
+        very high, or there is almost nothing left to learn), "large votes" (their sum would exceed
+        `VOTES_LIMIT`); None while there may be more.
 
     Examples
     --------
@@ -235,7 +236,7 @@ class Boosting(Iterator[Any]):
 
     @property
     def weights(self) -> Array:
-        """What the next round weighs the samples by, float64 beside y.
+        """The weights of the samples in the next round, float64, on the device of y.
 
         (n_samples,), or (n_samples, n_outputs) for more outputs than one. AdaBoost's distribution
         D_t up to a common factor. For Newton votes, weight * p * (1 - p) up to a common factor,
@@ -279,7 +280,7 @@ class Boosting(Iterator[Any]):
         Parameters
         ----------
         at_once : int
-            How many rounds to return, at most. There may be fewer of them before the last one.
+            The most rounds to return. There may be fewer, even if the run goes on.
         """
         if self._n_rounds is not None and self.n_done >= self._n_rounds:
             self.stop_reason = self.stop_reason or "limit"
@@ -294,7 +295,7 @@ class Boosting(Iterator[Any]):
         return made
 
     def keep(self, made: Batch, n_rounds: int) -> Batch:
-        """Keep only the first ones of the rounds that were just taken: the run ends with them."""
+        """Keep only the first `n_rounds` of the rounds that were just taken: the run ends there."""
         if n_rounds == len(made):
             return made
         assert self._ahead is not None
@@ -316,10 +317,10 @@ class Boosting(Iterator[Any]):
     def resume(
         self, hypotheses: Iterable[AnyStump | AnySplit], votes: Iterable[Vote]
     ) -> tuple[Any, ...]:
-        """Go on from known rounds: bring weights and scores to where they left them.
+        """Go on from known rounds: bring weights and scores to the state after them.
 
-        On the data that they were learnt from, the records are the ones that the rounds had, and
-        the rounds that follow are those that an uninterrupted run would have made, to the last bit.
+        On the data from which they were learnt, the records are those of the first time, and the
+        following rounds are those that an uninterrupted run would have made, to the last bit.
 
         Parameters
         ----------
@@ -330,12 +331,13 @@ class Boosting(Iterator[Any]):
         Returns
         -------
         tuple of Round, or of RegionRound
-            What each known round does here.
+            The record of each known round.
 
         Raises
         ------
         RuntimeError
-            If this boosting was interrupted in the middle of a round.
+            If this boosting was interrupted in the middle of a round, or if the engine has made
+            rounds ahead (see `look_ahead`).
 
         Examples
         --------
@@ -360,14 +362,14 @@ class Boosting(Iterator[Any]):
     def look_ahead(self, watcher: Watcher | None = None) -> None:
         """Let the engine make many rounds at a time from now on, if it can.
 
-        The rounds handed out are the same. Between them the samples may be further on; so `resume`
-        and `weights` are refused. What early stopping adds up is in the batches' `parts`, and its
-        judge is not to add these rounds itself.
+        The rounds are the same. Between them, the samples' weights may belong to a later round;
+        then `resume` and `weights` raise a RuntimeError. The sums that early stopping needs are in
+        the batches' `parts`; its judge must not add these rounds itself.
 
         Parameters
         ----------
         watcher : Watcher, optional
-            Of early stopping.
+            What early stopping needs.
 
         Examples
         --------
@@ -386,7 +388,7 @@ class Boosting(Iterator[Any]):
     def _made_ahead(self, ahead: LookingAhead, at_once: int) -> Batch | None:
         """The next rounds, if they are made ahead; the model takes them."""
         n_most = sys.maxsize if self._n_rounds is None else self._n_rounds - self.n_done
-        self._is_whole = False  # an interruption leaves what follows undone in part
+        self._is_whole = False  # an interruption may leave what follows half done
         made = ahead.next(Standing(self.n_done, self._sums_of_votes), n_most, at_once)
         if made is not None:
             self._model.append(made)
@@ -401,7 +403,9 @@ class Boosting(Iterator[Any]):
 
     def _check_in_step(self) -> None:
         if self._ahead is not None and self._ahead.has_more:
-            raise RuntimeError("the samples are further on than this boosting: it looks ahead")
+            raise RuntimeError(
+                "the engine has made rounds ahead of this boosting; take these rounds first"
+            )
 
     def _asked_to_stop(self, record: Any) -> bool:
         assert self._callback is not None
@@ -411,11 +415,11 @@ class Boosting(Iterator[Any]):
             raise RuntimeError("the callback raised StopIteration") from error
 
     def _start_from_constant(self) -> None:
-        """Bring weights and scores to where the constant leaves them: it is a first step."""
+        """Bring weights and scores to the state after the constant, which is a first step."""
         everything = Split(0, math.inf)
         known = self._votes.known(everything, (self.constant,) * N_REGIONS, self._state)
         step = self._votes.change(known).step
-        # All samples may count as the first region's, which engines know without any values.
+        # All samples count as the first region, which engines find without looking at values.
         self._state.advance(replace(step, cut=Cut(0, None, 0, 0, 0.0)))
 
     def _round(self) -> Any:
@@ -433,8 +437,8 @@ class Boosting(Iterator[Any]):
         return self._take(found, sizes)
 
     def _take(self, taken: Taken, sizes: tuple[float, ...]) -> Any:
-        """Take a hypothesis into the model, reweight the samples, and record the round."""
-        self._is_whole = False  # an interruption leaves what follows undone in part
+        """Add a hypothesis to the model, reweight the samples, and record the round."""
+        self._is_whole = False  # an interruption may leave what follows half done
         change = self._votes.change(taken)
         self._model.append(Terms([taken.hypothesis], [taken.vote]))
         self._n_done += 1
@@ -476,7 +480,7 @@ class SignedSamples(NamedTuple):
     ----------
     X : array (n_samples_given, n_features)
     rows : array (n_samples,) of int, or None
-        Which rows of X take part; None for all.
+        The rows of X that take part; None for all.
     labels, weights : array (n_samples,) of float64
     """
 
@@ -487,11 +491,11 @@ class SignedSamples(NamedTuple):
 
     @classmethod
     def of(cls, X: Array, y: Array, sample_weight: Array | None) -> SignedSamples:
-        """From labels and weights as users give them; X is checked already."""
+        """From labels and weights as users give them; X must have been checked."""
         found = check_weighted_signs(y, sample_weight, X)
         return cls(X, found.rows, found.labels, found.weights)
 
     def prepared(self, search: Search, n_rounds: int | None, resources: Resources) -> PreparedTable:
-        """The table, prepared by the engine that the route takes."""
+        """The table, prepared by the engine that the route chooses."""
         task = Task(self.X, int(self.labels.shape[0]), search, n_rounds)
         return prepared(task, self.rows, resources)[1]

@@ -1,7 +1,7 @@
-"""What a run has made so far: enough to make it again without a search.
+"""The rounds of a run so far: enough to make them again without a search.
 
-`training` notes each round in the log of its run, and makes the rounds first that a log holds
-already. A checkpoint is the logs of all runs in a file; see `checkpoints`.
+`training` notes each round in the log of its run. If a log holds rounds already, it makes these
+first. A checkpoint is the logs of all runs in a file; see `checkpoints`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ class LoggedRound(NamedTuple):
     hypothesis : any kind of stump or split
     vote : Vote
     judged : Judgement or None
-        What the watched samples say of the model up to this round; None if none are watched.
+        The model's score and error on the watched samples after this round; None if none are
+        watched.
     stop_reason : str
-        Why it was the last round of its run, where that is known with the round; otherwise empty.
+        Why it was the last round of its run, if that is known with the round; otherwise empty.
     """
 
     hypothesis: Any
@@ -35,8 +36,8 @@ class LoggedRound(NamedTuple):
 class RunLog:
     """The rounds of one run, in the order in which they were made.
 
-    An interruption between two statements leaves a log without a round or with it, never with a
-    part of it: each is added in one step.
+    Each round is added in one step, so an interruption leaves a log without the round or with all
+    of it.
 
     Parameters
     ----------
@@ -74,14 +75,14 @@ class RunLog:
     def so_far(self) -> tuple[list[LoggedRound], str]:
         """The rounds, and why the run is over; empty if it is not.
 
-        Another thread may add rounds meanwhile: the reason is that of these rounds.
+        Another thread may add rounds meanwhile; the reason belongs to the rounds that are returned.
         """
         reason = self._stop_reason  # first: rounds that follow do not belong to an earlier end
         rounds = self.rounds[:]
         return rounds, reason or (rounds[-1].stop_reason if rounds else "")
 
     def tell(self, listener: Callable[[], None]) -> None:
-        """Have a function called after each round that is noted."""
+        """Set the function to be called after each round that is noted."""
         self._tell = listener
 
     def begin(self, constant: tuple[float, ...]) -> None:
@@ -90,7 +91,7 @@ class RunLog:
         Raises
         ------
         ValueError
-            If the log is of a run that started from other ones.
+            If the log is of a run that started from other scores.
         """
         if self.constant and self.constant != constant:
             raise ValueError(

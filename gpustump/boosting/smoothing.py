@@ -1,16 +1,15 @@
 """Smoothing rounds: a run's first rounds choose among a few cuts at random places.
 
-The best of all cuts is the one that suits the noise of the training samples best, too. Where
-samples are few, a shape function made of such cuts has a few large steps. In a smoothing round as
-many features as the square root of their number, drawn at random, offer one cut each, at a random
-place among the feature's distinct values, and the round takes the best of these. So the first,
-large part of each shape function has many small steps, and the rounds that follow mend what it
-lacks. Interpret's Explainable Boosting Machine begins in a similar way. `bench/NOTES.md` says what
-it does for accuracy.
+The best of all cuts also fits the noise of the training samples best. With few samples, a shape
+function made of such cuts has a few large steps. In a smoothing round, sqrt(n_features) features,
+drawn at random, offer one cut each, at a random place among the feature's distinct values, and the
+round takes the best of these. So the first and large part of each shape function has many small
+steps, and the following rounds correct it. Interpret's Explainable Boosting Machine begins in a
+similar way. `bench/NOTES.md` says how that changes the accuracy.
 
-Nothing here depends on a generator's state: what a round offers follows from the numbers of the
-bag, the class, the round and the feature by a hash of 64 bits. So it is the same on every machine,
-and a run that goes on from known rounds, or is audited, offers what it offered before.
+There is no random generator: what a round offers follows from the numbers of the bag, the class,
+the round and the feature by a hash of 64 bits. So it is the same on every machine, and a run that
+goes on from known rounds, or is audited, offers the same cuts again.
 """
 
 from __future__ import annotations
@@ -36,7 +35,8 @@ from gpustump.learners.thresholds import midpoints
 
 _MOST_ROWS = 1024
 _MOST_VALUES = 2**22
-"""Cuts lie between the values of that many rows, evenly spread; fewer if features are many."""
+"""Cuts lie between the values of at most so many rows, evenly spread, with at most so many values
+in all."""
 
 _LEAST_ROWS = 64
 _ROUNDS_AT_ONCE = 64
@@ -44,12 +44,12 @@ _ROUNDS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How a run begins.
+    """The smoothing rounds with which a run begins.
 
     Attributes
     ----------
     n_rounds : int
-        So many rounds are smoothing rounds.
+        The number of smoothing rounds.
     bag : int
         The number of the bag that the run belongs to, from 0: each bag draws its own cuts.
     """
@@ -75,7 +75,7 @@ class CutPlaces:
         Feature after feature, increasing: the midpoints between neighbouring distinct values of the
         sampled rows, and infinity where some of them have a value and some have none.
     n_places : ndarray (n_features,) of int64
-        How many cuts each feature has; of a categorical one, one less than its groups.
+        How many cuts each feature has; a categorical one has one less than groups.
     groups : mapping of int to Groups
         Of the categorical features.
     """
@@ -93,7 +93,7 @@ class CutPlaces:
         values : ndarray (n_rows, n_features) of float
             In the dtype in which the table's values are compared. NaN means missing.
         groups : mapping of int to Groups, optional
-            Of the categorical features, whose values are not looked at.
+            Of the categorical features, whose values are not used.
         """
         ordered = np.sort(values, axis=0)  # missing values last
         is_missing = np.isnan(ordered)
@@ -142,7 +142,7 @@ class CutPlaces:
         ----------
         feature, place : int
         drawn : int
-            Of 64 random bits: of a categorical feature they say in which order its groups stand.
+            64 random bits, which decide the order of a categorical feature's groups.
         """
         groups = self.groups.get(feature)
         if groups is None:
@@ -164,7 +164,7 @@ def _drawn_sides(groups: Groups, places: np.ndarray, drawn: np.ndarray) -> np.nd
 
 
 def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
-    """The values of the sampled rows, (n, n_features), in NumPy and as they are compared.
+    """The values of the sampled rows, (n, n_features), in NumPy and in the dtype of comparisons.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def sampled_values(X: Array, rows: Array | None, n_samples: int) -> np.ndarray:
 def n_offered_of(n_features: int) -> int:
     """How many of the features that have a cut offer one in a round: the square root, rounded up.
 
-    As many as a random forest looks at for a split of two classes [Breiman 2001].
+    Random forests for classes usually look at as many for a split [Breiman 2001].
     """
     return math.isqrt(n_features - 1) + 1
 
@@ -209,19 +209,19 @@ class Offers:
 
     @classmethod
     def of(cls, smoothing: Smoothing | None, places: CutPlaces | None, run: int) -> Offers | None:
-        """None if no rounds are smoothing rounds."""
+        """The offers of a run; None if no rounds are smoothing rounds."""
         return None if smoothing is None or places is None else cls(smoothing, places, run)
 
     def at(self, n_done: int) -> Sequence[AnySplit]:
-        """What the round behind so many others offers, in order of the features; nothing if it is
-        no smoothing round."""
+        """The cuts that the round after `n_done` others offers, in order of the features; none if
+        it is no smoothing round."""
         if n_done >= self._n_rounds:
             return ()
         draws = self._drawn(n_done, 1)
         return [self._places.split(*own) for own in zip(*draws.lists(), strict=True)]
 
     def cuts(self, n_done: int, n_rounds: int) -> OfferedCuts:
-        """What so many rounds behind others offer, as engines take it that make rounds ahead."""
+        """What `n_rounds` rounds after `n_done` others offer, for engines that work ahead."""
         last = min(n_done + n_rounds, self._n_rounds)
         if last <= n_done:
             return NO_CUTS
@@ -279,8 +279,8 @@ def _draws_of(keys: np.ndarray, places: CutPlaces) -> _Draws:
 
 
 def _mixed(given: np.ndarray | np.uint64) -> np.ndarray:
-    """64 bits that look random, from others: the finaliser of SplitMix64 [Steele, Lea and Flood
-    2014] behind its increment."""
+    """64 bits that look random, from 64 bits: SplitMix64's increment, then its finaliser [Steele,
+    Lea and Flood 2014]."""
     with np.errstate(over="ignore"):
         x = np.asarray(given, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

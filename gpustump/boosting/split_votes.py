@@ -1,12 +1,12 @@
-"""Votes of splits, whose regions vote numbers of their own: what all kinds of them share.
+"""Votes of splits, whose regions have votes of their own: what all kinds of them share.
 
 The search finds a split by its score. Its votes follow, on the host, from the exact sums of the two
 integers over its regions, whether the split has just been found or comes from an earlier run.
 
 A monotone constraint holds for the votes themselves. The search compares rounded levels of the
-regions (`engines.monotone`), so of votes that are equal but for rounding the wrong one may be
-larger. Then left and right both get what the two together would vote: the votes that pooling of
-adjacent violators gives [Barlow et al. 1972, isotonic regression].
+regions (`engines.monotone`), so if two votes are equal except for rounding, the wrong one may be
+larger. Then left and right both get the vote of the two together, as by pooling of adjacent
+violators [Barlow et al. 1972, isotonic regression].
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gpustump.learners.kinds import AnySplit
 
 
 class Rule(Protocol):
-    """What one kind of votes is: numbers from sums, and what they do to the samples."""
+    """One kind of votes: how votes follow from sums, and what they do to the samples."""
 
     @property
     def search(self) -> Search:
@@ -49,10 +49,10 @@ class Rule(Protocol):
         """The same from the integer weight of each class; with one output of the labels -1, +1."""
 
     def votes_of(self, sums: RegionSums, totals: Totals) -> RegionVotes:
-        """The votes of the regions with these sums; all 0 if the run has to end."""
+        """The votes of the regions with these sums; all 0 if there is nothing to gain."""
 
     def has_edge(self, sums: RegionSums, totals: Totals) -> bool:
-        """Whether votes at a learning rate of 1 differ from 0."""
+        """Whether some vote at a learning rate of 1 differs from 0."""
 
     def change(self, taken: Taken) -> Change:
         """What the votes do to scores and weights."""
@@ -118,8 +118,8 @@ class SplitVotes:
         return "small vote" if has_edge else "no edge"
 
     def _best_of(self, offered: Sequence[AnySplit], state: State) -> Taken | None:
-        """The best of the splits that are offered, the first of equally good ones; None if none of
-        them is allowed and votes anything."""
+        """The best of the splits that are offered, the first of equally good ones; None if none is
+        allowed, or if the best one votes 0."""
         if not offered:
             return None
         totals, search = state.totals, self.search("stump")
@@ -163,14 +163,14 @@ class SplitVotes:
         return self.monotone[feature] * (votes[SECOND][0] - votes[FIRST][0]) < 0.0
 
     def known(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
-        """A split and its votes from elsewhere."""
+        """A known split with its known votes, and its sums here."""
         return Taken(hypothesis, vote, state.totals, sums=state.region_sums(hypothesis))
 
     def derived(self, hypothesis: AnySplit, vote: RegionVotes, state: State) -> Taken:
-        """A split from elsewhere with the votes that follow here.
+        """A known split with the votes that follow from the samples.
 
-        A constant votes the same everywhere. The split that parts missing values from all others
-        has an empty region on the right, whose vote is 0 or the opposite of the left one's.
+        A constant votes the same everywhere. The split that separates missing values from all
+        others has an empty region on the right, whose vote is 0 or the opposite of the left one's.
         """
         sums, totals = state.region_sums(hypothesis), state.totals
         if hypothesis.thresholds[0] == math.inf and vote[FIRST] == vote[SECOND]:
@@ -226,12 +226,12 @@ def _pooled(sums: RegionSums) -> RegionSums:
 
 
 def _of_cut(cut: Cut, sums: RegionSums) -> RegionSums:
-    """The sums that the votes follow from: a constant does not part present and missing values."""
+    """The sums that the votes follow from: a constant does not separate missing values."""
     return together(sums) if cut.position is None else sums
 
 
 def _weighed(taken: Taken) -> RegionSums:
-    """The same where the votes are known, but perhaps not the cut."""
+    """The same for known votes, whose cut may not be known."""
     votes = taken.region_votes
     is_constant = taken.hypothesis.thresholds[0] == math.inf and votes[FIRST] == votes[MISSING]
     return together(taken.sums) if is_constant else taken.sums

@@ -1,8 +1,8 @@
-"""Ending a process by SIGTERM only after what is under way has been put in order.
+"""Ending a process by SIGTERM only after files are written and threads have ended.
 
-Schedulers and clouds send SIGTERM before they take a machine away. Python's default is to end at
-once. Within `ending_in_order` the signal is an exception at first, as Ctrl-C is: files are written,
-threads end, and then the process ends by the signal, as its parent expects.
+Schedulers and clouds send SIGTERM before they take a machine away. By default Python ends at once.
+Within `ending_in_order` the signal first raises an exception, as Ctrl-C does: files are written and
+threads end. Then the process ends by the signal, as its parent expects.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from types import FrameType
 
 
 class Terminated(BaseException):
-    """The process was sent SIGTERM. It is no `Exception`: nothing is to go on after it."""
+    """The process was sent SIGTERM. It is no `Exception`, so that `except Exception` lets it
+    pass."""
 
 
 @contextlib.contextmanager
 def ending_in_order(last_words: Callable[[], None] | None = None) -> Iterator[None]:
-    """Within it, SIGTERM raises `Terminated`; at its end the process then ends by SIGTERM.
+    """A context in which SIGTERM raises `Terminated`; at its end the process then ends by SIGTERM.
 
     Only in the main thread, and only where SIGTERM has its default handler, which is put back. A
     second signal changes nothing, as the process is about to end.

@@ -1,4 +1,4 @@
-"""From coded labels to rounds: one run for two classes; for more, one per class or one for all.
+"""From class numbers to rounds: one run for two classes; for more, one per class or one for all.
 
 All runs share one prepared table. This is the whole of training as the estimators and the command
 line see it; what a round does is in `rounds`.
@@ -86,8 +86,8 @@ class Settings:
     Attributes
     ----------
     n_rounds : int or None
-        The most rounds for each run, those of earlier runs included; None for
-        `ROUNDS_OF_AN_OUTPUT` for each output of a run.
+        The largest number of rounds of each run, with those of earlier fits; None for
+        `ROUNDS_OF_AN_OUTPUT` times the outputs of a run.
     votes : VoteSettings
     multi_class : str
         With more than two classes: "one_vs_rest", a run for each class, or "shared", one run whose
@@ -95,14 +95,14 @@ class Settings:
     learner : str
         "stump" or "interval".
     stopping : Stopping or None
-        When held-out samples end a member's rounds; None to hold nothing out.
+        When held-out samples end a run; None to hold nothing out.
     callback : callable or None
-        Is called with each round.
+        Called with each round.
     heed : callable or None
-        Is called with the number of rounds that have just been made, one or more; what it raises
-        ends the training.
+        Called with the number of rounds that have just been made, one or more. An exception that
+        it raises ends the training.
     observer : Observer or None
-        Is told of runs and rounds.
+        Told of runs and rounds.
     resources : Resources
     show_progress : bool
     announces_route : bool
@@ -110,7 +110,7 @@ class Settings:
     categorical : tuple of int
         The features whose values are numbers of categories.
     smoothing : Smoothing or None
-        How runs begin; None for rounds that look at all cuts.
+        The smoothing rounds of each run; None for none.
     """
 
     n_rounds: int | None
@@ -150,12 +150,12 @@ class Settings:
         """
         if self.votes.monotone is not None and n_classes > 2:
             raise ValueError(
-                "monotonic_cst is for two classes, as it speaks of the probability of the second "
+                "monotonic_cst is for two classes, as it constrains the probability of the second "
                 f"one; y holds {n_classes} classes. Leave it out, or fit two of them."
             )
 
     def n_rounds_of(self, n_classes: int) -> int:
-        """The most rounds for each run."""
+        """The largest number of rounds of each run."""
         if self.n_rounds is None:
             return ROUNDS_OF_AN_OUTPUT * self.n_outputs(n_classes)
         return self.n_rounds
@@ -174,7 +174,7 @@ class Run:
     constant : tuple of float
         The scores from which it started, one for each output; empty if nothing was trained yet.
     held_out_scores, held_out_errors : tuple of float
-        After each round that was made; empty if nothing was held out.
+        The score and the error after each round that was made; empty if nothing was held out.
     """
 
     rounds: Sequence[AnyRound] = ()
@@ -212,9 +212,9 @@ class Trained(NamedTuple):
     Attributes
     ----------
     runs : tuple of Run
-        One for two classes or where all classes share the stumps, otherwise one for each class.
+        One for two classes or if all classes share the stumps, otherwise one for each class.
     search : Search
-        What the rounds of each looked for.
+        What the rounds of each run looked for.
     route : Route
         Where and by which engine they were made.
     n_missing : ndarray (n_features,) of int64
@@ -249,8 +249,8 @@ def train(
     n_classes : int
     settings : Settings
     device : str
-        As `devices.check_device` allows. "auto" goes on to the CPU, with a warning, if a GPU turns
-        out not to work or to be too small, unless a round has been made there.
+        As `devices.check_device` allows. With "auto" training moves to the CPU, with a warning, if
+        a GPU does not work or is too small, unless a round has been made there.
     held_out : HeldOutRows, optional
         Samples to watch, if settings.stopping is given.
     earlier : sequence of Run, optional
@@ -260,7 +260,7 @@ def train(
         One for each run, in which its rounds are noted. The rounds that a log holds are taken over
         without a search: callbacks and observers are not told of them.
     around : callable, optional
-        Puts another `Ground` around that of the samples; called once for each device that is tried.
+        Wraps the `Ground` of the samples in another one; called once for each device that is tried.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def train(
     Raises
     ------
     DeviceError
-        If no device that may be tried could do it.
+        If training failed on every device that may be tried.
     ValueError
         If constraints are given for more than two classes.
     """
@@ -301,7 +301,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Job:
-    """What `train` is asked for, but for the device."""
+    """What `train` is asked to do, without the device."""
 
     X: Array
     samples: Samples
@@ -354,11 +354,11 @@ class Ground(Protocol):
         """A run, at its start."""
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
-        """What watches the held-out samples of a run, if any are held out."""
+        """The early stopping of a run; None if no samples are held out."""
 
 
 class Job(Protocol):
-    """What is to be trained, as far as it does not depend on where the samples are."""
+    """What to train: all that does not depend on where the samples are."""
 
     @property
     def settings(self) -> Settings: ...
@@ -427,7 +427,7 @@ class _Series:
     n_outputs: int
 
     def so_far(self) -> Trained:
-        """What training would return if it stopped now; runs to come count as runs from 0."""
+        """What training would return if it stopped now; runs to come have scores of 0."""
         zeros = (0.0,) * self.n_outputs
         runs = tuple(replace(run, constant=run.constant or zeros) for run in self.runs)
         return Trained(runs, self.search, self.ground.route, self.ground.table.n_missing)
@@ -435,7 +435,7 @@ class _Series:
 
 @dataclass(frozen=True)
 class _Told:
-    """Who is told of a run's rounds.
+    """The objects that are told of a run's rounds.
 
     Attributes
     ----------
@@ -447,7 +447,7 @@ class _Told:
         The run's.
     log : RunLog
     is_kept : bool
-        Whether somebody keeps the log.
+        Whether the log is kept in a checkpoint.
     """
 
     bar: Bar
@@ -460,7 +460,7 @@ class _Told:
 
     @property
     def is_of_each(self) -> bool:
-        """Whether somebody is told of each round, and may end the run there."""
+        """Whether each round must be made by itself, as something is told of it."""
         return self.is_kept or self.bar.is_shown or not isinstance(self.observer, Unobserved)
 
     def note(self, record: AnyRound, reason: str) -> None:
@@ -482,7 +482,7 @@ class _Told:
 
 
 def _note(route: Route, table: PreparedTable) -> str:
-    """What stands before the progress bar: where the rounds are made, and how memory is used."""
+    """The text before the progress bar: where the rounds are made, and how memory is used."""
     place = f"{route.place}, {route.engine}"
     return place if table.note is None else f"{place}, {table.note}"
 
@@ -507,7 +507,7 @@ class Target(NamedTuple):
         return samples.classes if self.n_outputs > 1 else samples.signs(self.positive)
 
     def watched(self, samples: Samples, n_jobs: int | None) -> Watched:
-        """Held-out samples as the scores take them."""
+        """Held-out samples in the form that the scores take."""
         labels, weights = self.labels(samples), IntegerWeights.of(samples.weights)
         if self.n_outputs > 1:
             sums = held_out_sums(labels, weights.values, self.n_outputs, n_jobs)
@@ -557,13 +557,13 @@ class LocalGround:
 
     @functools.cached_property
     def _places(self) -> CutPlaces:
-        """Where smoothing rounds may cut."""
+        """The places where smoothing rounds may cut."""
         table, rows = self.table, self.samples.rows
         groups = table.groups if isinstance(table, CategoryTable) else {}
         return CutPlaces.of(sampled_values(table.X, rows, table.n_samples), groups)
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
-        """What watches the held-out samples, if any are held out."""
+        """The early stopping of a run; None if no samples are held out."""
         if self.held_out is None or settings.stopping is None:
             return None
         samples, X = self.held_out
@@ -612,9 +612,9 @@ def _replay(boosting: Boosting, rounds: Rounds, told: _Told) -> None:
 
 
 def _made(boosting: Boosting, rounds: Rounds, told: _Told, settings: Settings) -> str:
-    """Make a run's rounds, and add them to the others; why there are no more.
+    """Make a run's rounds, and add them to the others. Returns why there are no more.
 
-    Where nobody is told of each round, they come in batches.
+    If nothing is told of each round, they come in batches.
     """
     so_far = told.so_far(boosting, rounds)
     is_of_each = told.is_of_each or settings.callback is not None

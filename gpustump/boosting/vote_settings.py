@@ -34,8 +34,8 @@ class VoteSettings:
     learning_rate : float
         Shrinks every vote; above 0.
     l2_regularization : float or None
-        For Newton votes: lambda, in sample weights; not negative. None for what suits the number of
-        outputs.
+        For Newton votes: lambda, on the scale of the sample weights; not negative. None for a value
+        that depends on the number of outputs.
     monotone : tuple (n_features,) of int, or None
         Each feature's constraint; see `Search`.
     """
@@ -77,7 +77,8 @@ class VoteSettings:
         return self.votes_in_units(exponent, n_outputs)
 
     def votes_in_units(self, exponent: Callable[[], int], n_outputs: int = 1) -> Votes:
-        """The same, given what `unit_exponent` says of the weights; asked only if it matters."""
+        """The same, given a function that returns `unit_exponent` of the weights; called only if
+        needed."""
         rate = self.learning_rate
         if self.kind == "newton":
             l2 = self.l2_regularization

@@ -1,7 +1,7 @@
 """What a round's regions vote: the interface between boosting and a loss, and a round's record.
 
-Boosting asks a votes object, which knows nothing of rounds: what is a cut worth, what do its
-regions vote, what does that do to the weights. All of it is decided on the host from integers.
+Boosting asks a votes object, which knows nothing of rounds, what a cut is worth, what its regions
+vote, and how that changes the weights. All of it is decided on the host from integers.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class Round:
         g_t = 1/2 - e_t.
     vote : float
         alpha_t = learning_rate / 2 * ln((1 - e_t) / e_t). A perfect stump, whose formula would be
-        infinite, votes as if it got half of the smallest sample weight wrong. That is more than any
-        imperfect stump can have, and with equal weights e = 1/(2 * n_samples) [the smoothing of
-        Schapire and Singer 1999, 4.2].
+        infinite, votes as if it got half of the smallest sample weight wrong. This vote is larger
+        than that of any imperfect stump, and with equal weights it means e = 1/(2 * n_samples) [the
+        smoothing of Schapire and Singer 1999, 4.2].
     normaliser : float
         Z_t = e_t * exp(alpha_t) + (1 - e_t) * exp(-alpha_t), which is 2 * sqrt(e_t * (1 - e_t)) at
         a learning rate of 1; exp(-alpha_t) for a perfect stump.
     training_error : float
         Share of the sample weight that the ensemble up to this round gets wrong.
     training_bound : float
-        Product of the normalisers so far, which the training error cannot exceed (but for the
-        rounding of weights, a factor of 1 + 2**-50 or less a round).
+        Product of the normalisers so far, which the training error cannot exceed (except for the
+        rounding of weights, by a factor of at most 1 + 2**-50 in each round).
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Round:
 
 @dataclass(frozen=True)
 class RegionRound:
-    """What one round did whose regions vote numbers of their own.
+    """What a round did whose regions have votes of their own.
 
     Attributes
     ----------
@@ -85,19 +85,19 @@ class RegionRound:
         From 1.
     stump : Split or CategorySplit
     votes : tuple (n_regions,) of tuple (n_outputs,) of float
-        What the regions left, right and missing vote: n_outputs is 1 for two classes.
+        The votes of the regions left, right and missing; n_outputs is 1 for two classes.
     score : float
         What the cut is worth. Discrete votes: the share of the weight that the signs get right less
         the share that they get wrong, which is twice the edge. Real votes: -Z/2 before smoothing
         and the learning rate. Newton votes: the sum of first**2 / (second + lambda), in the units
-        of the sample weights; infinite if weights near the largest float64 take it beyond that.
+        of the sample weights; infinite if it is beyond float64, as with very large weights.
     normaliser : float or None
         Z_t, the sum of the new weights before they are normalised [Schapire and Singer 1999]; None
         for Newton votes.
     training_error : float
         Share of the sample weight that the ensemble up to this round gets wrong.
     training_bound : float or None
-        Product of the normalisers so far, which the training error cannot exceed (but for the
+        Product of the normalisers so far, which the training error cannot exceed (except for the
         rounding of weights). With K > 2 outputs K/2 times the product: a sample whose class does
         not have the largest score adds 2 to the sum of its K exponential losses or more. None for
         Newton votes.
@@ -132,7 +132,7 @@ class RegionRound:
 AnyRound = Round | RegionRound
 
 Vote = float | RegionVotes
-"""One number whose sign the hypothesis knows, or numbers for each region and output."""
+"""One number, whose signs are the hypothesis's own, or a number for each region and output."""
 
 
 class Taken(NamedTuple):
@@ -150,7 +150,7 @@ class Taken(NamedTuple):
     sums : RegionSums
         Of a split: the sums over its regions.
     cut : Cut or None
-        Where the state has just found it; None if it comes from elsewhere.
+        The cut, if the state has just found it; None if the hypothesis was known before.
     """
 
     hypothesis: AnyStump | AnySplit
@@ -181,8 +181,8 @@ class Change(NamedTuple):
 
 
 class SoFar(NamedTuple):
-    """A run up to a round, that round included: its number, the product of the normalisers, and the
-    totals behind it."""
+    """A run up to and including a round: the round's number, the product of the normalisers, and
+    the totals after it."""
 
     number: int
     bound: float
@@ -206,17 +206,17 @@ class Votes(Protocol):
     ) -> Taken | str:
         """The best cut and its votes; or why there are no more rounds, as a `stop_reason`.
 
-        In a smoothing round the best of the splits that are offered, in order of their features,
-        unless none of them votes anything.
+        In a smoothing round it is the best of the splits that are `offered`, in order of their
+        features, unless that one votes 0 or none is allowed.
         """
 
     def known(self, hypothesis: Any, vote: Any, state: State) -> Taken:
-        """A hypothesis and its votes from elsewhere."""
+        """A known hypothesis with its known votes, and its sums here."""
 
     def derived(self, hypothesis: Any, vote: Any, state: State) -> Taken:
-        """A hypothesis from elsewhere with what the samples say of it: signs, error and votes.
+        """A known hypothesis with the signs, the error and the votes that follow from the samples.
 
-        `vote` only tells a constant from the split that parts missing values from all others.
+        `vote` only distinguishes a constant from the split of missing values from all others.
         """
 
     def score(self, taken: Taken) -> float:
@@ -235,8 +235,9 @@ class Votes(Protocol):
 def sizes_of(hypothesis: Any, vote: Vote) -> tuple[float, ...]:
     """What votes count towards `VOTES_LIMIT`, for each output.
 
-    The largest absolute vote, or a difference that step functions add up: that of left and right;
-    with categories also those to the votes for missing values, which lie between others.
+    The largest absolute vote or, if it is larger, a difference that step functions add up: left and
+    right; with categories also left and missing, and right and missing, as missing values lie
+    between categories.
     """
     if not isinstance(vote, tuple):
         return (abs(vote),)

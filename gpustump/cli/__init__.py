@@ -10,12 +10,13 @@ shown.
     input/      from data files to what a model takes
     output/     what the commands print and write
     checkpoint  `train --checkpoint`: training that may be interrupted
-    on_dask/    `train --dask`: the same on the workers of a cluster
-    errors, wording   messages in one line; names, values and counts in words
-    interruptions   Ctrl-C
+    on_dask/    `train --dask`: training on the workers of a cluster
+    errors      errors that the user can mend, as messages of one line
+    wording     names, values and counts as messages show them
+    interruptions  Ctrl-C
 
 Only the parser is imported here. Each command imports what it needs, so that `gpustump --help` is
-quick, and a broken or missing optional library only concerns the commands that use it.
+quick, and a broken or missing optional library affects only the commands that use it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by the shell, `>&-`
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # a stream of a test may lack it
+        with contextlib.suppress(AttributeError):  # streams in tests may lack it
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with _whole_writes(), _warnings_in_one_line():
         if argv is not None:
@@ -66,13 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         interruptions = Interruptions()
         code = _reported(sys.argv[1:])
         interruptions.end()
-        gc.freeze()  # at its end, Python would look through all objects for garbage: up to a second
+        gc.freeze()  # else Python looks through all objects for garbage at exit: up to a second
         return code
 
 
 @contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Within it, warnings for users are lines on stderr, without the place in the code."""
+    """Within it, each UserWarning is one line on stderr, without its place in the code."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if category is UserWarning:
@@ -91,7 +92,7 @@ def _whole_writes() -> Iterator[None]:
     """Within it, a write to stdout writes everything or fails.
 
     With PYTHONUNBUFFERED, or python -u, stdout is a raw stream. Its `write` may write less than it
-    is given, on a disk that is nearly full for example, and Python's print does not look.
+    is given, on a disk that is nearly full for example, and Python's print does not check that.
     """
     given = sys.stdout
     raw = getattr(given, "buffer", None)
@@ -107,7 +108,7 @@ def _whole_writes() -> Iterator[None]:
         text, sys.stdout = sys.stdout, given
         try:
             text.flush()
-        except (OSError, ValueError):  # which was reported: what is left is abandoned
+        except (OSError, ValueError):  # reported already: discard the rest
             end.is_abandoned = True
         text.detach()
         whole.detach()
@@ -135,7 +136,7 @@ class _Abandonable(io.RawIOBase):
 
 
 def _reported(argv: Sequence[str]) -> int:
-    """Run a command, and tell of its failure in one line and an exit code."""
+    """Run a command; report a failure by one line on stderr and the exit code."""
     try:
         return _run(argv)
     except KeyboardInterrupt as error:
@@ -162,7 +163,7 @@ def _tell(message: str) -> None:
 
 
 def _say_no_more_at_exit() -> None:
-    """Keep Python from adding lines when it ends, where it may find no memory either."""
+    """Discard what Python writes to stderr at exit, where memory may be short again."""
     with contextlib.suppress(OSError, ValueError, MemoryError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         atexit.register(os.dup2, nowhere, sys.stderr.fileno())
@@ -185,4 +186,4 @@ def _run(argv: Sequence[str]) -> int:
         return int(ending.code or 0)
     finally:
         if sys.exc_info()[0] is not KeyboardInterrupt:
-            sys.stdout.flush()  # now, as an error can still be reported
+            sys.stdout.flush()  # now, while an error can still be reported

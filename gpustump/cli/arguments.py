@@ -1,7 +1,7 @@
 """The commands and their options.
 
 A wrong option is refused in one line that points to the command's --help. Numbers are checked here,
-so that no error about --test-size comes after an hour of training.
+before anything is read, so that a wrong --test-size is not reported after an hour of training.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ boosting:
   --loss logistic     LogitBoost, the estimator LogitBoostClassifier: each side of a stump votes a
                       Newton step of the logistic loss, so that probabilities are learnt directly.
   more than two classes
-                      --multi-class one-vs-rest: a model of each class against the rest.
+                      --multi-class one-vs-rest: a model for each class against the rest.
                       --multi-class shared: one model; each of its stumps votes for all classes.
   Without options: {default}.
 """
 
 TABLES_TEXT = """\
 tables:
-  .csv .tsv           text, separated by the commonest of comma, tab, semicolon and | in the first
-                      line; in .tsv by tabs. Also packed: .csv.gz, .bz2, .xz, .zst.
-  .jsonl .ndjson      a JSON object in each line, packed or not
+  .csv .tsv           text. The separator is the most frequent of comma, tab, semicolon and | in
+                      the first line; in .tsv a tab. Also compressed: .csv.gz, .bz2, .xz, .zst.
+  .jsonl .ndjson      a JSON object in each line, compressed or not
   .parquet .pq
   .feather .arrow .ipc
                       All of these are read with polars (pip install 'gpustump[cli]').
   .npy                one two-dimensional array, memory-mapped. Columns are named by their index
-                      from 0; in train, --target -1 is the last (several: --drop=-1,-2).
-  .npz                --target is the array that holds the labels. The table is the array X, or
-                      the only two-dimensional one; an array 'names' or 'feature_names' gives
-                      column names. The table is loaded as a whole; save one that is larger than
-                      the memory as .npy.
+                      from 0; in train, --target -1 is the last one (several: --drop=-1,-2).
+  .npz                --target names the array of labels. The table is the array X, or the only
+                      two-dimensional one; an array 'names' or 'feature_names' gives the columns'
+                      names. The table is loaded as a whole; save one that is larger than the
+                      memory as .npy.
   -                   standard input, or a pipe, is copied to a temporary file first; its first
                       bytes tell the format.
-  Do not write to a .npy file while it is used: a change is refused where it can be seen, and if
-  the file gets shorter, the command ends at once.
+  Do not write to a .npy file while it is used: the command refuses a change that it sees, and ends
+  at once if the file becomes shorter.
 """
 
 DASK_TEXT = """\
@@ -74,19 +74,23 @@ on Dask workers (pip install 'gpustump[dask]'):
   gpustump train 'part-*.parquet' --target label --dask
   gpustump train 'part-*.parquet' --target label --dask tcp://host:8786
 
-  DATA                one file or several, and patterns in quotes: * and ? within a name, ** for
-                      folders. They are one table, in this order; the files of a pattern in that of
-                      their names, 2 before 10. All have the same columns. The workers read them,
-                      so each must see them under the same names; - is for one machine.
-  workers             Without an address, processes of one thread are started here, one for each
-                      core or --jobs of them, and ended at the end. An address is that of a running
-                      scheduler, whose workers have this gpustump. It has 30 seconds to answer, or
-                      what DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT says, such as 5s.
-  model               That of one machine for the same rows, whatever the number of workers. Labels
-                      and weights of all rows are sent here, so the same rows are held out.
-  --device cuda       that of each worker, which needs CuPy
-  --max-memory        of a fit on each worker, all of it; what is larger goes to files there
-  not there           --weak-learner interval, --report
+  DATA                one or several files, or patterns in quotes: * and ? within a name, ** for
+                      folders. Together they are one table, in the order given; the files of a
+                      pattern are sorted by name, 2 before 10. All need the same columns. The
+                      workers read them, so each worker must find them under the same names.
+                      Standard input (-) is for one machine.
+  workers             Without an address, worker processes of one thread are started here, one for
+                      each core or --jobs of them, and stopped at the end. An address is that of a
+                      running scheduler; its workers need the same gpustump. The scheduler must
+                      answer within 30 seconds, or within the time that the environment variable
+                      DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT gives, such as 5s.
+  model               The same as on one machine for the same rows, whatever the number of workers.
+                      Labels and weights of all rows are sent here, so that the same rows are held
+                      out.
+  --device cuda       each worker's own GPU; the workers need CuPy
+  --max-memory        the limit for all that a fit keeps on each worker, the table included; values
+                      that do not fit go to files there
+  not available       --weak-learner interval, --report
 """
 
 CHECKPOINT_TEXT = """\
@@ -96,19 +100,19 @@ training that may be interrupted:
 
   --checkpoint        keeps the rounds in a small file: every minute, at Ctrl-C and at SIGTERM.
   --resume            makes these rounds again without a search, and goes on to the model of an
-                      uninterrupted run, byte for byte. The options and the table have to be what
-                      they were; --device, --jobs and --max-memory may change.
+                      uninterrupted run, byte for byte. The options and the table must be the same
+                      as before; --device, --jobs and --max-memory may change.
 """
 
 TEXT_TEXT = """\
 text files:
   missing values      empty fields, NA, N/A, NaN, null and None; in columns whose other values are
                       numbers, booleans, dates or times also ? - . n/a #N/A <NA> unknown and the
-                      like, in small or large letters. --missing names others.
-  numbers             If commas do not separate the fields, 1,5 is a number where no number of
-                      the column has a point; --decimal , says so of any file. Whole numbers of one
-                      width, {width} digits or more, some beginning with 0, are codes and stay text:
-                      01234; --numeric makes them numbers.
+                      like, in lower or upper case. --missing names others.
+  numbers             If the separator is not a comma, 1,5 is a number in columns without decimal
+                      points; --decimal , makes it one in any file. Whole numbers of {width} digits
+                      or more, all of the same width and some beginning with 0, such as 01234, are
+                      codes and stay text; --numeric makes them numbers.
   dates, times        2024-12-31, 31/12/2024, 31.12.2024, with or without a time; 23:59:59
 """
 
@@ -119,25 +123,25 @@ columns that are not numbers:
   time, duration      seconds
   text, categories    up to {limit} distinct values: one feature for each value, named
                       column=value, 1 in rows with this value, 0 in others. A column with more
-                      values, or of another type, is refused; leave it out with --drop. So are
-                      numbers among which are a few unknown words, unless --missing or
+                      values, or of another type, is refused; leave it out with --drop. A column
+                      of numbers and a few unknown words is refused, too, unless --missing or
                       --categorical says what these are. With --categories sets, a column of up
-                      to {sets} values is one feature, whose stumps part sets of values.
+                      to {sets} values is one feature, and a stump divides its values into sets.
   missing values      NaN. A stump has a vote of its own for them.
 
   an exported index   is left out: a first column without a name, or called index, id, row or the
                       like, that numbers the rows 0, 1, 2, ... or 1, 2, 3, ... Rename it to use it.
 
 the target:
-  text, booleans, integers, or floats with whole values. Rows without a target are refused, unless
-  --drop-missing-target leaves them out.
+  text, booleans, integers, or floats with whole values. A table with rows that have no target is
+  refused, unless --drop-missing-target leaves them out.
 """
 
 PREDICT_TEXT = """\
 Predict the rows of a table with a model that `gpustump train` wrote. Columns are found by name, or
 by position if there are no names; other columns, such as the target, are ignored. Text is read as
-in training: the same columns are text, the same words missing values. The columns of OUT are
-`prediction` and, for each class, `P(label)`.
+in training: the same columns are text, and the same words are missing values. The columns of OUT
+are `prediction` and, for each class, `P(label)`.
 """
 
 EXPLAIN_TEXT = """\
@@ -147,7 +151,7 @@ if the second class is predicted. With more than two classes there is a set of c
 class, named `label: column`. In .npz, the array `contributions` holds all columns but the score.
 
 With --row, print instead how the score of one row comes about: what each feature adds, the largest
-first, beside the row's values. A text column is one feature. Several rows:
+first, beside the row's values. A text column counts as one feature. For several rows:
 
   gpustump explain model.json table.csv --row 7 --row 12
 """
@@ -159,39 +163,39 @@ With --plot, draw the model on one page: what each feature adds to the score, an
 
 AUDIT_TEXT = """\
 Derive a model again from the table that it was trained on, and compare it round by round: the best
-stump, its votes, and where the rounds end. Prints that both are the same, with the digest; or the
-first round that differs: what the file says, what the data say, and what both are worth. The exit
-code is 0 if they are the same, 1 if they differ, 2 for an error.
+stump, its votes, and where the rounds end. The command prints that both are the same, with the
+digest; or the first round that differs: what the file says, what the data say, and what both are
+worth. The exit code is 0 if they are the same, 1 if they differ, 2 for an error.
 
   gpustump train table.csv --target label
   gpustump audit model.json table.csv
 
-The file of the table may have another format than in training. The model's file says how it was
-trained: the settings, the columns, the rows that were held out. It also holds a fingerprint of the
-table, so that the audit can say in which columns a table differs. Models that estimators save say
-it, too, but hold no fingerprint; name their target. Without DATA, scikit-learn's breast-cancer data
-is used, as in train.
+The table may be in another file format than in training. The model's file says how it was trained:
+the settings, the columns, the rows that were held out. It also holds a fingerprint of the table, so
+that the audit can say which columns differ. Models that estimators save also say how they were
+trained, but hold no fingerprint and do not name the target: give --target. Without DATA,
+scikit-learn's breast-cancer data is used, as in train.
 
 An audit takes about as long as training. With --rounds K, only K rounds of each run are searched
 for the best stump. In all others the file's own stump is taken, and what follows from it is
-compared. That finds a changed round, unless all later ones were made anew to fit it.
+compared. That finds a changed round, unless all later rounds were made again to fit it.
 """
 
 EXPORT_TEXT = """\
-Write a model in another language. Its answers are those of `gpustump predict`: scores are added up
-as whole numbers of 2**-36, so scores and labels are exact; probabilities may differ in the last
+Write a model in another language. It predicts what `gpustump predict` does: scores are sums of
+whole multiples of 2**-36, so scores and labels are exact; probabilities may differ in the last
 bits. The columns are those of the table that the model was trained on, text and dates as they are.
 
-  --to onnx    a graph for any ONNX runtime (.onnx); text is an input of its own
+  --to onnx    a graph for any ONNX runtime (.onnx); text is a separate input
   --to c       one header of C99 without dependencies (.h)
   --to sql     one SELECT (.sql), for --dialect sqlite, duckdb or postgresql
   --to python  one file of plain Python (.py)
 
-Without --to, the ending of OUT tells the language.
+Without --to, the ending of OUT decides.
 """
 
 TOP = 20
-"""So many features of a row are shown one by one, if --top says nothing else."""
+"""How many features of a row are shown one by one, unless --top gives another number."""
 
 LANGUAGES = ("onnx", "c", "sql", "python")
 """What a model can be exported to."""
@@ -200,7 +204,7 @@ CATEGORY_LIMIT = 64
 """A text column with more distinct values is refused."""
 
 CODE_WIDTH = 3
-"""Whole numbers of one width, at least so wide, are codes if some begin with 0: 01234, 98765."""
+"""Whole numbers of one width, at least this wide, are codes if some begin with 0: 01234, 98765."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -230,7 +234,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if argv[0] not in commands and not argv[0].startswith("-"):
         known = ", ".join(commands)
         hint = suggestion(argv[0], [*commands])
-        parser.error(f"unknown command {quoted(argv[0])}; there are {known}{hint and '.' + hint}")
+        parser.error(
+            f"unknown command {quoted(argv[0])}; the commands are {known}{hint and '.' + hint}"
+        )
     arguments, unknown = parser.parse_known_args(argv)
     command: argparse.ArgumentParser = commands[arguments.command]
     if unknown:
@@ -245,22 +251,22 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _refuse_two_dashes(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
-    """Refuse `--` as a value: before Python 3.13, argparse makes an empty list of it."""
+    """Refuse `--` as a value: before Python 3.13, argparse turns it into an empty list."""
     for action in command._actions:
         value = getattr(arguments, action.dest, None)
         is_lost = value == [] != action.default or (isinstance(value, list) and [] in value)
         if action.nargs is None and is_lost:
             name = action.option_strings[-1] if action.option_strings else action.metavar
-            command.error(f"argument {name}: -- is no value")
+            command.error(f"argument {name}: -- is not a value")
 
 
 def _name_files(arguments: argparse.Namespace, command: argparse.ArgumentParser) -> None:
-    """Tell `data`, the one file of a table, from `files`, all that are given."""
+    """Set `data` to the first file, and `files` to all; several are for --dask only."""
     arguments.files = arguments.data
     if len(arguments.files) > 1 and arguments.dask is None:
         command.error(
-            f"DATA is one file, but here are {len(arguments.files)}; with --dask, several are one "
-            "table"
+            f"DATA is one file, but {len(arguments.files)} are given; only with --dask are several "
+            "files one table"
         )
     arguments.data = arguments.files[0] if arguments.files else None
 
@@ -339,14 +345,16 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         type=_share,
         default=0.2,
-        help="share of the rows held out to judge the model, stratified; 0 for none (default: 0.2)",
+        help="share of the rows held out to judge the model, stratified by class; 0 for none "
+        "(default: 0.2)",
     )
     add(
         "--seed",
         metavar="N",
         type=_whole(0, 2**32 - 1),
         default=0,
-        help="for the choice of held-out rows (default: 0)",
+        help="for the random choice of the rows that are held out, set aside, or left out of a bag "
+        "(default: 0)",
     )
     _add_device(parser)
     add(
@@ -356,24 +364,24 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         const="",
         type=_scheduler,
         help="train on Dask workers: those of the scheduler at this address, such as "
-        "tcp://host:8786, or without one on processes that are started here",
+        "tcp://host:8786; without an address, on processes that are started here",
     )
     _add_resources(
-        parser, "threads on the CPU, or with --dask worker processes (default: one for each core)"
+        parser, "threads on the CPU; with --dask, worker processes (default: one for each core)"
     )
     how_much = parser.add_mutually_exclusive_group()
     how_much.add_argument("--quiet", action="store_true", help="print errors only")
     how_much.add_argument(
         "--verbose", action="store_true", help="also print which engine trained the model, and why"
     )
-    _add_force(parser, "OUT and FILE.html")
+    _add_force(parser, "OUT or FILE.html")
     _add_checkpoint(parser)
     add(
         "-o",
         "--output",
         metavar="OUT",
         default="model.json",
-        help="model file, .json; - for standard output, and the summary on standard error "
+        help="model file, .json; - for standard output, with the summary on standard error "
         "(default: model.json)",
     )
     add(
@@ -390,18 +398,19 @@ def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         metavar="FILE",
         help="keep the rounds in this file while they are made, also on Ctrl-C and SIGTERM; it is "
-        "removed once the model is written",
+        "removed once the model is written; if it exists, add --resume or --force",
     )
     add(
         "--resume",
         action="store_true",
-        help="go on from the checkpoint, to the same model; without one, start",
+        help="go on from the checkpoint, to the same model; if there is none, start from "
+        "the first round",
     )
     add(
         "--checkpoint-every",
         metavar="WHEN",
         type=_how_often,
-        help="write it after so much time or so many rounds, such as 30s, 5min, 1h or '100 rounds' "
+        help="how often to write the checkpoint, such as 30s, 5min, 1h or '100 rounds' "
         "(default: 60s)",
     )
 
@@ -412,12 +421,13 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     add(
         "--glass-box",
         action="store_true",
-        help="a good model without further options, the estimator GlassBoxClassifier: --loss "
+        help="settings that suit most tables, those of the estimator GlassBoxClassifier: --loss "
         f"logistic --rounds {method.GLASS.rounds} --learning-rate {method.GLASS.learning_rate:g} "
         f"--smoothing-rounds {method.GLASS.smoothing_rounds} "
         f"--bags {method.GLASS.bags} --patience {method.GLASS.patience} "
         f"--set-aside {method.GLASS.set_aside:g} --l2 {L2_OF_ONE_OUTPUT:g}, or "
-        f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; each may be changed",
+        f"{L2_OF_SHARED_OUTPUTS:g} for more than two classes; each can be changed by its own "
+        "option",
     )
     add(
         "--loss",
@@ -432,69 +442,69 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         type=_one_of(
             ("discrete", "real"), {"newton": "Newton votes are what --loss logistic makes"}
         ),
-        help="of AdaBoost, discrete: a stump has one vote; real: each side has one "
+        help="for --loss exponential, discrete: a stump has one vote; real: each side has its own "
         f"(default: {method.usual('exponential').votes})",
     )
     add(
         "--multi-class",
         metavar="HOW",
         type=_multi_class,
-        help="with more than two classes, one-vs-rest: a model of each class; shared: all classes "
+        help="with more than two classes, one-vs-rest: a model for each class; shared: all classes "
         f"share the stumps (default: {_by_loss('multi_class')})",
     )
     add(
         "--rounds",
         metavar="N",
         type=_whole(1),
-        help="most rounds to make, for each class or in all if they share the stumps "
+        help="the most rounds to make: for each class, or in all if the classes share the stumps "
         f"(default: {_by_loss('rounds')})",
     )
     add(
         "--learning-rate",
         metavar="R",
         type=_positive,
-        help=f"factor of all votes (default: {_by_loss('learning_rate')})",
+        help=f"all votes are multiplied by R (default: {_by_loss('learning_rate')})",
     )
     add(
         "--l2",
         metavar="L",
         type=_not_negative,
-        help="of --loss logistic: shrinks the votes of stumps' sides that hold few rows; "
-        f"in units of the weights (default: {method.usual('logistic').l2:g})",
+        help="for --loss logistic: shrinks votes that rest on few rows; in units of the weights "
+        f"(default: {method.usual('logistic').l2:g})",
     )
     add(
         "--smoothing-rounds",
         metavar="N",
         type=_whole(0),
-        help="of --loss logistic: the first N rounds choose among a few cuts at random places, "
-        "which makes better probabilities where rows are few (default: 0)",
+        help="for --loss logistic: the first N rounds choose among a few cuts at random places, "
+        "which improves probabilities if there are few rows (default: 0)",
     )
     add(
         "--bags",
         metavar="N",
         type=_whole(1, MOST_BAGS),
-        help="train so many models, each on its own share of the rows, and take their average; "
-        "inspect --plot then shows how far they differ (default: 1)",
+        help="train N models, each on a random share of the rows, and take their average; "
+        "inspect --plot then shows how much they differ (default: 1)",
     )
     add(
         "--patience",
         metavar="N",
         type=_whole(1),
-        help="stop early: set rows aside, and end when N rounds in a row have not made a better "
-        "score of them (default: never)",
+        help="stop early: set rows aside, and end when N rounds in a row have not improved their "
+        "score (default: never)",
     )
     add(
         "--set-aside",
         metavar="SHARE",
         type=_positive_share,
-        help="the share of the rows trained on that --patience watches, and each bag leaves out "
+        help="the share of the training rows that --patience watches, or that each bag leaves out "
         f"(default: {method.DEFAULT.set_aside:g})",
     )
     add(
         "--weak-learner",
         metavar="KIND",
         type=_weak_learner,
-        help="stump: one threshold; interval: two, for discrete votes of one class "
+        help="stump: one threshold; interval: one or two, for discrete votes and one-vs-rest "
         f"(default: {method.DEFAULT.weak_learner})",
     )
     add(
@@ -502,7 +512,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         metavar="COL=1[,COL=-1]",
         action="append",
         default=[],
-        help="for two classes, 1: the score must not fall as the column rises; -1: it must not "
+        help="with two classes, 1: the score must not fall as the column rises; -1: it must not "
         "rise; may be given several times",
     )
 
@@ -529,13 +539,14 @@ def _described_default() -> str:
 
 def _option_value(value: object) -> str:
     if value is None:
-        return f"{ROUNDS_OF_AN_OUTPUT}, times the number of classes that share the stumps"
+        return f"{ROUNDS_OF_AN_OUTPUT} times the number of classes that share the stumps"
     return str(value).replace("_", "-")
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
     """Options that say how to read the columns and the text of DATA."""
-    for option, what in (("--categorical", "text"), ("--numeric", "numbers, such as 01234")):
+    kinds = {"--categorical": "text", "--numeric": "numbers, even codes such as 01234"}
+    for option, what in kinds.items():
         parser.add_argument(
             option,
             metavar="COL[,COL]",
@@ -548,8 +559,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="AS",
         type=_one_of(("one-hot", "sets")),
         default="one-hot",
-        help="text columns as one-hot: a feature for each value; or sets: one feature, and each "
-        "stump sends a set of values one way (default: one-hot)",
+        help="what a text column becomes: one-hot: a feature for each value; sets: one feature, "
+        "and a stump divides its values into sets (default: one-hot)",
     )
     parser.add_argument(
         "--missing",
@@ -563,13 +574,13 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--decimal",
         metavar="MARK",
         type=_decimal,
-        help="the mark before a number's fraction, . or , (default: see below)",
+        help="the decimal mark of numbers, . or , (default: see text files)",
     )
     parser.add_argument(
         "--encoding",
         metavar="NAME",
         type=_encoding,
-        help="of a text file, such as latin-1, cp1252 or utf-16 (default: UTF-8)",
+        help="encoding of a text file, such as latin-1, cp1252 or utf-16 (default: UTF-8)",
     )
 
 
@@ -580,7 +591,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "--proba",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="with or without the probabilities",
+        help="with or without the probabilities (default: with)",
     )
 
 
@@ -600,18 +611,18 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
         "--class",
         metavar="LABEL",
         dest="label",
-        help="with --row and more than two classes, the class whose score it is (default: the one "
-        "predicted)",
+        help="with --row and more than two classes, the class whose score is explained (default: "
+        "the one predicted)",
     )
     add(
         "--top",
         metavar="N",
         type=_whole(1),
-        help="with --row, the most features to show one by one, before the sum of the others "
+        help="with --row, how many features to show one by one; the others are added up "
         f"(default: {TOP})",
     )
     add("--plot", metavar="FILE", help="with --row, draw it; FILE ends in .png, .svg or .pdf")
-    _add_force(parser, "OUT and FILE")
+    _add_force(parser, "OUT or FILE")
 
 
 def _add_table_to_table(parser: argparse.ArgumentParser) -> None:
@@ -631,7 +642,7 @@ def _add_force(parser: argparse.ArgumentParser, names: str) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help=f"replace {names} even if it cannot be seen that this command wrote the file",
+        help=f"replace an existing {names} even if this command does not recognise it as its own",
     )
 
 
@@ -650,14 +661,18 @@ def _add_resources(parser: argparse.ArgumentParser, jobs: str) -> None:
         "--max-memory",
         metavar="SIZE",
         type=_size,
-        help="memory for training, without the table, such as 500MB or 2GiB (default: no limit)",
+        help="memory for training, beside the table, such as 500MB or 2GiB (default: no limit)",
     )
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument(
-        "--rounds", metavar="N", type=_whole(0), default=20, help="most rules to show (default: 20)"
+        "--rounds",
+        metavar="N",
+        type=_whole(0),
+        default=20,
+        help="how many rules to show (default: 20)",
     )
     parser.add_argument(
         "--plot", metavar="FILE", help="draw the model; FILE ends in .png, .svg or .pdf"
@@ -665,7 +680,8 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DATA",
-        help="a table: show contributions in it and, with --plot, where its values are",
+        help="a table: show each feature's share of the contributions to its rows' scores and, "
+        "with --plot, where its values lie",
     )
     _add_force(parser, "FILE")
 
@@ -688,7 +704,7 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         metavar="K",
         type=_whole(1),
-        help="search so many rounds of each run, evenly spread, the first and the last among them "
+        help="how many rounds of each run to search, evenly spread, with the first and the last "
         "(default: all)",
     )
     _add_device(parser)
@@ -703,19 +719,25 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "--to",
         metavar="LANGUAGE",
         type=_one_of(LANGUAGES),
-        help="default: as the ending of OUT says",
+        help="onnx, c, sql or python (default: as the ending of OUT says)",
     )
-    add("-o", "--output", metavar="OUT", default="-", help="- for standard output (default: -)")
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        default="-",
+        help="file to write; - for standard output (default: -)",
+    )
     add(
         "--name",
         metavar="NAME",
-        help="with --to c and sql, what the names of functions or of new columns begin with "
+        help="with --to c or sql, what the names of functions or of new columns begin with "
         "(default: gpustump)",
     )
     add(
         "--dtype",
         type=_one_of(("float32", "float64")),
-        help="with --to onnx, the dtype of the numbers given (default: float64)",
+        help="with --to onnx, the dtype of the input's numbers (default: float64)",
     )
     add(
         "--dialect",
@@ -749,7 +771,7 @@ def _whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def _word(text: str) -> str:
-    if not is_text(text):  # bytes of the command line that are no UTF-8
+    if not is_text(text):  # bytes of the command line that are not UTF-8
         raise argparse.ArgumentTypeError(f"must be text; got {quoted(text)}")
     return text
 
@@ -838,7 +860,7 @@ def _encoding(text: str) -> str:
 
 
 def _one_of(choices: Sequence[str], hints: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """A parser of one of some words, with hints for words that might be meant as one."""
+    """A parser for one of some words; `hints` are for other words that users may give."""
 
     def parsed(text: str) -> str:
         if text in choices:
@@ -868,7 +890,7 @@ def _weak_learner(text: str) -> str:
 
 
 def _scheduler(text: str) -> str:
-    """The address of a scheduler; the name of a file in its place is DATA in the wrong place."""
+    """The address of a scheduler. A file name after --dask is probably DATA in the wrong place."""
     if text and not re.fullmatch(r"([a-z]+://)?[^\s/]+:\d{1,5}/?|[a-z]+://[^\s/]+.*", text):
         raise argparse.ArgumentTypeError(
             f"must be the address of a scheduler, such as tcp://host:8786; got {quoted(text)}. If "

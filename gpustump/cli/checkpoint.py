@@ -1,8 +1,7 @@
-"""`gpustump train --checkpoint FILE`: the file, and what is said of it.
+"""`gpustump train --checkpoint FILE`: the rules of the command line for that file.
 
-The estimator writes the file and goes on from it; see `boosting.checkpoints`. Here are the rules of
-the command line: a file that is there already is used or replaced only if an option says so, and it
-is removed once the model is written.
+The estimator writes the file and goes on from it; see `boosting.checkpoints`. The command line uses
+or replaces a file that exists only if an option says so, and removes it once the model is written.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 def check_checkpoint_option(
     arguments: argparse.Namespace, inputs: Sequence[str], others: Sequence[OutputFile]
 ) -> None:
-    """Refuse a file that cannot be written, and one that is there already unless an option says
-    what to do with it.
+    """Refuse a file that cannot be written, or that exists while no option says what to do with it.
 
     Parameters
     ----------
@@ -51,11 +49,11 @@ def check_checkpoint_option(
         for option in ("resume", "checkpoint_every"):
             if getattr(arguments, option):
                 name = option.replace("_", "-")
-                raise InputError(f"--{name} is for a checkpoint; name its file by --checkpoint.")
+                raise InputError(f"--{name} is for a checkpoint; name its file with --checkpoint.")
         return
     own = OutputFile("--checkpoint", path)
     if path == STANDARD_OUTPUT or is_stream(path):
-        raise InputError(f"--checkpoint: {path} is no file that can be read again; name one.")
+        raise InputError(f"--checkpoint: {path} cannot be read again later; name a plain file.")
     check_output(own, inputs=tuple(inputs))
     for other in others:
         check_different_files(own, other)
@@ -64,12 +62,12 @@ def check_checkpoint_option(
     if is_there(path) and not arguments.resume and not arguments.force:
         raise InputError(
             f"--checkpoint: {path} exists; --resume goes on from it, --force replaces it and "
-            "starts anew."
+            "starts again."
         )
 
 
 def checkpoint_of(arguments: argparse.Namespace) -> Checkpoint | None:
-    """The parameter of the estimator; removes a file that is to be replaced."""
+    """The estimator's `checkpoint` parameter; removes a file that is to be replaced."""
     if arguments.checkpoint is None:
         return None
     from gpustump.boosting.checkpoints import Checkpoint
@@ -93,7 +91,7 @@ def remove(arguments: argparse.Namespace) -> None:
 
 
 def rounds_in(path: str | None) -> int | None:
-    """How many rounds a checkpoint holds; None if there is none that can be read."""
+    """How many rounds a checkpoint holds; None if there is no checkpoint that can be read."""
     from gpustump.boosting.checkpoint_file import CheckpointError, is_there, read
 
     if path is None or not is_there(path):
@@ -132,6 +130,6 @@ def _kept(arguments: argparse.Namespace, what: str) -> str:
         return what
     how = "the same command" if arguments.resume else "the same command with --resume"
     if rounds == 0:
-        return f"{what} before the first round was made: {how} starts again"
+        return f"{what} before the first round was made; to start again, run {how}"
     made = counted(rounds, "round")
-    return f"{what} after {made}; {arguments.checkpoint} holds them: {how} goes on"
+    return f"{what} after {made}, kept in {arguments.checkpoint}; to go on, run {how}"

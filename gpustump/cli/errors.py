@@ -1,4 +1,4 @@
-"""Errors that the user can mend, each told in one line that says what to do.
+"""Errors that the user can mend, each reported in one line that says what to do.
 
 Messages name the user's own file, column and value.
 """
@@ -42,16 +42,18 @@ def system_errors_at(place: str) -> Iterator[None]:
 
 
 def message_of(error: Exception) -> str | None:
-    """One line about an error, or None if the user cannot mend it."""
+    """An error's message in one line, or None if the user cannot mend it."""
     from gpustump.arrays.devices import DeviceError
     from gpustump.model.model_file import ModelFileError
 
     if isinstance(error, (InputError, ModelFileError, DeviceError)):
         return one_line(str(error))
     if isinstance(error, MemoryError):
+        reason = str(error).rstrip(".")
         return one_line(
-            f"not enough memory. {error} Try a machine with more, fewer columns (--drop), float32, "
-            "or the table as a .npy file, which is read from disk as needed."
+            f"not enough memory. {reason and reason + '.'} Try fewer columns (--drop), float32, a "
+            "machine with more memory, or the table as a .npy file, which is read from disk as "
+            "needed."
         )
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename is not None else ""

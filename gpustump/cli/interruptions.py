@@ -1,7 +1,7 @@
-"""Ctrl-C in the command line: once, and not after the work.
+"""Ctrl-C in the command line: several in a row count once, and after the work it is ignored.
 
 People press Ctrl-C several times. A second one would interrupt what the first one began, such as
-removing a temporary file or telling of the interruption.
+removing a temporary file or reporting the interruption.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from types import FrameType
 
 _AT_ONCE = 1.0
-"""A further Ctrl-C within this time (s) is the same one."""
+"""A further Ctrl-C within this time (s) is ignored."""
 
 
 class Interruptions:
-    """How this process takes Ctrl-C while it is one command, if nobody else has decided it."""
+    """Handles Ctrl-C for a process that runs one command, unless it has another handler."""
 
     def __init__(self) -> None:
         self._last = float("-inf")
@@ -26,7 +26,7 @@ class Interruptions:
             signal.signal(signal.SIGINT, self._interrupt)
 
     def end(self) -> None:
-        """The work is done: Ctrl-C changes nothing any more."""
+        """Ignore Ctrl-C from now on: the work is done."""
         if self._are_ours:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 

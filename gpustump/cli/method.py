@@ -41,21 +41,21 @@ class Method:
         "newton" with the logistic loss, and only there.
     multi_class : "one_vs_rest" or "shared"
     rounds : int or None
-        The most rounds: in all, or for each class against the rest. None for what the estimator
-        takes for the number of classes.
+        The most rounds: in all, or for each class against the rest. None: the estimator's default
+        for the number of classes.
     learning_rate : float
     l2 : float or None
-        For Newton votes; None for what suits the number of classes.
+        For Newton votes. None: the estimator's default for the number of classes.
     weak_learner : "stump" or "interval"
-        "interval" with discrete votes of one class against the rest only.
+        "interval" only with discrete votes and one class against the rest.
     bags : int
-        Models on different shares of the rows, of which the average is taken.
+        Number of models on different shares of the rows; their average is the result.
     patience : int or None
-        Rounds without a better score of the rows set aside after which a run stops.
+        A run stops after this many rounds without a better score of the rows set aside.
     set_aside : float
-        The share of the rows trained on that early stopping watches, or that a bag leaves out.
+        The share of the training rows that early stopping watches, or that each bag leaves out.
     tol : float
-        By how much a score must be better to count.
+        By how much a score must improve to count as better.
     smoothing_rounds : int
         With the logistic loss; see `LogitBoostClassifier`.
     """
@@ -76,7 +76,7 @@ class Method:
 
 ADABOOST = Method("exponential", "discrete", "one_vs_rest", rounds=100, learning_rate=1.0)
 LOGITBOOST = Method("logistic", "newton", "shared", rounds=None, learning_rate=0.2, l2=3.0)
-"""What is usual for each loss."""
+"""The defaults for each loss."""
 
 GLASS = replace(
     LOGITBOOST,
@@ -89,7 +89,7 @@ GLASS = replace(
     tol=GLASS_BOX.tol,
     smoothing_rounds=GLASS_BOX.smoothing_rounds,
 )
-"""What --glass-box asks for."""
+"""The settings of --glass-box."""
 
 DEFAULT = ADABOOST
 """What `gpustump train` uses without options. The help and the summary follow from it."""
@@ -105,11 +105,11 @@ _IN_FILES_WITHOUT = {
     "tol": 0.0,
     "smoothing_rounds": 0,
 }
-"""Settings that earlier versions did not write; a model file without one of them means this."""
+"""Settings that earlier versions did not write, with what a model file without them means."""
 
 
 def usual(loss: Loss) -> Method:
-    """What a loss is used with if the options say nothing else."""
+    """The defaults for a loss."""
     if loss == DEFAULT.loss:
         return DEFAULT
     return LOGITBOOST if loss == "logistic" else ADABOOST
@@ -137,7 +137,7 @@ def method_of(arguments: argparse.Namespace) -> Method:
     if method.weak_learner == "interval" and method.multi_class == "shared":
         _refuse("--weak-learner interval is for one class against the rest, not for shared stumps")
     if arguments.set_aside is not None and method.bags == 1 and method.patience is None:
-        _refuse("--set-aside is for --patience, which watches these rows, or for --bags")
+        _refuse("--set-aside needs --patience, which watches these rows, or --bags")
     if method.weak_learner == "interval" and arguments.monotone:
         _refuse("--monotone is for stumps, not for --weak-learner interval")
     return method
@@ -183,7 +183,7 @@ def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
     Raises
     ------
     ValueError
-        If the details hold something else than `train` writes.
+        If the details hold something that `train` does not write.
     """
     if "training" not in details:
         return None
@@ -198,14 +198,19 @@ def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
     if lacking:
         raise ValueError(f"{where} lack {listed(lacking)}.")
     if given["loss"] not in get_args(Loss):
-        raise ValueError(f"{where} must name a loss; got {shown(given['loss'])}.")
+        raise ValueError(
+            f"{where} must have a loss, 'exponential' or 'logistic'; got {shown(given['loss'])}."
+        )
     try:
         share = check_real(given["test_size"], "test_size", least=0.0)
         seed = check_count(given["seed"], "seed", least=0)
     except TypeError as error:
         raise ValueError(f"{where}: {error}") from error
     if share >= 1.0 or seed >= 2**32:
-        raise ValueError(f"{where} hold test_size={share!r} and seed={seed!r}, which cannot be.")
+        raise ValueError(
+            f"{where} must have a test_size below 1 and a seed below 2**32; got {share!r} and "
+            f"{seed!r}."
+        )
     names = {own.name for own in fields(Method)}
     method = Method(**{name: own for name, own in given.items() if name in names})
     return Recipe(method, share, seed, _constraints(given.get("monotone", {}), where))
@@ -214,12 +219,12 @@ def recipe_of(details: Mapping[str, Any]) -> Recipe | None:
 def _constraints(found: Any, where: str) -> Mapping[str, int]:
     is_one = isinstance(found, Mapping)
     if not is_one or not all(type(own) is int and own in (-1, 1) for own in found.values()):
-        raise ValueError(f"{where} must give 1 or -1 for columns; got {shown(found)}.")
+        raise ValueError(f"{where} must map columns to 1 or -1 in monotone; got {shown(found)}.")
     return dict(found)
 
 
 def described(method: Method, n_classes: int) -> tuple[str, str] | None:
-    """What was trained, as a row of the summary; None for what `train` does without options."""
+    """Loss or votes as a row of the summary; None for what `train` does without options."""
     told_elsewhere = ("rounds", "bags", "patience", "set_aside", "tol", "smoothing_rounds")
     unusual = replace(method, **{name: getattr(DEFAULT, name) for name in told_elsewhere})
     if n_classes == 2:
@@ -233,30 +238,29 @@ def described(method: Method, n_classes: int) -> tuple[str, str] | None:
 
 
 def described_smoothing(method: Method) -> list[tuple[str, str]]:
-    """How many rounds are smoothing rounds, as rows of the summary."""
+    """The number of smoothing rounds, as rows of the summary."""
     if not method.smoothing_rounds:
         return []
     return [("smoothing", f"the first {counted(method.smoothing_rounds, 'round')} of each run")]
 
 
 def described_shares(method: Method) -> list[tuple[str, str]]:
-    """How rows are set aside while it is trained, as rows of the summary."""
+    """How rows are set aside in training, as rows of the summary."""
     if method.bags == 1 and method.patience is None:
         return []
     aside = percent(method.set_aside)
     if method.bags == 1:
-        return [
-            ("stops early", f"after {method.patience} rounds that did not help {aside} of rows")
-        ]
+        ended = f"after {counted(method.patience or 0, 'round')} without a better score of {aside}"
+        return [("stops early", f"{ended} of rows")]
     text = f"{method.bags}, each trained without {aside} of the rows"
     if method.patience is None:
         return [("bags", text)]
-    ended = f"and ended after {method.patience} rounds that predict those no better"
+    ended = f"and stopped after {counted(method.patience, 'round')} without a better score of those"
     return [("bags", f"{text},"), ("", ended)]
 
 
 def estimator(method: Method, *, on_dask: bool = False, **more: Any) -> BoostedClassifier:
-    """The estimator that trains like this; `more` are its other parameters."""
+    """The estimator for a method; `more` are its other parameters."""
     adaboost, logitboost = _estimators(on_dask)
     more |= {
         "n_estimators": method.rounds,
@@ -299,12 +303,12 @@ def _words(method: Method, n_classes: int) -> Iterator[str]:
 
 
 def _loss(arguments: argparse.Namespace) -> Loss:
-    """The loss that is asked for, or the one that other options need."""
+    """The loss that --loss names, or the one that other options need."""
     loss: Loss | None = arguments.loss
     if arguments.glass_box and (
         loss == "exponential" or arguments.votes is not None or arguments.weak_learner is not None
     ):
-        _refuse("--glass-box is for --loss logistic, without --votes and --weak-learner")
+        _refuse("--glass-box uses --loss logistic, which takes no --votes and no --weak-learner")
     if loss is not None or arguments.glass_box:
         return loss or "logistic"
     needs_exponential = arguments.votes is not None or arguments.weak_learner == "interval"

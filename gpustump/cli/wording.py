@@ -1,4 +1,4 @@
-"""Names, values and counts as they stand in messages and reports.
+"""Names, values and counts as messages and reports show them.
 
 Everything that comes from a file is shown with its control characters escaped.
 """
@@ -16,7 +16,7 @@ LONGEST_MESSAGE = 2000
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and with its control characters escaped; its ends if long."""
+    """The text in one line, with control characters escaped; cut in the middle if it is long."""
     line = printable(" ".join(text.split()))
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:half]} ... {line[-half:]}"

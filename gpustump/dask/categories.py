@@ -1,8 +1,9 @@
 """The categories of columns that are spread over partitions, numbered as on one machine.
 
-A partition knows its own categories only. So its worker numbers these, and tells them. The process
-that leads puts those of all partitions into the order that one machine would find, and the workers
-put these numbers in the place of their own.
+A worker sees the categories of one partition at a time. So it numbers these by themselves, and
+reports them. The leading process, the one that calls `fit`, puts the categories of all partitions
+into the order that one machine would find. Then the workers replace their own numbers by the
+numbers in that order.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from gpustump.estimators.categorical import (
 from gpustump.model.encoding import Unseen, are_certain_as_text, unseen_text
 
 _MOST_TOLD = 10_000
-"""So many categories of a partition's column are told; far fewer are allowed."""
+"""The most categories of a column that a partition reports; far fewer are allowed."""
 
 Asked = tuple[int, ...] | Literal["from_dtype"]
 """Which columns of a frame are categorical: these, or those whose type says so."""
 
 
 class KnownColumns(NamedTuple):
-    """What is known of a table's columns before its partitions are.
+    """What is known of a table's columns before its partitions are computed.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class KnownColumns(NamedTuple):
         `categorical_features` as it was given.
     names : sequence of str, or None
     categories : Categories or None
-        The categorical features; None if the partitions of a frame tell which they are.
+        The categorical features; None if the partitions of a frame decide which they are.
     """
 
     asked: Any = None
@@ -57,11 +58,11 @@ class KnownColumns(NamedTuple):
 
 
 PlainNumbers = tuple[int, str | None]
-"""A categorical feature whose values are numbers of categories as given, and its name if any."""
+"""A categorical feature whose values are numbers already, and its name or None."""
 
 
 class ToldColumn(NamedTuple):
-    """What is told of a partition's column.
+    """What a worker reports of a partition's column.
 
     Attributes
     ----------
@@ -71,9 +72,9 @@ class ToldColumn(NamedTuple):
     is_category : bool
         Whether it is text, or has the frame's own type for categories.
     values : tuple of str
-        Its categories, sorted; the first `_MOST_TOLD` of them.
+        Its categories, sorted; at most the first `_MOST_TOLD`.
     n_values : int
-        How many it has.
+        How many categories it has.
     """
 
     name: str
@@ -84,7 +85,7 @@ class ToldColumn(NamedTuple):
 
 
 class JoinedColumn(ArrayColumn):
-    """A column of which nothing but the categories is known, in all partitions."""
+    """A column of all partitions, of which only the categories are known."""
 
     is_category = True
 
@@ -133,14 +134,14 @@ def numbered(frame: ColumnTable, asked: Asked) -> Numbered:
 
 
 def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) -> Unseen | None:
-    """Put other numbers of categories in the place of a partition's own.
+    """Replace a partition's own numbers of categories by other ones.
 
     Parameters
     ----------
     values : ndarray (n_rows,)
         The partition's numbers, NaN where missing; they are changed.
     own : ndarray of str
-        What these stand for.
+        The categories, by these numbers.
     numbers : mapping of str to int
         The other numbers. A category that has none becomes NaN.
 
@@ -161,7 +162,7 @@ def renumber(values: np.ndarray, own: np.ndarray, numbers: Mapping[str, int]) ->
 
 
 def named(values: np.ndarray, kind: str) -> np.ndarray:
-    """Number the values of a column of numbers or booleans as categories, in their place.
+    """Replace the values of a column of numbers or booleans by numbers of categories.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def named(values: np.ndarray, kind: str) -> np.ndarray:
 
 
 def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: bool) -> Categories:
-    """The categorical features of a table, from what its partitions tell of their columns.
+    """The categorical features of a table, from the reports on the columns of its partitions.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def learnt(asked: Any, partitions: Sequence[Sequence[ToldColumn]], *, named: boo
 
 
 def refuse_other_kinds(known: Categories, columns: Sequence[ToldColumn], name: str) -> None:
-    """Refuse a partition with categories where those trained on have numbers, and vice versa.
+    """Refuse a partition with categories where the training table has numbers, and vice versa.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def numbers_by_feature(categories: Categories) -> dict[int, dict[str, int]]:
 
 
 def plain_numbers(categories: Categories, names: Sequence[str] | None) -> list[PlainNumbers]:
-    """The other categorical features."""
+    """The categorical features whose values are numbers already."""
     known = numbers_by_feature(categories)
     others = [feature for feature in categories.features if feature not in known]
     return [(feature, None if names is None else names[feature]) for feature in others]
@@ -268,7 +269,7 @@ def warn_of_unseen(categories: Categories, found: Iterable[Mapping[int, Unseen]]
             total[feature] = before._replace(n_rows=before.n_rows + unseen.n_rows)
     encoding = categories.encoding
     for feature, unseen in sorted(total.items()):
-        assert encoding is not None  # which is what parts known categories from unknown ones
+        assert encoding is not None  # without one no category is unknown
         text = unseen_text(encoding.origin(feature).column.name, unseen)
         warnings.warn(f"X: {text}", stacklevel=caller_level())
 
@@ -290,7 +291,7 @@ def _numbers_of(column: Column) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
-    """What is told of a column with these categories, None if it was not numbered."""
+    """The report on a column with these categories (None if it was not numbered)."""
     is_category = is_of_categories(column)
     if values is None:
         return ToldColumn(column.name, column.kind, is_category)
@@ -301,7 +302,7 @@ def _told(column: Column, values: np.ndarray | None) -> ToldColumn:
 
 
 def _joined(columns: Sequence[ToldColumn]) -> ArrayColumn:
-    """A column of all partitions; of one without categories only the kind is known."""
+    """A column of all partitions: its categories or, if it has none, only its kind."""
     name, kinds = columns[0].name, {own.kind for own in columns} - {"empty"}
     if "text" in kinds and len(kinds) > 1:
         raise ValueError(

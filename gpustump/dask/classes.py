@@ -1,7 +1,8 @@
 """The classes of labels that are spread over partitions, and the weights of these classes.
 
-A partition may lack some labels, and its worker knows only its own. So the partitions' labels are
-gathered first, with how many rows have each. Then all workers are told what follows from them.
+A partition may lack some labels, and its worker knows only its own. So the labels of all partitions
+are gathered first, with the number of rows of each. Then the classes and their weights are sent to
+all workers.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
     Raises
     ------
     ValueError, TypeError
-        If there are fewer than two, or other ones than those of the earlier fit.
+        If there are fewer than two classes, or others than in the earlier fit.
     """
     if not any(map(len, labels)):
         raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
@@ -85,7 +86,7 @@ def classes_of(labels: Sequence[np.ndarray], earlier: Earlier | None) -> np.ndar
 def check_watched_labels(
     summaries: Mapping[int, Summary], classes: np.ndarray, scoring: Scoring
 ) -> None:
-    """Refuse rows to watch whose labels a model of these classes cannot be judged by.
+    """Check that a model of these classes can be scored on the rows to watch.
 
     Parameters
     ----------
@@ -119,5 +120,7 @@ def union_of(labels: Sequence[np.ndarray]) -> np.ndarray:
     """The distinct labels of all partitions, sorted."""
     kinds = {"text" if own.dtype.kind in "UO" else "numbers" for own in labels if len(own)}
     if len(kinds) > 1:
-        raise TypeError("y holds text in some partitions and numbers in others; choose one.")
+        raise TypeError(
+            "y holds text in some partitions and numbers in others. Make all of one type."
+        )
     return np.unique(np.concatenate([own for own in labels if len(own)]))

@@ -1,9 +1,9 @@
 """Messages to workers and their answers: who has answered, who is gone, and how many bytes it took.
 
-Messages go to the workers' own servers, straight from the process that leads the fit. Where they
-cannot be reached from there, as behind a gateway, the scheduler passes the messages on. A worker
-counts as gone when its connection breaks, or when the scheduler does not know it any more: nothing
-waits for a worker that is not there.
+The leading process, the one that calls `fit`, sends messages directly to the workers' own servers.
+If it cannot reach them, for example because of a gateway, the scheduler passes the messages on. A
+worker counts as gone when its connection breaks, or when the scheduler does not know it any more.
+So nothing waits for a worker that does not exist.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any
 from gpustump.dask.worker import UnknownShardError, unpacked
 
 _LOOK_AGAIN = 2.0
-"""Seconds after which the scheduler is asked whether those who are silent are still there."""
+"""Seconds without an answer after which the scheduler is asked whether the workers still exist."""
 
 _PATIENCE = 60.0
-"""Seconds in which a worker has to say that it is still at work."""
+"""Seconds in which a worker must answer a ping, or else counts as gone."""
 
 _FIRST_WORD = 10.0
-"""Seconds in which a worker has to answer the first message, or the scheduler passes them on."""
+"""Seconds in which a worker must answer the first call, or else messages go by the scheduler."""
 
 
 @dataclass
 class Traffic:
-    """What has been said so far.
+    """The messages so far.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Message:
 
 
 class Gone:
-    """In place of an answer: the worker, or what it held, is not there any more."""
+    """In place of an answer: the worker, or what it held, does not exist any more."""
 
 
 GONE = Gone()
@@ -103,7 +103,7 @@ class Conversation:
         return dict(self.client.sync(self._workers))
 
     def takes_tasks(self) -> bool:
-        """Whether some worker begins tasks: Dask lets those whose memory is nearly full pause."""
+        """Whether some worker begins tasks. (Dask pauses workers whose memory is nearly full.)"""
         about = self.client.sync(self.client.scheduler.identity, n_workers=-1)
         return any(worker["status"] == "running" for worker in about["workers"].values())
 
@@ -145,7 +145,7 @@ class Conversation:
         return [GONE if task.cancelled() else task.result() for task in tasks]
 
     async def _gone(self, workers: set[str]) -> set[str]:
-        """Which workers are not there any more, or do not know this fit."""
+        """The workers that do not exist any more, or do not know this fit."""
         there = await self._workers()
         asked = sorted(workers & set(there))
         pings = [asyncio.wait_for(self._passed_on(worker, b""), _PATIENCE) for worker in asked]
@@ -154,7 +154,7 @@ class Conversation:
         return silent | (workers - set(there))
 
     async def _call(self, message: Message, about: bytes) -> Any:
-        """The answer; an exception if it was one, and `GONE` if none can come."""
+        """The answer, or the exception that the worker raised; `GONE` if no answer can come."""
         payload = pickle.dumps((message.shard, about), protocol=5)
         try:
             answer = await self._passed_on(message.worker, payload)
@@ -187,5 +187,5 @@ class Conversation:
         try:
             await asyncio.wait_for(self.client.rpc(worker).identity(), _FIRST_WORD)
         except (TimeoutError, OSError):
-            return worker not in await self._workers()  # then it is gone, which is another matter
+            return worker not in await self._workers()  # if it is gone, others may be reached
         return True

@@ -32,7 +32,7 @@ from gpustump.estimators.logitboost import LogitBoostClassifier
 from gpustump.estimators.validation_data import Validation, naming
 
 _KINDS = {"auto": "auto", "cpu": "auto", "cuda": "cupy"}
-"""What shards are, by device; see `engines.cluster.shards.shard_of`."""
+"""The kind of shards for each device; see `engines.cluster.shards.shard_of`."""
 
 
 class DaskClassifier(BoostedClassifier):
@@ -55,9 +55,9 @@ class DaskClassifier(BoostedClassifier):
     ) -> Self:
         """Train on a table that is spread over the workers of a cluster.
 
-        Rows stay where they are: a partition that a worker holds is coded there. What is not
-        computed yet is computed by the workers, one partition after the other, and only what the
-        fit makes of it is kept.
+        Rows stay where they are: a partition that a worker holds is coded there. Partitions that
+        are not computed yet are computed by the workers, one after the other, and only what the fit
+        makes of them is kept.
 
         Parameters
         ----------
@@ -77,7 +77,8 @@ class DaskClassifier(BoostedClassifier):
         Raises
         ------
         ValueError, TypeError
-            If data or a parameter is not as described; the message names it and what was found.
+            If data or a parameter is not as described; the message names it and what was found. A
+            `CheckpointError`, if the file of `checkpoint` is not of such a fit, is a ValueError.
         WorkerMemoryError
             If a worker's memory is too small for its share of the table.
         ClusterLostError
@@ -135,7 +136,7 @@ class DaskClassifier(BoostedClassifier):
         return self
 
     def _kept(self, checkpoint: FitCheckpoint, learner: DaskClassifier, settings: Settings) -> Kept:
-        """A checkpoint, and what it has to have in common with this fit."""
+        """A checkpoint, and what it must have in common with this fit."""
         names = vars(learner).get("feature_names_in_")
         constraints = settings.votes.monotone
 
@@ -247,6 +248,8 @@ class DaskClassifier(BoostedClassifier):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The (weighted) share of samples that `predict` gets right, computed at once.
 
+        Labels and weights are cut as X is, and checked, as in `fit`.
+
         Examples
         --------
         >>> import dask.array as da
@@ -259,7 +262,9 @@ class DaskClassifier(BoostedClassifier):
         """
         if not is_lazy(X):
             return super().score(X, y, sample_weight)
-        return accuracy(self.predict(X), y, sample_weight)
+        rows = Collection.of(X, y, sample_weight, may_be_text=self._may_be_text)
+        self._table(rows.example, reset=False)
+        return accuracy(self.to_local(), rows)
 
     def to_local(self) -> Any:
         """The same fitted estimator without Dask; the model is shared.
@@ -288,7 +293,7 @@ class DaskClassifier(BoostedClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return state | {"client": None}  # a connection is nothing to keep
+        return state | {"client": None}  # a connection cannot be pickled
 
     def __sklearn_clone__(self) -> Self:
         copied = type(self)(**self.get_params(deep=False))  # with the same client
@@ -310,7 +315,7 @@ class DaskClassifier(BoostedClassifier):
         return self.categorical_features is not None
 
     def _collected(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Collection:
-        """Partitions, whose number and names of features are learnt (`reset`) or compared."""
+        """The partitions; number and names of their features are learnt (`reset`) or compared."""
         if not reset:
             refuse_other_categories(self.categorical_features, self._categories)
         found = Collection.of(X, y, sample_weight, may_be_text=self._may_be_text)
@@ -321,7 +326,7 @@ class DaskClassifier(BoostedClassifier):
         return replace(found, categorical="from_dtype" if by_type else self._categories.features)
 
     def _decided(self, settings: Settings, categories: Categories) -> Settings:
-        """The settings with the categorical features, which are noted."""
+        """Note the categorical features, and return the settings with them."""
         self._note_categories(categories, self.n_features_in_)
         settings = replace(settings, categorical=categories.features)
         refuse_constrained_categories(settings)
@@ -332,7 +337,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
     """`gpustump.AdaBoostClassifier` on a Dask cluster: the same model for any number of workers.
 
     The model is that of a fit on one machine with the same rows in the same order, byte for byte,
-    whatever the workers compute with, and whether some of them are lost meanwhile.
+    whatever the workers compute with, and even if some of them are lost meanwhile.
 
     Parameters
     ----------
@@ -348,7 +353,7 @@ class DaskAdaBoostClassifier(DaskClassifier, AdaBoostClassifier):
         As for `AdaBoostClassifier`. With "roc_auc", which compares pairs of samples, the scores of
         all held-out samples are sent in every round.
     weak_learner : "stump"
-        Intervals are not for clusters.
+        Intervals cannot be trained on clusters.
     categorical_features : None, "from_dtype" or array-like
         As for `AdaBoostClassifier`. The categories of all partitions are numbered together.
     max_memory : int, str or None

@@ -57,7 +57,7 @@ from gpustump.model.ensemble import StumpEnsemble
 
 
 class Kept(NamedTuple):
-    """A checkpoint, and what it has to have in common with a fit.
+    """A checkpoint, and what it must have in common with a fit.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Kept(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is asked for.
+    """What `fit` is asked to do.
 
     Attributes
     ----------
@@ -110,18 +110,18 @@ class Request(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What a fit took of the cluster.
+    """How a fit used the cluster.
 
     Attributes
     ----------
     n_workers : int
-        That hold rows.
+        Workers that hold rows.
     n_messages : int
         To all workers together.
     sent, received : int
         Bytes of messages, and of answers.
     round_bytes : float
-        What a worker received and answered in a round, on average.
+        Bytes that a worker received and sent in a round, on average.
     n_lost : int
         How often a worker was lost and its rows were prepared again.
 
@@ -154,7 +154,7 @@ class Fitted(NamedTuple):
         Of each bag.
     classes : ndarray (n_classes,)
     splits : tuple of Split, Provided or None
-        How each bag's share came about.
+        How the share of each bag was drawn.
     use : Use
     fingerprint : mapping or None
         Of the rows that were trained on, if there is a checkpoint.
@@ -178,7 +178,7 @@ def fit(client: Any, request: Request) -> Fitted:
     Raises
     ------
     ValueError, TypeError
-        If the data are not as a fit wants them.
+        If the data are not as `DaskClassifier.fit` describes.
     WorkerMemoryError
         If a worker's memory is too small for its share.
     ClusterLostError
@@ -215,7 +215,7 @@ class _Job:
 
 @dataclass
 class _Fit:
-    """A fit whose rows are where they will be trained on.
+    """A fit whose rows have been brought to the workers that train on them.
 
     Attributes
     ----------
@@ -348,14 +348,14 @@ class _Fit:
 
 
 class Summaries(NamedTuple):
-    """What the partitions are like, by number: those to train on, and those to watch."""
+    """The summaries of partitions by number: of those to train on, and of those to watch."""
 
     trained: dict[int, Summary]
     watched: dict[int, Summary]
 
     @classmethod
     def of(cls, summaries: Mapping[int, Summary], n_trained: int) -> Summaries:
-        """Of all partitions, of which the first ones are to be trained on."""
+        """From those of all partitions, of which the first `n_trained` are to be trained on."""
         return cls(
             {part: own for part, own in summaries.items() if part < n_trained},
             {part: own for part, own in summaries.items() if part >= n_trained},
@@ -363,7 +363,7 @@ class Summaries(NamedTuple):
 
 
 def _numbered(shards: DaskShards, found: Summaries, columns: KnownColumns) -> Categories:
-    """Have all categories numbered as on one machine; returns which features are categorical."""
+    """Have all categories numbered as on one machine. Returns the categorical features."""
     told = [own.columns for own in found.trained.values() if own.columns]
     categories = columns.categories
     if categories is None and told:
@@ -456,7 +456,7 @@ class _SamplesOfParts(NamedTuple):
     ----------
     classes : ndarray (n_samples,) of int64
     rows : ndarray (n_samples,) of int64, or None
-        The rows that they are; None if all rows are samples.
+        The row of each sample; None if all rows are samples.
     parts : list of int
         The numbers of the partitions that have rows.
     first : ndarray (n_parts + 1,) of int64
@@ -487,7 +487,7 @@ class _SamplesOfParts(NamedTuple):
         return cls(np.concatenate(classes), rows, parts, np.cumsum([0, *map(len, classes)]))
 
     def by_part(self, samples: np.ndarray) -> ByPart:
-        """Some of the samples, increasing, by their numbers in each partition."""
+        """For some of the samples, increasing, their numbers within each partition."""
         ends = np.searchsorted(samples, self.first)
         return ByPart(
             {
@@ -498,7 +498,7 @@ class _SamplesOfParts(NamedTuple):
 
 
 def _sampled_values(shards: DaskShards, dtype: np.dtype, n_features: int) -> np.ndarray:
-    """The values between which smoothing rounds cut: of the rows that one machine samples."""
+    """The values between which smoothing rounds cut, of the rows that one machine would sample."""
     sizes = {part: own for answer in shards.ask("kept_by_part") for part, own in answer.items()}
     parts = sorted(sizes)
     first = np.cumsum([0, *(sizes[part] for part in parts)])

@@ -1,7 +1,7 @@
-"""A fit on a cluster: rows are brought to workers and coded, and then rounds are made of messages.
+"""A fit on a cluster as `boosting` sees it: runs and held-out samples, by messages to the workers.
 
-The process that calls `fit` leads: it decides the cuts and the votes, and tells the workers. All of
-`boosting` is the same as on one machine.
+The leading process, the one that calls `fit`, decides the cuts and the votes, and sends them to the
+workers. The code in `boosting` is the same as on one machine.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ClusterGround:
         return boosting
 
     def watch(self, boosting: Boosting, target: Target, settings: Settings) -> EarlyStopping | None:
-        """What watches the held-out samples, if any are held out."""
+        """The early stopping of a run; None if no samples are held out."""
         if self.held_out is None or settings.stopping is None:
             return None
         about = Watch(
@@ -136,11 +136,11 @@ class ClusterJudge:
         check_totals(about.scoring, self._totals)
 
     def add(self, hypothesis: Partition, region_votes: np.ndarray) -> None:
-        """Add a hypothesis to the model; the workers are told with the next question."""
+        """Add a hypothesis to the model; the workers learn of it with the next `judge`."""
         self._terms.append((hypothesis, region_votes))
 
     def judged(self) -> Judgement:
-        """What all held-out samples say of the model so far."""
+        """The score and the error of the model so far on all held-out samples."""
         terms, self._terms = tuple(self._terms), []
         parts = added_up(self._shards.ask("judge", terms))
         return judgement(self._about.scoring, parts, self._totals)
@@ -162,7 +162,7 @@ class RankingJudge:
         self._terms.append((hypothesis, region_votes))
 
     def judged(self) -> Judgement:
-        """What all held-out samples say of the model so far."""
+        """The score and the error of the model so far on all held-out samples."""
         terms, self._terms = tuple(self._terms), []
         found = self._shards.ask_by_home("judge", terms)
         order = tuple(home.name for home, _ in found)
@@ -173,7 +173,7 @@ class RankingJudge:
         return Judgement(self._scorer(own), self._held_out.error(own))
 
     def _learn_samples(self, order: tuple[tuple[str, str], ...]) -> None:
-        """Have classes and weights of all held-out samples sent, shard after shard."""
+        """Get the classes and weights of all held-out samples, shard after shard."""
         about = self._about
         found = self._shards.ask_by_home("held_out_samples", about.exponent)
         by_shard = {home.name: own for home, own in found}

@@ -1,7 +1,7 @@
-"""The rows of a shard on a worker: first as partitions, then joined, and shared out to bags.
+"""The rows that a worker holds: first as partitions, then joined, and shared out to bags.
 
-Each bag is trained on its own share of the samples, which its shard codes. All shards read the
-values from one place.
+Each bag is trained on its own share of the samples, of which a shard is made. The shards of all
+bags read the values from one array.
 
 Values are kept feature by feature. If they would take more than half of the worker's memory, they
 go to a file in the worker's local directory, and only what is made of them stays in memory: codes
@@ -42,10 +42,10 @@ from gpustump.engines.running_scores import RunningScores, running_scores
 from gpustump.model.encoding import Unseen
 
 _SHARE_OF_VALUES = 0.5
-"""Of the memory limit. Values beyond it go to a file."""
+"""The share of the memory limit that values may take. Others go to files."""
 
 _ELEMENT_BYTES, _SAMPLE_BYTES = 2, 120
-"""What a value takes in memory if all values are in files, and what a sample takes besides."""
+"""Bytes of memory for each value if all values are in files, and for each sample besides."""
 
 
 class WorkerMemoryError(MemoryError):
@@ -93,7 +93,7 @@ class Store:
         return np.memmap(path, dtype, "w+", shape=shape)
 
     def release(self, values: np.ndarray) -> None:
-        """An array is not used any more."""
+        """Free the memory, or remove the file, of an array."""
         if isinstance(values, np.memmap):
             path = str(values.filename)
             self._files.remove(path)
@@ -117,8 +117,8 @@ class Store:
 class _Block:
     """A partition's samples: all rows' values, feature by feature, and the samples among them.
 
-    Numbers of categories are the partition's own, those of `categories`, until all are known. Of a
-    frame, `kinds` has the kind of each column.
+    Categories have the partition's own numbers, their places in `categories`, until those of all
+    partitions are known. For a frame, `kinds` holds the kind of each column.
     """
 
     values: np.ndarray
@@ -161,11 +161,11 @@ class Holding:
         Raises
         ------
         RuntimeError
-            If it has been settled which partitions are kept here: a task that the scheduler took
-            for lost comes late, and its rows are another worker's by now.
+            If `keep` has been called: this task comes late, as the scheduler took it for lost and
+            another worker has its rows by now.
         """
         if self._is_settled:
-            raise RuntimeError("it is settled which partitions are kept here")
+            raise RuntimeError("this partition came too late: another worker has its rows by now")
         rows = Rows.of(part)
         self._brought.add(number)
         if number in self._blocks:  # brought once more
@@ -191,13 +191,13 @@ class Holding:
         return answer(self._shard, method, arguments)
 
     def replay(self, messages: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        """Take in messages that were sent before this holding came into being."""
+        """Repeat messages that were sent before this holding was made."""
         for method, arguments in messages:
             if method in OWN or self._shard is not None:  # a shard without samples has no rounds
                 self.call(method, arguments)
 
     def keep(self, parts: Sequence[int]) -> bool:
-        """Let go of all partitions but these, for good; whether all of these are here."""
+        """Keep only these partitions from now on. Returns whether all of them are here."""
         self._is_settled = True
         for number in set(self._blocks) - set(parts):
             self._store.release(self._blocks.pop(number).values)
@@ -206,7 +206,7 @@ class Holding:
     def number_categories(
         self, known: Mapping[int, Mapping[str, int]], plain: Mapping[int, Sequence[PlainNumbers]]
     ) -> dict[int, dict[int, Unseen]]:
-        """Put the numbers of all partitions' categories in the place of the partitions' own.
+        """Replace the partitions' own numbers of categories by those of all partitions together.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class Holding:
         return found
 
     def weigh_labels(self, factors: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> list[Any]:
-        """Multiply weights by partition: labels, sorted, and the factor of each.
+        """Multiply the weights of labels: for each partition sorted labels, and the factor of each.
 
         Samples whose weight becomes zero take no part any more. Returns, for each partition, the
         distinct labels of those that are left.
@@ -262,9 +262,9 @@ class Holding:
             block.labels = block.all_labels = block.labels[:0]
 
     def leaves(self, known: Mapping[int, tuple[np.ndarray, int]]) -> dict[int, Leaves]:
-        """What the fingerprint of the whole table needs of each partition.
+        """What the fingerprint of the whole table needs to know of each partition.
 
-        It asks for the weights as they were given, and so comes before `weigh_labels`.
+        It needs the weights as they were given, so it must come before `weigh_labels`.
 
         Parameters
         ----------
@@ -278,13 +278,13 @@ class Holding:
         }
 
     def set_aside(self, parts: Mapping[int, None]) -> None:
-        """Take partitions for rows to watch, in place of what bags leave out."""
+        """Make partitions the rows to watch, in place of the samples that bags leave out."""
         self._watches_rest = False  # though all of these may be on other workers
         self._set_aside = set(parts) & set(self._blocks)
 
     def samples_by_part(self) -> dict[int, tuple[np.ndarray, np.ndarray | None, int]]:
-        """For each partition that is not set aside the classes of its samples, the rows that they
-        are, and all rows."""
+        """For each partition that is not set aside: its samples' classes and rows (None for all),
+        and the number of all its rows."""
         return {
             number: (block.classes, block.rows, block.values.shape[1])
             for number, block in self._blocks.items()
@@ -292,13 +292,13 @@ class Holding:
         }
 
     def join(self, dtype: str, watched_dtype: str, n_features: int, kind: str) -> tuple[int, bool]:
-        """Put all partitions together; how many samples they have, and whether values are in files.
+        """Join all partitions. Returns their number of samples, and whether values are in files.
 
         Parameters
         ----------
         dtype, watched_dtype : str
-            In which values are kept, and those of the partitions that are set aside: "float32" or
-            "float64".
+            The dtypes in which to keep values, and those of the partitions that are set aside:
+            "float32" or "float64".
         n_features : int
         kind : str
             Of shards; see `shard_of`.
@@ -308,7 +308,7 @@ class Holding:
         WorkerMemoryError
             If the worker's memory cannot hold what has to be in it.
         """
-        self._n_features, self._kind = n_features, kind  # empty partitions do not know
+        self._n_features, self._kind = n_features, kind  # partitions without rows have none
         numbers = sorted(self._blocks)
         own = [number for number in numbers if number not in self._set_aside]
         self._check_memory(sum(len(self._blocks[number].weights) for number in own))
@@ -321,7 +321,7 @@ class Holding:
     def take_share(self, left_out: Mapping[int, np.ndarray]) -> None:
         """Begin a bag: make a shard of all samples but some.
 
-        Those are watched, unless partitions are set aside for that.
+        The samples that are left out are watched, unless partitions are set aside for that.
 
         Parameters
         ----------
@@ -330,7 +330,7 @@ class Holding:
         """
         joined = self._samples
         assert joined is not None
-        self._shard = self._held_out = self._judge = self._running = None  # room for the next ones
+        self._shard = self._held_out = self._judge = self._running = None  # frees their memory
         joined.take_share(left_out)
         self._held_out = self._watched
         if self._watches_rest:
@@ -374,18 +374,18 @@ class Holding:
         return self._held_out.largest_weight(), len(self._held_out)
 
     def held_out_total(self, exponent: int) -> int:
-        """Their weights in units of 2**-exponent."""
+        """The sum of their weights, in units of 2**-exponent."""
         return 0 if self._held_out is None else self._held_out.scaled_total(exponent)
 
     def held_out_samples(self, exponent: int) -> tuple[np.ndarray, np.ndarray]:
-        """Their classes and integer weights."""
+        """Their classes and integer weights, both int64."""
         own = self._held_out
         if own is None:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         return own.classes, scaled(own.weights, exponent).astype(np.int64)
 
     def watch(self, about: Watch) -> list[int] | None:
-        """Begin to watch a run; the totals of the score, None where the scores are asked for."""
+        """Begin to watch a run. Returns the totals of the score; None for the ROC curve."""
         self._judge = self._running = None
         own = self._held_out
         if own is None:
@@ -400,7 +400,7 @@ class Holding:
         return self._judge.totals
 
     def judge(self, terms: Sequence[tuple[Any, np.ndarray]]) -> Any:
-        """Add terms to the model; the parts of its score, or the scores of the samples."""
+        """Add terms to the model. Returns the parts of its score, or the scores of the samples."""
         judge = self._judge or self._running
         assert judge is not None
         for hypothesis, votes in terms:
@@ -408,7 +408,7 @@ class Holding:
         return judge.parts() if isinstance(judge, LocalJudge) else judge.copy()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Free all memory, and remove all files."""
         self._blocks.clear()
         self._samples = self._watched = None
         self._shard = self._held_out = self._judge = self._running = None
@@ -425,7 +425,7 @@ class Holding:
             )
 
     def _joined(self, numbers: Sequence[int], dtype: str) -> _Joined:
-        """The samples of some partitions, whose values are let go of one after the other."""
+        """The samples of some partitions, whose own values are freed one after the other."""
         blocks = [self._blocks[number] for number in numbers]
         ends = np.cumsum([0, *(len(block.weights) for block in blocks)]).tolist()
         places = list(itertools.pairwise(ends))
@@ -476,7 +476,7 @@ class _Joined:
 
 @dataclass(frozen=True)
 class Watch:
-    """How held-out samples judge a run.
+    """How to score a run on the held-out samples.
 
     Attributes
     ----------
@@ -517,7 +517,7 @@ def _weigh(block: _Block, factors: np.ndarray) -> None:
     ValueError
         If a product is infinite.
     """
-    with np.errstate(over="ignore", under="ignore"):  # as everywhere: both are looked for below
+    with np.errstate(over="ignore", under="ignore"):  # both are looked for below
         product = block.weights * factors
     if not product.any():
         nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
@@ -540,7 +540,7 @@ def _leaves(block: _Block, classes: np.ndarray, first_row: int) -> Leaves:
 
 
 def _watched(samples: Samples, weights: IntegerWeights, about: Watch, n_threads: int) -> Watched:
-    """Held-out samples as the scores take them."""
+    """Held-out samples in the form that the scores take."""
     if about.n_outputs > 1:
         sums = held_out_sums(samples.classes, weights.values, about.n_outputs, n_threads)
         return HeldOutClasses(samples.classes, weights, about.n_outputs, sums=sums)

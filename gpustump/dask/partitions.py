@@ -36,9 +36,31 @@ class Part(NamedTuple):
     sample_weight: Any
     categorical: Asked | None = None
 
+    def n_rows(self) -> int:
+        """The number of rows.
+
+        Raises
+        ------
+        ValueError
+            If labels or weights have another.
+        """
+        n_rows = len(self.X)
+        for name, own in (("y", self.y), ("sample_weight", self.sample_weight)):
+            if own is not None and len(own) != n_rows:
+                raise ValueError(
+                    f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
+                    f"Partition {name} as X."
+                )
+        return n_rows
+
+    @property
+    def weighs_nothing(self) -> bool:
+        """Whether there are weights, all of them zero; only a whole table of zeros is refused."""
+        return self.sample_weight is not None and not np.any(np.asarray(self.sample_weight))
+
 
 class Summary(NamedTuple):
-    """What a partition is like.
+    """What is known of a partition that has been checked.
 
     Attributes
     ----------
@@ -106,31 +128,24 @@ class Rows:
         Raises
         ------
         ValueError, TypeError
-            As a fit on this table alone would, but that one class is enough.
+            As for a fit on this table alone, except that one class is enough.
         """
-        n_rows = len(part.X)
-        for name, own in (("y", part.y), ("sample_weight", part.sample_weight)):
-            if own is not None and len(own) != n_rows:
-                raise ValueError(
-                    f"this partition of X has {n_rows} rows and that of {name} has {len(own)}. "
-                    f"Partition {name} as X."
-                )
-        if n_rows == 0:
+        if part.n_rows() == 0:
             return None
         table = None if part.categorical is None else columns_of(part.X)
         frame = numbered(table, part.categorical) if table and part.categorical else None
         X = arrays.to_host(check_table(part.X if frame is None else frame.X))
-        labels = arrays.to_host(check_labels(_column(part.y), X))
+        labels = arrays.to_host(check_labels(column_of(part.y), X))
         counted = np.unique(labels, return_counts=True)
-        if part.sample_weight is not None and not np.any(np.asarray(part.sample_weight)):
-            nothing = np.empty(0, dtype=np.int64)  # only a whole table of zeros is refused
+        if part.weighs_nothing:
+            nothing = np.empty(0, dtype=np.int64)
             return cls(X, labels[:0], np.empty(0), nothing, labels, counted, frame)
-        weights, rows = check_weights(_column(part.sample_weight), X)
+        weights, rows = check_weights(column_of(part.sample_weight), X)
         own = labels if rows is None else labels[rows]
         return cls(X, own, weights, rows, labels, counted, frame)
 
     def summary(self) -> Summary:
-        """What this partition is like."""
+        """The summary of this partition."""
         dtype = arrays.working_dtype(arrays.dtype_name(self.values))
         n_rows, n_features = self.values.shape
         labels = self.counted[0] if self.rows is None else np.unique(self.labels)
@@ -138,7 +153,7 @@ class Rows:
         return Summary(n_rows, n_features, dtype, labels, self.counted, columns)
 
 
-def _column(values: Any) -> Any:
+def column_of(values: Any) -> Any:
     """A frame of one column as that column."""
     is_frame = getattr(values, "ndim", 1) == 2 and hasattr(values, "iloc") and values.shape[1] == 1
     return values.iloc[:, 0] if is_frame else values
@@ -146,7 +161,7 @@ def _column(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Collection:
-    """Tables, labels and weights, partition by partition, all of them not computed yet.
+    """Tables, labels and weights, partition by partition, none of them computed yet.
 
     Attributes
     ----------
@@ -171,7 +186,7 @@ class Collection:
     def of(
         cls, X: Any, y: Any, sample_weight: Any = None, *, may_be_text: bool = False
     ) -> Collection:
-        """From Dask collections; with `may_be_text`, no value of the example is of any type.
+        """From Dask collections; for `may_be_text` see `example_of`.
 
         Raises
         ------
@@ -218,7 +233,7 @@ def blocks_of(collection: Any, name: str) -> list[Any]:
     Raises
     ------
     TypeError
-        If it is none.
+        If it is something else.
     """
     if not hasattr(collection, "to_delayed") or not hasattr(collection, "dask"):
         raise TypeError(
@@ -271,7 +286,7 @@ def _beside(X: Any, other: Any, name: str, n_parts: int) -> list[Any]:
     chunks, own = getattr(X, "chunks", None), getattr(other, "chunks", None)
     if chunks is not None and own is not None and chunks[0] != own[0]:
         if np.isnan(sum(chunks[0])) or np.isnan(sum(own[0])):
-            pass  # whether they match is seen where they are computed
+            pass  # whether they match is checked once they are computed
         elif sum(chunks[0]) != sum(own[0]):
             raise ValueError(
                 f"X and {name} have inconsistent numbers of samples: {sum(chunks[0])} and "

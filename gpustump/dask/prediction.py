@@ -9,7 +9,8 @@ import numpy as np
 from dask.base import compute
 from dask.delayed import delayed
 
-from gpustump.dask.partitions import with_whole_rows
+from gpustump.dask.partitions import Collection, Part, column_of, with_whole_rows
+from gpustump.data.sample_weights import check_weights
 
 
 def is_lazy(X: Any) -> bool:
@@ -18,20 +19,20 @@ def is_lazy(X: Any) -> bool:
 
 
 def applied(classifier: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
-    """What a fitted classifier says of each row of X, as a Dask array that keeps its partitions.
+    """What a classifier predicts for each row of X, as a Dask array with the same partitions.
 
     Parameters
     ----------
     classifier : StumpClassifier
-        A plain one.
+        A fitted one without Dask.
     method : str
         The name of its method.
     X : dask array or frame
     like : ndarray (0, ...)
-        An array of the results' dtype and shape, but for its rows.
+        An array without rows, otherwise of the results' dtype and shape.
     """
     X = with_whole_rows(X)
-    model = delayed(classifier, name=f"gpustump-model-{classifier.model_.digest()[:16]}")
+    model = _delayed(classifier)
     if getattr(X, "chunks", None) is None:
         return _of_frame(model, method, X, like)
     how: dict[str, Any] = {"drop_axis": [1]}
@@ -40,6 +41,10 @@ def applied(classifier: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
     return X.map_blocks(
         _of_block, model=model, method=method, like=like, dtype=like.dtype, meta=like, **how
     )
+
+
+def _delayed(classifier: Any) -> Any:
+    return delayed(classifier, name=f"gpustump-model-{classifier.model_.digest()[:16]}")
 
 
 def _of_frame(model: Any, method: str, X: Any, like: np.ndarray) -> da.Array:
@@ -64,21 +69,27 @@ def _call(classifier: Any, method: str, part: Any, like: np.ndarray) -> np.ndarr
     return found
 
 
-def accuracy(predicted: Any, y: Any, sample_weight: Any) -> float:
-    """The (weighted) share of right predictions, from sums over partitions."""
-    weights = np.ravel(sample_weight.to_delayed()) if sample_weight is not None else None
-    count = delayed(_right_and_all, pure=True)
-    pairs = [
-        count(own, labels, None if weights is None else weights[n])
-        for n, (own, labels) in enumerate(
-            zip(np.ravel(predicted.to_delayed()), np.ravel(y.to_delayed()), strict=True)
-        )
-    ]
-    right, total = map(sum, zip(*compute(*pairs), strict=True))
+def accuracy(classifier: Any, rows: Collection) -> float:
+    """The (weighted) share of rows that a fitted classifier predicts right, computed at once.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If labels or weights are not one for each row, or weights are not as for a fit.
+    """
+    model, count = _delayed(classifier), delayed(_right_and_all, pure=True)
+    parts = zip(rows.X, rows.y, rows.sample_weight, strict=True)
+    right, total = map(sum, zip(*compute(*(count(model, *part) for part in parts)), strict=True))
+    if not total:
+        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
     return float(right / total)
 
 
-def _right_and_all(predicted: np.ndarray, y: Any, weights: Any) -> tuple[float, float]:
+def _right_and_all(classifier: Any, X: Any, y: Any, weights: Any) -> tuple[float, float]:
     """The weight of a partition's samples that are right, and that of all."""
-    own = np.ones(len(predicted)) if weights is None else np.asarray(weights, dtype=np.float64)
-    return float(own[predicted == np.asarray(y)].sum()), float(own.sum())
+    part = Part(X, y, weights)
+    if part.n_rows() == 0 or part.weighs_nothing:
+        return 0.0, 0.0
+    is_right = np.asarray(classifier.predict(X)) == np.asarray(column_of(y))
+    own, positive = check_weights(column_of(weights), is_right)
+    return float(own[is_right if positive is None else is_right[positive]].sum()), float(own.sum())

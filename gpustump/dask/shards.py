@@ -1,9 +1,9 @@
 """The shards of a fit on the workers of a cluster, and what happens when a worker is lost.
 
-Everything that changes a shard is noted in a journal. If a worker goes, with the shard that it
-held, its partitions are brought to the workers that are left, where they make a new shard, and the
-journal is read to it. All it holds are integers that follow from the rows and the journal, so it
-then is what the lost one was, and the round goes on.
+Everything that changes a shard is noted in a journal. If a worker is lost with its shard, the
+partitions of that shard are brought to the other workers, where they form new shards, and the
+journal is replayed in these. What a shard holds follows from its rows and the journal, exactly. So
+the new shards hold what the lost one held, and the round goes on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHANGES = frozenset(
         "judge",
     )
 )
-"""Messages that change a shard, in whose order they are noted."""
+"""Messages that change a shard. The journal holds them in the order in which they were sent."""
 
 _OF_RUN = frozenset(("begin", "advance", "watch", "judge"))
 """Those of a run of boosting; the next run begins anew."""
@@ -50,10 +50,10 @@ _OF_BAG = _OF_RUN | {"take_share", "code"}
 _BEGINNINGS = {"begin": _OF_RUN, "take_share": _OF_BAG}
 
 _LOOK_AGAIN = 1.0
-"""Seconds after which it is looked whether workers that compute partitions are still there."""
+"""Seconds between two checks whether the workers that compute partitions still exist."""
 
 _WAIT_FOR_WORKERS = 60.0
-"""Seconds to wait for a worker where none is left; those that were killed may be started anew."""
+"""Seconds to wait for a worker if none is left, as killed workers may be started again."""
 
 
 class ClusterLostError(RuntimeError):
@@ -85,7 +85,7 @@ class ByPart(dict[int, Any]):
 
 @dataclass(frozen=True)
 class Home:
-    """A shard and where it lives.
+    """A shard and the worker that holds it.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Home:
 
     @property
     def name(self) -> tuple[str, str]:
-        """What tells it from other shards."""
+        """What distinguishes it from other shards."""
         return self.shard, self.worker
 
 
@@ -141,12 +141,12 @@ class DaskShards:
         return len(self._collection)
 
     def bring(self) -> dict[int, Summary]:
-        """Bring all partitions to workers; what each of them is like."""
+        """Bring all partitions to workers. Returns the summary of each."""
         self.homes, summaries = self._settled(range(len(self._collection)))
         return summaries
 
     def ask(self, method: str, *arguments: Any) -> list[Any]:
-        """What each shard answers; those that are lost are made again.
+        """The answer of each shard; lost shards are made again.
 
         Raises
         ------
@@ -182,13 +182,13 @@ class DaskShards:
         return sum(home.n_samples for home in self.homes)
 
     def close(self) -> None:
-        """Have all workers forget this fit; those that are gone have done so."""
+        """Make all workers that still exist forget this fit."""
         there = sorted(self._visited & set(self._conversation.workers()))
         client, fit = self._conversation.client, self._conversation.name
         client.run(close_host, fit, workers=there, on_error="ignore")
 
     def _told(self, homes: Sequence[Home], method: str, arguments: tuple[Any, ...]) -> list[Any]:
-        """What some shards answer, or `GONE`; nothing from those without samples to train on."""
+        """The answers of some shards, or `GONE`; None for shards without samples, not asked."""
         asked = [home for home in homes if home.n_samples or method in OWN]
         messages = [
             Message(home.shard, home.worker, method, _of_home(home, arguments)) for home in asked
@@ -197,7 +197,7 @@ class DaskShards:
         return [answers.get(home) for home in homes]
 
     def _made_again(self, lost: Sequence[Home]) -> tuple[Home, ...]:
-        """Shards with the partitions of lost ones, that know all that those knew."""
+        """New shards with the partitions of lost ones, in the state that those were in."""
         made: tuple[Home, ...] = ()
         while lost:
             self.n_lost += len(lost)
@@ -214,7 +214,7 @@ class DaskShards:
         return made
 
     def _brought_up(self, home: Home) -> Any:
-        """Read the journal to a new shard; how many samples it is trained on, or `GONE`."""
+        """Replay the journal in a new shard. Returns its number of samples, or `GONE`."""
         journal = [(method, _of_home(home, own)) for method, own in self._journal]
         (answer,) = self._told([home], "replay", (journal,))
         if answer is GONE or not any(method == "take_share" for method, _ in journal):
@@ -222,11 +222,11 @@ class DaskShards:
         return self._told([home], "size", ())[0]
 
     def _settled(self, parts: Sequence[int]) -> tuple[tuple[Home, ...], dict[int, Summary]]:
-        """Bring partitions to workers, a new shard on each; where they are, and what they are like.
+        """Bring partitions to workers, as a new shard on each. Returns the shards and summaries.
 
-        A worker that goes meanwhile is no hindrance: the scheduler has another one do its tasks. So
-        where a partition is, is known only in the end. A shard is told which ones are its own,
-        since a worker may hold one that the scheduler took for lost.
+        If a worker is lost meanwhile, the scheduler gives its tasks to another one. So only the end
+        shows where each partition is. Then each shard is told which partitions are its own, since a
+        worker may also hold one that the scheduler took for lost.
         """
         shard = f"shard {next(self._numbers)}"
         homes: tuple[Home, ...] = ()
@@ -252,9 +252,9 @@ class DaskShards:
     def _stored(self, shard: str, parts: Sequence[int]) -> dict[int, Summary]:
         """Have partitions computed and kept, each by a worker that Dask chooses.
 
-        That is the one that holds the partition, or computes it. A task that is bound to a worker
-        would wait for ever if that worker went at the wrong moment, and so would the tasks that
-        it needs, which other partitions may need too.
+        Dask chooses the one that holds the partition, or computes it. A task that is bound to a
+        worker would wait for ever if that worker were lost at the wrong moment; so would the tasks
+        that it needs, which other partitions may need, too.
         """
         client = self._conversation.client
         data, bring = self._collection, delayed(store, pure=False)
@@ -289,7 +289,7 @@ class DaskShards:
                 raise WorkerMemoryError(
                     "every worker has paused, as its memory is nearly full, for "
                     f"{_WAIT_FOR_WORKERS:.0f} seconds. Give the workers more memory "
-                    "(memory_limit), or let go of what else they hold: client.who_has() tells."
+                    "(memory_limit), or free what else they hold, which client.who_has() shows."
                 )
         for part, future in futures.items():
             if future.status != "finished":
@@ -308,7 +308,7 @@ class DaskShards:
 
 
 def _of_home(home: Home, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a shard is sent of some arguments; the same object where no partitions differ."""
+    """The arguments that a shard is sent; the same object if they do not differ by partition."""
     if not any(isinstance(own, ByPart) for own in arguments):
         return arguments
     return tuple(
@@ -328,6 +328,6 @@ def _why_not_made(part: str, future: Any) -> Exception:
 
 def _not_to_be_had(what: str) -> ClusterLostError:
     return ClusterLostError(
-        f"a part of the data cannot be had any more, {what}. It was on a worker that is gone, and "
-        "Dask cannot compute it anew; or workers die while they compute it."
+        f"a part of the data is lost: {what}. It was on a worker that is gone, and Dask cannot "
+        "compute it again; or workers die while they compute it."
     )

@@ -1,10 +1,10 @@
-"""What lives on a Dask worker during a fit: its rows, coded, and the weights of its samples.
+"""What a Dask worker keeps during a fit: its rows, coded, and the weights of its samples.
 
-Dask tasks bring the partitions here, one by one; the first one opens the host of the fit. From then
-on the process that leads the fit sends messages, each the name of a method and its arguments, and
-every round is a few of them. They come through the worker's own server, so addresses and encryption
-are Dask's. Measured on two worker processes of one machine, a message to both and back took 1.2 ms;
-calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler, 12 ms.
+Dask tasks bring the partitions here, one by one; the first one opens the fit's `Host`. From then on
+the leading process, the one that calls `fit`, sends messages: each is the name of a method and its
+arguments, and a round takes a few of them. They use the worker's own server, with Dask's addresses
+and encryption. Measured on two worker processes of one machine, a message to both and back took 1.2
+ms; calls of Dask's actors took 2.0 ms, and tasks, which pass through the scheduler, 12 ms.
 
 At the end of a fit, however it ends, its hosts are closed, and everything that they held is gone.
 If the leading process dies, a host closes itself after half an hour without a message.
@@ -32,8 +32,8 @@ _IDLE_SECONDS = 1800.0
 _LOCK = threading.Lock()
 
 _HOSTS: weakref.WeakKeyDictionary[Worker, dict[str, Host | None]] = weakref.WeakKeyDictionary()
-"""For each worker in this process the hosts of its fits by name; None for one that is closed, as a
-task of it may still be running."""
+"""For each worker in this process the hosts of its fits by name; None for a closed one, as a task
+of that fit may still be running."""
 
 
 class Destination(NamedTuple):
@@ -107,7 +107,7 @@ class Host:
         threading.Thread(target=self._close_when_idle, name=fit, daemon=True).start()
 
     def store(self, shard: str, number: int, part: Part) -> Summary:
-        """Keep a partition for a shard; what it is like."""
+        """Keep a partition for a shard, and return its summary."""
         self._heard.set()
         with self._lock:
             holding = self._holdings.get(shard)
@@ -131,13 +131,13 @@ class Host:
 
     async def _answer(self, payload: bytes) -> dict[str, Any]:
         self._heard.set()
-        if not payload:  # is anybody there?
+        if not payload:  # a ping
             return packed(None)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, self._called, payload)
 
     def _called(self, payload: bytes) -> dict[str, Any]:
-        """The answer to a message: whether it could be given, and what it is, or the error."""
+        """The answer to a message: true and the answer, or false and the error."""
         shard, about = pickle.loads(payload)
         found: tuple[bool, Any]
         try:
@@ -161,7 +161,7 @@ class Host:
 def packed(answer: Any) -> dict[str, Any]:
     """An answer as a message whose arrays Dask sends from where they are.
 
-    As one string of bytes, 1.2 MB from each of two workers took 5.6 ms; so they take 1.6.
+    As one string of bytes, 1.2 MB from each of two workers took 5.6 ms; this way they take 1.6 ms.
     """
     buffers: list[pickle.PickleBuffer] = []
     head = pickle.dumps(answer, protocol=5, buffer_callback=buffers.append)
@@ -177,4 +177,4 @@ def unpacked(message: dict[str, Any]) -> tuple[Any, int]:
 
 
 class UnknownShardError(LookupError):
-    """A worker does not hold a shard that it is asked about: it was started anew."""
+    """A worker does not hold the shard that it is asked about, as it was started again."""

@@ -1,11 +1,11 @@
-"""Where a warning points: to the line of the caller, whatever is called on the way."""
+"""Where a warning points: to the line of the user's own code that led to it."""
 
 from __future__ import annotations
 
 import sys
 
 _PASSED_OVER = ("gpustump", "sklearn")
-"""Packages in which users do not look: scikit-learn wraps methods of its estimators."""
+"""Packages that are not the user's own code; scikit-learn wraps methods of its estimators."""
 
 
 def caller_level() -> int:

@@ -22,7 +22,7 @@ ClassWeight = Mapping[Any, float] | str | None
 """None, "balanced", or a weight for each label."""
 
 PRODUCT = "sample_weight times class_weight"
-"""What messages call the multiplied weights."""
+"""The name of the multiplied weights in messages."""
 
 
 class Weights(NamedTuple):
@@ -44,7 +44,7 @@ def check_class_weight(class_weight: Any) -> ClassWeight:
     Raises
     ------
     TypeError
-        If they are neither None, text nor a dict, or if a weight is no number.
+        If they are neither None, text nor a dict, or if a weight is not a number.
     ValueError
         If they are text other than "balanced", or if a weight is negative or not finite.
     """
@@ -78,8 +78,8 @@ def class_factors(
     Returns
     -------
     ndarray (n_classes,) of float64
-        For "balanced", n_samples / (n_classes * count) [King and Zeng 2001]. A label that the dict
-        does not name counts 1.
+        For "balanced", n_samples / (n_classes * count) [King and Zeng 2001]. For a label that the
+        dict does not name, 1.
 
     Raises
     ------
@@ -117,8 +117,8 @@ def weighted_by_class(weights: Weights, y: Array, class_weight: ClassWeight) -> 
     Raises
     ------
     ValueError
-        If y holds one class only, if `class_factors` refuses the dict, or if a product is too large
-        for float64, or if none is positive.
+        If y holds one class only, if `class_factors` refuses the dict, if a product is too large
+        for float64, or if no product is positive.
     """
     if class_weight is None:
         return weights

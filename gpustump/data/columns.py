@@ -1,7 +1,7 @@
 """The columns of a table, of whatever origin: a frame, a data file, an array.
 
-A column is of some kind (numbers, booleans, dates, text, ...) and gives its values as numbers where
-that is possible. `model.encoding` makes features of columns; here nothing is known of features.
+A column is of some kind (numbers, booleans, dates, text, ...) and gives its values as numbers if
+possible. `model.encoding` turns columns into features; this file does not know about features.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TEMPORAL = ("date", "datetime", "time", "duration")
 USABLE = (*NUMERIC, *TEMPORAL, "text", "empty")
 
 LARGEST_WHOLE = 2**53
-"""Beyond it, not every whole number is a float, so a float may not be the number written."""
+"""Above it, float64 does not hold every whole number, so a float may not be the number written."""
 
 UNITS = {
     "date": "days since 1970-01-01",
@@ -43,8 +43,8 @@ class Column(Protocol):
     ----------
     name : str
     kind : str
-        One of `USABLE`, where "empty" means without any value; otherwise the word that its origin
-        has for a type that cannot be used here.
+        One of `USABLE`, where "empty" means without any value. Any other kind is the name that the
+        column's library gives a type that cannot be used.
     """
 
     @property
@@ -265,7 +265,7 @@ def is_plain_number(text: str) -> bool:
 
 
 def times_of_text(column: Column) -> ArrayColumn | None:
-    """Text as times, if all of it is dates or times as ISO 8601 writes them; otherwise None.
+    """Text as times, if all of it is dates, or dates with times, in ISO 8601; otherwise None.
 
     A Z at the end, for UTC, is allowed; other zones are not.
     """
@@ -297,7 +297,7 @@ def without_numbers(values: np.ndarray, gone: Sequence[float]) -> np.ndarray:
 
 
 def without_words(table: ColumnTable, words: tuple[str, ...]) -> ColumnTable:
-    """The table with missing values where its columns hold some words, or the numbers they are."""
+    """The table with missing values in place of some words, and of the numbers that they are."""
     if not words:
         return table
     columns = tuple(WithoutWords(column, words) for column in table.columns)
@@ -308,7 +308,7 @@ def without_words(table: ColumnTable, words: tuple[str, ...]) -> ColumnTable:
 
 
 def side_by_side(columns: Sequence[Column]) -> np.ndarray | None:
-    """The array (n_rows, n_columns) whose neighbouring columns these are, or None."""
+    """The part (n_rows, n_columns) of an array if these are its neighbouring columns; else None."""
     if not all(isinstance(column, ArrayColumn) for column in columns):
         return None
     arrays = [column.values for column in columns if isinstance(column, ArrayColumn)]
@@ -348,7 +348,7 @@ def refuse_repeated_names(names: Collection[Any], source: str) -> None:
 
 
 def common_dtype(columns: Sequence[Column]) -> np.dtype[Any]:
-    """The narrowest dtype that holds the numbers of all columns that are not text."""
+    """The narrowest dtype, float32 or wider, that holds the numbers of all columns but text."""
     numeric = [column.dtype for column in columns if column.kind != "text"]
     return np.result_type(np.float32, *numeric)
 

@@ -1,14 +1,15 @@
 """A fingerprint of a table, its labels and its weights: what tells whether data are the same.
 
 It depends on the values alone: not on the file they came from, the array library, the dtype, the
-order of the bytes or the number of partitions. Each column has one of its own, so that two tables
-that differ can be told apart column by column.
+order of the bytes or the number of partitions. Each column has a fingerprint of its own, so that
+the columns in which two tables differ can be named.
 
 Every column is cut into leaves of `LEAF_ROWS` rows, counted from the table's first row. A leaf's
 digest is the SHA-256 of its values as little-endian float64, with one bit pattern for NaN and one
-for zero; a column's is the SHA-256 of the digests of its leaves, and the table's that of all
-columns. A partition of rows digests the whole leaves in it and passes on the rows at its ends, so
-the rows of many machines have the fingerprint of one table.
+for zero. A column's digest is the SHA-256 of its leaves' digests, and the table's is that of the
+number of rows and all columns' digests. A partition of rows digests its whole leaves and passes on
+the rows at its ends, so rows on many machines have the same fingerprint as one table. Labels count
+as the numbers of their classes; their digest ends with the sorted classes as JSON.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Fingerprint:
     ----------
     n_rows : int
     digest : str
-        Of everything: 64 hexadecimal digits.
+        The digest of the whole table: 64 hexadecimal digits.
     columns : tuple of str
         The first 16 hexadecimal digits of the digest of each feature.
     target : str
@@ -73,7 +74,7 @@ class Fingerprint:
 
     @classmethod
     def from_details(cls, found: Any) -> Fingerprint:
-        """From what a file holds.
+        """The fingerprint that a file holds.
 
         Raises
         ------
@@ -98,7 +99,7 @@ class Fingerprint:
         return cls(n_rows, found["digest"], tuple(columns), found["target"], found["weights"])
 
     def differences(self, other: Fingerprint, names: Sequence[str] | None = None) -> list[str]:
-        """In what another table differs from this one, in words; empty if in nothing.
+        """How another table differs from this one, in words; empty if it does not differ.
 
         Parameters
         ----------
@@ -109,10 +110,10 @@ class Fingerprint:
         if self.digest == other.digest:
             return []
         if self.n_rows != other.n_rows:
-            return [f"the table has {other.n_rows} rows in place of {self.n_rows}"]
+            return [f"the table has {other.n_rows} rows instead of {self.n_rows}"]
         if len(self.columns) != len(other.columns):
             counts = len(other.columns), len(self.columns)
-            return ["the table has {} features in place of {}".format(*counts)]
+            return ["the table has {} features instead of {}".format(*counts)]
         pairs = zip(self.columns, other.columns, strict=True)
         changed = [number for number, (own, its) in enumerate(pairs) if own != its]
         found = []
@@ -143,7 +144,7 @@ def fingerprint_of(X: Any, y: Any, sample_weight: Any = None) -> Fingerprint:
     Raises
     ------
     ValueError, TypeError
-        If data are not as `fit` wants them.
+        If the data are not what `fit` accepts.
 
     Examples
     --------
@@ -184,7 +185,7 @@ class Leaves(NamedTuple):
     head : ndarray (n_head, n_columns) of float64
         The rows before the first row of the table that begins a leaf.
     digests : bytes
-        Of the whole leaves, leaf by leaf and in each column by column.
+        The digests of the whole leaves: leaf by leaf, and within a leaf column by column.
     tail : ndarray (n_tail, n_columns) of float64
         The other rows: fewer than a leaf has.
     """
@@ -200,9 +201,9 @@ def leaves_of(X: Array, numbers: np.ndarray, weights: np.ndarray, first_row: int
     Parameters
     ----------
     X : array (n_rows, n_features)
-        Checked.
+        As `check_table` returns it.
     numbers : ndarray (n_rows,) of int64
-        Of the classes, among those of the whole table.
+        The number of each row's class, among the classes of the whole table.
     weights : ndarray (n_rows,) of float64
     first_row : int
         The number of the first row in the whole table.

@@ -1,8 +1,8 @@
-"""Frames of pandas, polars, pyarrow and others as columns; narwhals knows how each is asked.
+"""Frames of pandas, polars, pyarrow and others as columns; narwhals gives them one interface.
 
-Only an object that looks like a frame makes this file import narwhals, which scikit-learn needs
-anyway. A frame that is a plan rather than data (polars' LazyFrame, Dask) is refused: computing it
-is a decision of the caller's.
+This file imports narwhals, which scikit-learn needs anyway, only for an object that looks like a
+frame. A frame that is a plan rather than data (polars' LazyFrame, Dask) is refused: the caller
+decides when it is computed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _NARROW = {"Boolean", "Int8", "UInt8", "Int16", "UInt16", "Float16", "Float32"}
 """Types whose values float32 holds."""
 
 LONG_TEXT, MOST_CHARACTERS = 1000, 2**28
-"""A text of more characters than the first is no label or category in a table where an array of
-its length would take more than the second, 1 GiB: one such value in a small file could fill any
-memory."""
+"""NumPy's arrays of text give every row the room of the longest text, 4 bytes a character. A text
+of more than `LONG_TEXT` characters is refused if the array would have room for more than
+`MOST_CHARACTERS` (1 GiB): one such value in a small file could fill any memory."""
 
 
 def is_frame(X: Any) -> bool:
@@ -54,10 +54,10 @@ def is_frame(X: Any) -> bool:
 
 
 def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
-    """A frame as columns; None for an object that is no frame.
+    """A frame as columns; None for an object that is not a frame.
 
-    Columns whose names are not text are named by their index, as scikit-learn has it. So if only
-    some of the names are text, the others could not be found by theirs, and the frame is refused.
+    If no name of a column is text, columns are named by their index, as in scikit-learn. If only
+    some names are text, the other columns could not be found by name, and the frame is refused.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def columns_of(X: Any, name: str = "X") -> ColumnTable | None:
     Raises
     ------
     TypeError
-        If it is a frame without data: a plan of how to compute it; or if some names of columns are
+        If it is a plan of how to compute a frame, without data; or if some names of columns are
         text and others are not.
     ValueError
         If two columns have one name.
@@ -96,7 +96,7 @@ def numbers_of(table: ColumnTable) -> np.ndarray:
     Raises
     ------
     ValueError
-        That names the columns that hold something other than numbers.
+        If columns hold something other than numbers; the message names them.
     """
     refuse_all_but_numbers(table.columns, table.source)
     if table.matrix is not None:
@@ -126,7 +126,7 @@ def refuse_all_but_numbers(columns: Sequence[Column], source: str) -> None:
 
 
 def number_categories(table: ColumnTable) -> list[str]:
-    """The names of columns whose categories are numbers; they are taken as these numbers."""
+    """The names of columns whose categories are numbers; they count as columns of numbers."""
     columns = [column for column in table.columns if isinstance(column, FrameColumn)]
     return [column.name for column in columns if column.has_number_categories]
 
@@ -139,7 +139,7 @@ def _shown(column: Column) -> str:
 
 
 def _remedies(kinds: set[str]) -> str:
-    """How to make numbers of columns of these kinds, as one sentence without its end."""
+    """How to turn columns of these kinds into numbers: the beginning of a sentence."""
     ways = []
     if "text" in kinds:
         ways.append("encode text, for example with sklearn.preprocessing.OneHotEncoder")
@@ -172,8 +172,9 @@ def _are_text(names: list[Any], argument: str) -> bool:
 
 
 def _column(series: Any, name: str) -> Column:
-    """A column; Python objects that are all numbers, or all dates, are taken as such."""
-    column = FrameColumn(name, _with_known_categories(_with_known_zone(series)))
+    """A column. Python objects that are all numbers, or all dates, become a column of these."""
+    known = _with_known_categories(_with_known_zone(_with_known_width(series)))
+    column = FrameColumn(name, known)
     if column.kind != "object":
         return column
     values = series.to_list()
@@ -187,7 +188,7 @@ def _column(series: Any, name: str) -> Column:
 
 
 def _with_known_categories(series: Any) -> Any:
-    """A series whose categories narwhals can name: not pandas' with pyarrow's dictionaries."""
+    """The series with categories that narwhals knows: not pyarrow's dictionaries within pandas."""
     is_pandas = series.implementation.is_pandas()
     if not is_pandas or not str(series.to_native().dtype).startswith("dictionary<"):
         return series
@@ -196,8 +197,18 @@ def _with_known_categories(series: Any) -> Any:
     return nw.from_native(series.to_frame().to_arrow(), eager_only=True)[:, 0]
 
 
+def _with_known_width(series: Any) -> Any:
+    """Numbers of 16 bits of pandas as float32: narwhals knows them from 2.23 on."""
+    native = series.to_native()
+    if str(series.dtype) != "Unknown" or str(getattr(native, "dtype", "")) != "float16":
+        return series
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(native.astype("float32"), series_only=True)
+
+
 def _with_known_zone(series: Any) -> Any:
-    """Times of pandas in UTC if narwhals does not know their zone: it wants a name of letters."""
+    """Times in UTC if narwhals does not know their zone in pandas: it knows only named zones."""
     native = series.to_native()
     if (
         str(series.dtype) != "Unknown"
@@ -261,7 +272,7 @@ class FrameColumn:
 
     @cached_property
     def _is_empty(self) -> bool:
-        first = self.series.head(1)  # which tells at once, mostly
+        first = self.series.head(1)  # mostly, this decides it
         is_lacking = bool(first.null_count() == len(first))
         return is_lacking and bool(self.series.null_count() == len(self.series))
 
@@ -271,7 +282,7 @@ class FrameColumn:
         series, kind = self.series, self.kind
         if kind == "empty":
             return np.full(len(series), np.nan, dtype=np.float32)
-        a_unit = 1  # how many of the series' numbers are one of ours; NumPy divides to the last bit
+        a_unit = 1  # the series' numbers in one of our units; NumPy divides with correct rounding
         if kind == "date":
             series, a_unit = series.dt.timestamp("ms"), 86_400_000
         elif kind == "datetime":
@@ -322,7 +333,7 @@ class FrameColumn:
         return FrameColumn(self.name, self.series.filter(mask.tolist()))
 
     def _text_array(self) -> np.ndarray:
-        """The text (n_rows,) in an array, which takes the room of the longest for each row.
+        """The text as an array (n_rows,), in which each row takes the room of the longest text.
 
         Raises
         ------
@@ -342,6 +353,6 @@ class FrameColumn:
     def _text(self) -> Any:
         import narwhals.stable.v2 as nw
 
-        if self.series.dtype == nw.String:  # pandas 2 would make the text "None" of what is missing
+        if self.series.dtype == nw.String:  # in pandas 2, a cast makes the text "None" of None
             return self.series
         return self.series.cast(nw.String)

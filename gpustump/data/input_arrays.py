@@ -41,7 +41,7 @@ def check_vector(values: Any, name: str, X: Array) -> Array:
     values = as_array(values, name)
     dtype = arrays.dtype_name(values)
     if arrays.working_dtype(dtype) is None:
-        raise TypeError(f"{name} has dtype {dtype}; real numbers are wanted.")
+        raise TypeError(f"{name} has dtype {dtype}, but must hold real numbers.")
     if values.ndim != 1:
         raise ValueError(
             f"{name} must have one dimension, (n_samples,), but its shape is "
@@ -68,15 +68,15 @@ def check_same_device(values: Array, name: str, X: Array) -> None:
 
 
 def as_array(values: Any, name: str) -> Array:
-    """An array of any library, without gradients or foreign byte order; other objects by NumPy.
+    """An array of any library, without gradients or foreign byte order; NumPy converts the rest.
 
     Objects that offer memory of a GPU, but belong to no array library, are read with CuPy.
 
     Raises
     ------
     TypeError
-        For NumPy's masked arrays: the values under the mask would count as values. For lazy arrays
-        of Dask, and for arrays that JAX traces: they hold no values yet.
+        For NumPy's masked arrays, whose masked values would count as values. For lazy arrays of
+        Dask, and for arrays that JAX traces, which hold no values yet.
     ValueError
         If NumPy cannot convert the object.
     DeviceError
@@ -103,7 +103,7 @@ def as_array(values: Any, name: str) -> Array:
 
 
 _PLANS = {"LazyFrame": "collect()", "dask": "compute()"}
-"""How users make data of a plan, by the name of its type or of its library."""
+"""How users turn a plan into data, by the name of its type or of its library."""
 
 
 def refuse_plan(values: Any, name: str) -> None:
@@ -138,7 +138,7 @@ def is_missing(value: Any) -> bool:
 
 
 def _as_numbers(objects: np.ndarray) -> np.ndarray:
-    """Objects as float64 if each is a number or missing; otherwise unchanged, as is text."""
+    """Objects as float64 if each is a number or missing; unchanged otherwise, or if any is text."""
     if any(isinstance(value, str | bytes) for value in objects.flat):
         return objects
     with contextlib.suppress(TypeError, ValueError):

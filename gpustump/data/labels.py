@@ -17,7 +17,7 @@ from gpustump.arrays.moving import moved_to_device_of
 from gpustump.data.input_arrays import as_array, check_same_device, check_vector, is_missing
 
 _SHOWN = 10
-"""How many classes a message names."""
+"""The most classes that a message names."""
 
 
 def check_labels(y: Any, X: Array) -> Array:
@@ -86,7 +86,7 @@ def class_numbers(classes: Sequence[Any], y: Any, X: Array) -> np.ndarray:
     Raises
     ------
     ValueError, TypeError
-        If `check_labels` refuses y for the rows of X, or y holds a label that is no class.
+        If `check_labels` refuses y for the rows of X, or y holds a label that is not a class.
     """
     with arrays.computing_on(X):
         labels = arrays.to_host(check_labels(y, X))
@@ -113,7 +113,7 @@ def numbers_among(
     Raises
     ------
     ValueError
-        If a wanted label is no class.
+        If a wanted label is not a class.
     """
     wanted = labels if rows is None else labels[rows]
     places = {label: number for number, label in enumerate(classes)}
@@ -153,7 +153,7 @@ def _host_labels(y: Any, X: Array) -> np.ndarray:
         raise TypeError(
             f"y has dtype {labels.dtype}; labels may be whole numbers, booleans or text."
         )
-    if labels.ndim != 1:  # a column is accepted with scikit-learn's warning, the rest refused
+    if labels.ndim != 1:  # a column is accepted with scikit-learn's warning, others are refused
         try:
             labels = np.asarray(column_or_1d(labels, warn=True))
         except ValueError as error:

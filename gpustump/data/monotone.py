@@ -14,7 +14,7 @@ from gpustump.data.readable import listed, shown, suggestion
 ARGUMENT = "monotonic_cst"
 
 Constraints = tuple[int, ...]
-"""For each feature 1 (the score must not fall as it rises), -1 (must not rise), or 0."""
+"""For each feature 1 (the score must not fall as the feature rises), -1 (not rise), or 0 (free)."""
 
 
 def check_monotone(
@@ -38,8 +38,8 @@ def check_monotone(
     Raises
     ------
     ValueError
-        If a value is not -1, 0 or 1, if there are too few or too many, or if a name is not that of
-        a feature.
+        If a value is not -1, 0 or 1, if there are too few or too many values, if a name is not that
+        of a feature, or if the features have no names.
     TypeError
         If it is neither a sequence of numbers nor a dict.
     """
@@ -81,7 +81,7 @@ def _by_place(value: Any, n_features: int) -> Constraints:
     if len(each) != n_features:
         raise ValueError(
             f"{ARGUMENT} has {len(each)} values, but X has {n_features} features. Pass one for "
-            "each, 0 where nothing is to be constrained."
+            "each feature, 0 for those without a constraint."
         )
     return tuple(_checked(own, f"{ARGUMENT}[{k}]") for k, own in enumerate(each.tolist()))
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 def check_real(
     value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf
 ) -> float:
-    """A finite real number that is above one bound and not below another."""
+    """A finite real number above `above` and not below `least`."""
     wanted = "a finite number"
     if above > -math.inf:
         wanted += f" above {above:g}"
@@ -35,7 +35,7 @@ Learner = Literal["stump", "interval"]
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 
 VoteKind = Literal["discrete", "real", "newton"]
-"""What regions vote: a common number with signs, a number each, or Newton steps."""
+"""What regions vote: one number with a sign for each, a number each, or Newton steps."""
 
 VOTE_KINDS: tuple[VoteKind, ...] = get_args(VoteKind)
 
@@ -58,13 +58,13 @@ exp(2 F_l) / (the sum of exp(2 F_m)) over K outputs."""
 LINKS: tuple[Link, ...] = get_args(Link)
 
 MOST_CATEGORIES = 254
-"""Categories of a feature, numbered from 0; as scikit-learn's histogram boosting has it."""
+"""The most categories of a feature; they are numbered from 0."""
 
 MOST_BAGS = 1_000_000
-"""More bags than this are a mistake: each is a training of its own."""
+"""More bags than this are surely a mistake: each is a training of its own."""
 
 ROUNDS_OF_AN_OUTPUT = 200
-"""Rounds for each output of a run, where nobody says how many: as many stumps as other libraries
+"""The default number of rounds for each output of a run. It gives as many stumps as other libraries
 make for each class in 200 rounds."""
 
 
@@ -83,7 +83,7 @@ class Preset(NamedTuple):
 GLASS_BOX = Preset(
     2000,
     0.3,
-    n_bags=4,
+    n_bags=6,
     n_iter_no_change=50,
     validation_fraction=0.2,
     tol=1e-4,
@@ -92,8 +92,8 @@ GLASS_BOX = Preset(
 """Chosen by measurement on 26 tables of two classes and 16 of more; see bench/NOTES.md."""
 
 L2_OF_ONE_OUTPUT, L2_OF_SHARED_OUTPUTS = 1.0, 0.1
-"""What suits bags that are stopped early. With K outputs B, the sum of weight * p * (1 - p), is
-smaller for each of them."""
+"""What l2_regularization=None stands for: numbers that suit bags with early stopping. With several
+outputs, B, the sum of weight * p * (1 - p), is smaller for each of them, and so is the number."""
 
 _Choice = TypeVar("_Choice", bound=str)
 

@@ -10,7 +10,7 @@ MOST_LISTED = 6
 """A message lists at most this many names, then says how many more there are."""
 
 LONGEST = 60
-"""Longer texts in a report are cut in the middle (characters)."""
+"""Longer texts in reports and summaries are cut in the middle (characters)."""
 
 LONGEST_LISTED = 200
 """Longer names in a list are cut in the middle (characters)."""
@@ -77,13 +77,13 @@ _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 
 
 def shown(value: object) -> str:
-    """What was found, for a message: its `repr`, cut to 80 characters."""
+    """What was found, for a message: its `repr`, shortened to at most 80 characters."""
     text = _SHORT.repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def is_text(value: object) -> bool:
-    """Whether it is a string that can be written: one without half of a surrogate pair."""
+    """Whether it is a string that can be written as UTF-8: one without lone surrogates."""
     if type(value) is not str:
         return False
     if value.isascii():

@@ -13,8 +13,8 @@ from gpustump.arrays import Array
 from gpustump.data.input_arrays import check_vector
 
 SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-126}
-"""The smallest normal number of a dtype. Weights below it count as zero on every device, because
-XLA, and CuPy's kernels in float32, flush them to zero."""
+"""The smallest normal number of a dtype. Smaller weights count as zero on every device, because
+XLA, and CuPy's float32 kernels, flush them to zero."""
 
 
 def check_weights(
@@ -42,8 +42,8 @@ def check_weights(
     TypeError
         If sample_weight does not hold real numbers.
     ValueError
-        If it has another length or device than X, or holds NaN, infinite or negative weights, or
-        nothing but zeros.
+        If it is not one-dimensional, has another length or device than X, holds NaN, infinite or
+        negative weights, or holds only zeros.
     """
     xp, device = arrays.namespace_of(X), arrays.device_of(X)
     if sample_weight is None:

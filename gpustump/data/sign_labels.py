@@ -41,7 +41,7 @@ class WeightedSigns(NamedTuple):
     ----------
     labels, weights : array (n_samples,) of float64
     rows : array (n_samples,) of int, or None
-        Which samples of those given they are; None for all.
+        The indices of these samples among those given; None for all.
     """
 
     labels: Array
@@ -50,7 +50,13 @@ class WeightedSigns(NamedTuple):
 
 
 def check_weighted_signs(y: Any, sample_weight: Any, X: Array) -> WeightedSigns:
-    """Labels as `check_signs` and weights as `check_weights`; both labels must have a weight."""
+    """Labels and weights, checked as by `check_signs` and `check_weights`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If either refuses them, or if only one of the two labels has samples of positive weight.
+    """
     y = check_signs(y, X)
     weights, rows = check_weights(sample_weight, X)
     if rows is not None:
@@ -60,7 +66,7 @@ def check_weighted_signs(y: Any, sample_weight: Any, X: Array) -> WeightedSigns:
 
 
 def check_both_signs(y: Array, name: str) -> None:
-    """Refuse labels that are all +1 or all -1."""
+    """Refuse labels that are all +1 or all -1; `name` is what a message calls them."""
     xp = arrays.namespace_of(y)
     if not bool(xp.any(y > 0)) or not bool(xp.any(y < 0)):
         raise ValueError(

@@ -1,8 +1,8 @@
 """A table X of samples and features, checked.
 
 An array stays in its own library and on its own device. A frame whose columns all hold numbers
-becomes an array; anything else is converted by NumPy. Some messages contain, word for word, phrases
-that scikit-learn's estimator checks look for.
+becomes an array; NumPy converts anything else. Some messages contain, word for word, phrases that
+scikit-learn's estimator checks look for.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
         )
     if arrays.working_dtype(dtype) is None:
         raise TypeError(
-            f"{name} has dtype {dtype}; booleans, integers and float16, float32 or float64 are "
-            f"wanted. {_remedy(dtype)}"
+            f"{name} has dtype {dtype}, but must hold booleans, integers, float16, float32 or "
+            f"float64. {_remedy(dtype)}"
         )
     if X.ndim != 2:
         raise ValueError(
@@ -81,7 +81,7 @@ def check_table(X: Any, *, min_features: int = 1, name: str = "X") -> Array:
 
 
 def _remedy(dtype: str) -> str:
-    """How to make a table of numbers of one that has this dtype."""
+    """How to turn a table of this dtype into one of numbers."""
     if "float" in dtype:  # bfloat16, float8_e4m3fn, float128
         narrow = "float64" if "128" in dtype or "longdouble" in dtype else "float32"
         return f"Convert it to {narrow} first."

@@ -1,4 +1,4 @@
-"""Dates, times and durations as text. Tables hold them as numbers; people read their notation."""
+"""Dates, times and durations as text, for people; tables hold them as numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ _START = datetime.datetime(1970, 1, 1)
 
 
 def temporal_text(number: float, kind: str) -> str | None:
-    """A number of days or seconds, as `UNITS` has them, in the notation of its kind of column.
+    """A date, time or duration as text, such as "2024-12-31".
+
+    Parameters
+    ----------
+    number : float
+        Days or seconds, in the unit of the kind; see `columns.UNITS`.
+    kind : str
+        Of the column, such as "date".
 
     Returns
     -------
     str or None
-        None if the kind is not temporal, or the number is beyond all dates. Of a date it is the
+        None if the kind is not temporal, or no date has this number. For the kind "date", it is the
         last day that is not after the number.
     """
     try:

@@ -1,13 +1,19 @@
-"""The search for the best cut, and the sums that it is made of.
+"""The search for the best cut, and the sums that it needs.
 
     contract           what every engine offers, and the one order of ties between cuts
     route              which engine trains a table, and where; decided once, as a value
     worth              what a cut is worth, for every kind of votes
     worth_of_split     the same for one split, from Python numbers
     monotone           which cuts a monotone constraint allows
+    movement           how far a step moves what engines keep of a bin from round to round
+    category_columns   the numbers of the categories of categorical features
+    category_search    the best set of categories of a round
+    category_table     an engine's table with categorical features
     reference/         the scan in the array API, on arrays of any library
     cpu/               compiled kernels for the CPU
     cuda/              compiled kernels for CUDA devices
+    cluster/           rows in many places, which answer the CPU engine's search together
+    ahead              many rounds in one call of an engine
     prediction         the sum of step functions, by the kernels that suit the table
     running_scores     scores that grow term by term, for stages and early stopping
     held_out           what early stopping adds up, where the CPU kernels are in use
@@ -15,6 +21,6 @@
     threads            the threads that the CPU kernels run on
     announcements      messages on stderr
 
-Engines never import each other, and all return the same integers. Nothing here knows rounds or
-files.
+Engines never import each other, except that `cluster` uses the CPU engine's search. All return the
+same integers. Nothing here knows rounds or files.
 """

@@ -1,15 +1,15 @@
 """Rounds made ahead: many rounds in one call, where an engine can make them without the host.
 
-On small tables the host takes longer over a round than the search does. So boosting tells an engine
+On small tables a round takes longer on the host than in the search. So boosting tells an engine
 the rule of its votes, and the engine makes rounds one after the other: the best cut, its votes, the
-change of the samples, and what early stopping adds up over held-out samples. An engine makes
-ordinary rounds only. It stops before a round that needs the host's care, such as a vote whose last
-digit is in doubt; the host makes that one as ever.
+update of the samples, and the sums over held-out samples for early stopping. It stops before a
+round that only the host can decide, for example because the last digit of a vote is in doubt. The
+host then makes that round in the ordinary way.
 
 A state that can do so has a method `looking_ahead(rule, watched)`. It returns an `Ahead`, or None
-if this run cannot be made ahead, or if it would not pay. An engine's state is also told which
-features are categorical, if any are: `looking_ahead(rule, watched, categories)`; see
-`category_search.Categories`.
+if this run cannot be made ahead, or if that would save no time. If features are categorical, the
+state of an engine is told so: `looking_ahead(rule, watched, categories)`, where the last argument
+is of the class `category_search.Categories`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ VOTE_DOUBT = 2.0**-50
 class NewtonRule(NamedTuple):
     """How a region's vote follows from its sums; see `boosting.newton_votes`.
 
-    In units of `VOTE_UNIT` it is the whole number nearest to scale * first / (second + l2), where
-    the quotient is bounded.
+    In units of `VOTE_UNIT` it is the whole number nearest to scale * first / (second + l2), with
+    the quotient limited to +-largest_step.
 
     Attributes
     ----------
     scale : float
     l2 : float
     largest_step : float
-        Bound of the quotient.
+        Bound of the quotient's absolute value.
     doubt : float
-        How far, relatively, what is rounded may be off: nearer to a half, a vote is in doubt.
+        Bound of the relative error before rounding. A vote closer than that to a half, where
+        rounding changes direction, is in doubt.
     """
 
     scale: float
@@ -65,13 +66,13 @@ class WatchedLoss(NamedTuple):
 
 
 class WatchedSamples(NamedTuple):
-    """Held-out samples, and what is added up over them after each round.
+    """Held-out samples, and the loss that is added up over them after each round.
 
     Attributes
     ----------
     X : ndarray (n_samples_given, n_features)
     rows : ndarray (n_held_out,) of int, or None
-        Which rows of X are meant; None for all.
+        The rows of X that are held out; None for all.
     scores : ndarray (n_held_out, n_outputs) of float64
         Each round's votes are added to them.
     classes, units : ndarray (n_held_out,) of int64
@@ -94,17 +95,18 @@ NO_SIDES = np.zeros((0, 0, 0), dtype=np.uint8)
 
 
 class OfferedCuts(NamedTuple):
-    """What the first of some rounds choose from.
+    """The cuts that the first rounds of a call choose from: k cuts for each of these rounds.
 
     Attributes
     ----------
     features : ndarray (n_offering_rounds, k) of int64
-        Increasing in each round.
+        In increasing order in each round.
     thresholds : ndarray (n_offering_rounds, k) of float64
-        Infinite for the cut that parts missing values from all others; NaN for a set of categories.
+        Infinite for the cut that separates missing values from all others; NaN for a set of
+        categories.
     sides : ndarray (n_offering_rounds, k, N_NUMBERS) of uint8
-        Of a set the region of each number of a category, that of missing values if there is no such
-        category. Of any other shape if no feature is categorical.
+        For sets of categories: the region of each number of a category, `MISSING` for a number that
+        no sample has. Empty, of any shape, if no feature is categorical.
     """
 
     features: np.ndarray
@@ -113,7 +115,7 @@ class OfferedCuts(NamedTuple):
 
 
 NO_CUTS = OfferedCuts(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
-"""Of no round at all."""
+"""No round has an offer."""
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,17 @@ class MadeRounds:
     ----------
     features : ndarray (n_rounds,) of int64
     thresholds : ndarray (n_rounds,) of float64
-        Of the splits; NaN for a set of categories. There is no constant among them.
+        Of the splits; NaN for a set of categories. Constants are not made ahead.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     scores : ndarray (n_rounds,) of float64
         What the cut was worth.
     misclassified : ndarray (n_rounds,) of int64
-        See `contract.Totals`; behind the round.
+        As in `contract.Totals`, after the round.
     right : ndarray (n_rounds, n_classes) of int64
-        For each class the integer weight of the held-out samples that are classified right, behind
+        For each class the integer weight of the held-out samples that are classified right after
         the round; (n_rounds, 0) if none are watched.
     losses : ndarray (n_rounds, n_sums) of int64
-        The sums of their losses.
+        The sums of the losses of the held-out samples after the round.
     sides : ndarray (n_rounds, N_NUMBERS) of uint8
         For sets of categories, as `OfferedCuts.sides`; (n_rounds, 0) if no feature is categorical.
     """
@@ -153,12 +155,12 @@ class Ahead(Protocol):
     """Makes rounds of one run ahead."""
 
     def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
-        """Make so many rounds, or fewer; the state is then behind the last one of them.
+        """Make `n_rounds` rounds, or fewer; the state is then as after the last round made.
 
         Parameters
         ----------
         n_rounds : int
         offered : OfferedCuts
-            For each of the first rounds to make: it takes the best of these cuts. A round without
-            an offer is free to take any cut.
+            Each of the first rounds takes the best of the cuts that it is offered. A round without
+            an offer takes the best of all cuts.
         """

@@ -1,8 +1,8 @@
 """Lines that tell users why they wait, or where a table trains.
 
-They go to stderr where someone reads it while the program runs: on a terminal, in a notebook.
-Elsewhere, as in a file or a pipe, they go to the log called "gpustump"; Python's own handler shows
-nothing below a warning there.
+They go to stderr where a person reads it while the program runs: on a terminal, in a notebook. If
+stderr is a file or a pipe, they go to the logger "gpustump"; without a handler of the caller's,
+Python shows only warnings of it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def is_read() -> bool:
 
 
 Listener = Callable[[str, int], None]
-"""Is called with a line of text and its level, as `logging` numbers them."""
+"""Takes a line of text and its level, one of the numbers of `logging`."""
 
 
 def tell(text: str, level: int) -> None:
-    """Write a line to stderr if someone reads it, otherwise to the log."""
+    """Write a line to stderr if someone reads it, otherwise to the logger."""
     if is_read():
         print(f"gpustump: {text}", file=sys.stderr, flush=True)
     elif sys.stderr is not None or logging.getLogger("gpustump").hasHandlers():
@@ -37,12 +37,12 @@ def tell(text: str, level: int) -> None:
 
 
 listeners: list[Listener] = [tell]
-"""Called with each line. Without any, nothing is said."""
+"""Called with each line. If the list is empty, lines are dropped."""
 
 
 @contextlib.contextmanager
 def nobody_listens() -> Iterator[None]:
-    """Say nothing until the end of the `with`."""
+    """Drop all lines until the end of the `with`."""
     kept = listeners[:]
     listeners.clear()
     try:
@@ -58,7 +58,7 @@ def announce(text: str, level: int = logging.INFO) -> None:
 
 
 def announce_anywhere(text: str) -> None:
-    """Hand a line to all listeners that is to be seen in files and pipes as well: a warning.
+    """Hand a line to all listeners as a warning, so that it is seen in files and pipes as well.
 
     It is for waits of many seconds that happen once on a machine.
     """

@@ -1,4 +1,4 @@
-"""The categorical features of a table: for each sample the number of its category, a byte each."""
+"""The categorical features of a table: the category number of every sample, as one byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 from gpustump.learners.kinds import OfCategories
 
 N_NUMBERS = 256
-"""As many as a byte holds."""
+"""How many different numbers a byte holds."""
 
 NO_CATEGORY = 255
 """The number of samples without a category: their value is NaN or negative."""
@@ -27,9 +27,10 @@ class CategoryColumns:
     Attributes
     ----------
     features : tuple of int
-        Increasing.
+        In increasing order.
     numbers : ndarray (n_columns, n_samples) of uint8
-        `NO_CATEGORY` where there is none. No samples if they are elsewhere; see `engines.cluster`.
+        `NO_CATEGORY` where there is none. Of shape (n_columns, 0) if the samples are elsewhere; see
+        `engines.cluster`.
     counts : ndarray (n_columns, N_NUMBERS) of int64
         How many samples have each number.
     """
@@ -45,7 +46,7 @@ class CategoryColumns:
         Raises
         ------
         ValueError
-            If a value is not as `numbers_of` wants it.
+            If a value is none of those that `numbers_of` allows.
         """
         numbers = np.stack([numbers_of(X, rows, feature) for feature in features])
         counts = np.stack([np.bincount(own, minlength=N_NUMBERS) for own in numbers])
@@ -53,7 +54,7 @@ class CategoryColumns:
 
     @classmethod
     def counted(cls, features: Sequence[int], counts: np.ndarray) -> CategoryColumns:
-        """Of samples that are elsewhere, from how many have each number."""
+        """For samples that are elsewhere, from `counts` as in the attributes."""
         return cls(tuple(features), np.empty((len(features), 0), dtype=np.uint8), counts)
 
     @property
@@ -66,11 +67,13 @@ class CategoryColumns:
 def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = None) -> np.ndarray:
     """A feature's numbers of categories, (n_samples,) of uint8.
 
+    Errors call the feature by its name, or by its index if there is none.
+
     Raises
     ------
     ValueError
-        If a value is neither a whole number below `MOST_CATEGORIES`, nor negative or NaN, which
-        both stand for missing values as in scikit-learn.
+        If a value is neither a whole number from 0 to `MOST_CATEGORIES` - 1, nor negative or NaN.
+        Negative values and NaN mean missing values, as in scikit-learn.
     """
     values = arrays.to_host(arrays.picked(arrays.as_working(X[:, feature]), rows))
     has_number = values >= 0
@@ -88,7 +91,7 @@ def numbers_of(X: Array, rows: Array | None, feature: int, name: str | None = No
 
 
 def regions_of_numbers(hypothesis: OfCategories) -> np.ndarray:
-    """The region of each number of a category, (N_NUMBERS,) of uint8."""
+    """The region of each category number under a split or stump, (N_NUMBERS,) of uint8."""
     found = np.full(N_NUMBERS, MISSING, dtype=np.uint8)
     found[list(hypothesis.left)] = FIRST
     found[list(hypothesis.right)] = SECOND

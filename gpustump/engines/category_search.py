@@ -12,21 +12,21 @@ a prefix of the categories in order of A_c / B_c, which is the order of P_c / N_
 Breiman, Friedman, Olshen and Stone 1984, section 4.2.2 and theorem 9.6]. If the best prefix holds
 no category or all of them, it is best to leave them together; then other sets do not matter, as a
 constant, or the split of all categories from missing values, is at least as good as all of them.
-Ratios are compared exactly. The floating-point score of another set may exceed that of the best
-prefix by rounding errors only.
+Ratios are compared exactly. The floating-point score of another set can exceed that of the best
+prefix, but only by rounding errors.
 
 With K outputs, sums lie in 2 K dimensions, and no order of the categories has that property. Each
 output in turn orders the categories by its own ratios, and every prefix of these K orders is a
-candidate, weighed with the score of all outputs. This is a rule, not the optimum: it finds the best
-split among K (C - 1) sets.
+candidate, compared by the score of all outputs. This is a rule, not the optimum: it finds the best
+split among K (C - 1) sets of C categories.
 
-A rare category has few samples to tell its side. Categories of fewer than 10 samples and less than
-1% of the samples with a value are taken together and go the same way, in all rounds. The best set
-is the best one of those that do not part them. So the sums need no smoothing, and the votes keep
-the smoothing of their kind. (Of two categories one at least is not rare.)
+A rare category has too few samples to decide its side. So all categories with fewer than 10 samples
+and less than 1% of the samples with a value form one group, whose categories go the same way in all
+rounds. The best set is the best one that does not divide this group. So the sums need no smoothing,
+and the votes keep the smoothing of their kind. (Of two categories one at least is not rare.)
 
 Ties have an order. Among equally good sets of a feature, the first output's order wins, then the
-shorter prefix; equal ratios stand in order of the categories' numbers. The side with the lowest
+shorter prefix; equal ratios are in order of the categories' numbers. The side with the lowest
 number is the left one. A split of all categories from missing values is taken only if it is better
 than all sets, and better than a constant.
 """
@@ -54,20 +54,22 @@ from gpustump.learners.hypothesis import N_REGIONS
 from gpustump.learners.kinds import OfCategories
 
 RARE_SAMPLES, RARE_PARTS = 10, 100
-"""A category is rare if it has fewer samples than this, and less than this part of them."""
+"""A category is rare if it has fewer samples than the first number, and less than one part in the
+second number of those with a value."""
 
 _RATIO_BITS = 125
-"""Ratios of sums below 2**62 that differ do so by more than 2**-124."""
+"""Ratios are compared as whole multiples of 2**-125: different ratios of sums below 2**62 differ by
+more than 2**-124."""
 
 _ROUNDINGS = 2.0**-49
 """Quotients of sums in float64 that differ by more than this share are in the right order: each is
 off by 2**-51 of itself at most."""
 
 _BEHIND = 1e300
-"""Above the ratios of all sums."""
+"""Larger than every ratio, so that places without a group are sorted last."""
 
 _MOST_AT_ONCE = 2**18
-"""Sums of prefixes that are weighed at once: with many outputs and categories they take memory."""
+"""How many sums of prefixes are in memory at once: there are many with many outputs and groups."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Groups:
     Attributes
     ----------
     members : tuple of tuple of int
-        The numbers of each group, increasing. The groups are in order of their lowest numbers.
+        The category numbers of each group, in increasing order. The groups are in order of their
+        lowest numbers.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -105,7 +108,7 @@ class Groups:
         return found
 
     def sides(self, left: Sequence[int]) -> Sides:
-        """The categories on both sides, given the groups on one; the lowest goes left."""
+        """The categories on both sides, given the groups on one; the lowest number goes left."""
         chosen = {*left}
         parts: tuple[list[int], list[int]] = ([], [])
         for group, own in enumerate(self.members):  # the first group has the lowest number
@@ -142,7 +145,7 @@ class CategorySums(NamedTuple):
     by_number: np.ndarray
 
     def in_regions(self, hypothesis: OfCategories) -> RegionSums:
-        """The same for each region of a split of this feature."""
+        """The sums over each region of a split of this feature."""
         regions = regions_of_numbers(hypothesis)
         return [self.over(np.flatnonzero(regions == own).tolist()) for own in range(N_REGIONS)]
 
@@ -153,12 +156,12 @@ class CategorySums(NamedTuple):
 
 
 class SetSearch:
-    """Finds the best set of all categorical features of a run, for all of them at once.
+    """Finds the best set of categories among all categorical features of a run.
 
     Parameters
     ----------
     groups : mapping
-        For each feature, in increasing order, its categories.
+        For each categorical feature, in increasing order, its groups of categories.
     search : Search
     """
 
@@ -176,7 +179,7 @@ class SetSearch:
     def best(self, by_number: np.ndarray) -> Cut | None:
         """The best cut, from the features' sums (n_features, n_outputs, 2, N_NUMBERS) of int64.
 
-        None if there is none. Of equally good ones it is that of the lowest feature.
+        None if no feature has a split. Of equally good cuts it is that of the lowest feature.
         """
         found: tuple[int, _Found] | None = None
         for part in self._parts:
@@ -204,14 +207,14 @@ class _Found(NamedTuple):
 
 
 class _Part:
-    """Some features whose sets are weighed at once.
+    """Some features whose sets are compared at once.
 
     Parameters
     ----------
     columns : sequence of int
-        Their places; each has a group at least.
+        Their places among the categorical features; each has at least one group.
     groups : sequence of Groups
-        Of all features.
+        Of all categorical features.
     """
 
     def __init__(self, columns: Sequence[int], groups: Sequence[Groups]) -> None:
@@ -246,7 +249,7 @@ class _Part:
         return column, _Found(score, orders[first, order, : last + 1].tolist())
 
     def _of_groups(self, by_number: np.ndarray) -> np.ndarray:
-        """The sums of each group, (n_columns, n_outputs, 2, most groups); 0 behind the last one."""
+        """The sums of each group, (n_columns, n_outputs, 2, most groups); 0 after the last one."""
         taken = by_number[self._column_of_number, :, :, self._numbers]
         shape = (len(self._columns), *by_number.shape[1:3], int(self._n_groups.max()))
         found = np.zeros(shape, dtype=np.int64)
@@ -271,17 +274,21 @@ def _best_prefixes(
     Parameters
     ----------
     of_groups : ndarray (n_features, n_outputs, 2, most groups) of int64
+        The sums of each group.
     n_groups : ndarray (n_features,) of int64
         A feature of one group has no prefix; its score is below all others.
     present, missing : ndarray (n_features, n_outputs, 2) of int64
+        The sums over the samples with a value, and over those without.
     search : Search
 
     Returns
     -------
     scores : ndarray (n_features,)
-    orders : ndarray (n_features, n_orders, most groups) of int64
+        Int64 for discrete votes, otherwise float64.
+    orders : ndarray (n_features, n_outputs, most groups) of int64
+        Each output's order of the groups.
     places : ndarray (n_features,) of int64
-        The number of the order, times one less than the most groups, plus the prefix's last place.
+        Which prefix it is: output * (most groups - 1) + length of the prefix - 1.
     """
     n_features, n_outputs, _, most = of_groups.shape
     has_group = np.arange(most) < n_groups[:, np.newaxis]
@@ -312,10 +319,11 @@ def _best_prefixes(
 
 
 def _orders(sums: np.ndarray, has_group: np.ndarray) -> np.ndarray:
-    """For each row the groups by the ratio of their sums (n_rows, 2, most), then empty places.
+    """For each row the order of the groups by the ratio of their sums (n_rows, 2, most groups).
 
-    Equal ones are in their own order. Quotients in float64 are in the order of the ratios if they
-    are further apart than roundings. The others are compared exactly.
+    Places without a group come last; groups of equal ratios keep their order. Quotients in float64
+    are in the order of the ratios if they are further apart than their roundings. In rows where
+    some are not, the ratios are compared exactly.
     """
     first, second = sums[:, 0], np.maximum(sums[:, 1], 1)
     ratios = np.where(has_group, first / second, _BEHIND)
@@ -331,16 +339,16 @@ def _orders(sums: np.ndarray, has_group: np.ndarray) -> np.ndarray:
 
 
 def _exact_order(first: list[int], second: list[int]) -> list[int]:
-    """The same for one row, whatever its sums."""
+    """The order of one row's groups, by exact ratios."""
     ratios = [(a << _RATIO_BITS) // b for a, b in zip(first, second, strict=True)]
     return sorted(range(len(ratios)), key=ratios.__getitem__)
 
 
 def _apart(present: np.ndarray, missing: np.ndarray, search: Search) -> np.ndarray:
-    """What it is worth to part all categories of a feature from missing values.
+    """The score of the split of all categories from missing values, for each feature.
 
-    Below all scores if there are none, or if a constant is as good. Each sample counts one or more
-    in its second integers, so their sums tell which regions are empty.
+    Below all scores if no value is missing, or if a constant is as good. Each sample's second
+    integer is at least 1, so the sums tell which regions are empty.
     """
     nothing = np.zeros_like(present)
 

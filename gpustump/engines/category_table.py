@@ -1,9 +1,9 @@
-"""A prepared table some of whose features are categorical: an engine's own, and sets of categories.
+"""A prepared table with categorical features: an engine's own table, and the search for sets.
 
-An engine searches the features that have thresholds and keeps the samples. To its search all values
-of a categorical feature are missing, so it finds no cut of it; and it adds up its integers by
-category. The best set is found here, on the host, from these sums (`category_search`); so it is the
-same with every engine.
+The engine keeps the samples, and searches the features that have thresholds. In its search all
+values of a categorical feature count as missing, so it finds no cut of such a feature. It also adds
+up its integers by category. From these sums the best set of categories is found here, on the host
+(`category_search`), so it is the same with every engine.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ class SummingState(State, Protocol):
     """A state that adds up its integers by category."""
 
     def category_sums(self, columns: CategoryColumns) -> np.ndarray:
-        """The sums over each category: (n_columns, n_outputs, 2, N_NUMBERS) of int64.
+        """This round's sums over each category: (n_columns, n_outputs, 2, N_NUMBERS) of int64.
 
-        Of the first and of the second integers of this round; in place `NO_CATEGORY` those of the
-        samples without a category.
+        The third axis holds the sums of the first and of the second integers. On the last axis,
+        place `NO_CATEGORY` has the sums over the samples without a category.
         """
 
 
 def hidden(values: Array, first: int, categorical: Sequence[int]) -> Array:
-    """Values (n_samples, n) of the features from `first` on, NaN where they are categorical."""
+    """Values (n_samples, n) of neighbouring features, with NaN for all categorical ones.
+
+    The first column is that of feature `first`. Without categorical features it is `values` itself.
+    """
     places = [feature - first for feature in categorical]
     inside = [place for place in places if 0 <= place < values.shape[1]]
     if not inside:
@@ -63,7 +66,7 @@ class CategoryTable:
     Attributes
     ----------
     inner : PreparedTable
-        The engine's; its states are `SummingState`.
+        The engine's table; its states are `SummingState`.
     columns : CategoryColumns
         Of the samples that take part.
     """
@@ -95,12 +98,12 @@ class CategoryTable:
 
     @cached_property
     def groups(self) -> dict[int, Groups]:
-        """For each categorical feature its categories, rare ones together."""
+        """For each categorical feature its categories in groups; see `category_search.Groups`."""
         pairs = zip(self.columns.features, self.columns.counts, strict=True)
         return {feature: Groups.of(counts) for feature, counts in pairs}
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position of a feature that is not categorical."""
+        """The threshold after a sorted position of a feature that is not categorical."""
         return self.inner.threshold(feature, position)
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> CategoryState:
@@ -116,14 +119,14 @@ class CategoryState:
     ----------
     table : CategoryTable
     inner : SummingState
-        The engine's.
+        The engine's state.
     search : Search
     """
 
     def __init__(self, table: CategoryTable, inner: SummingState, search: Search) -> None:
         self._table, self._inner = table, inner
         self._sets = SetSearch(table.groups, search)
-        self._sums: np.ndarray | None = None  # worked out when they are asked for
+        self._sums: np.ndarray | None = None  # computed when first needed in a round
 
     @property
     def totals(self) -> Totals:
@@ -147,7 +150,7 @@ class CategoryState:
     def region_sums(self, hypothesis: Partition) -> RegionSums:
         """For each region and output the sums of both integers of its samples."""
         sums, features = self._sums, self._table.columns.features
-        # They are known if a search has asked for them.
+        # The sums are known if this round's search has asked for them.
         if sums is None or not isinstance(hypothesis, OfCategories):
             return self._inner.region_sums(hypothesis)
         if hypothesis.feature not in features:

@@ -3,8 +3,8 @@
 An engine prepares a table once. Each run of boosting starts a `State` on it: two integers for each
 sample and output, and the scores so far. A round asks the state for the best `Cut`, decides on the
 host what the cut's regions vote, and hands a `Step` back, which changes integers and scores. All
-numbers that pass from an engine to the host are integers, or scores of cuts that are defined
-operation by operation (`worth`), so every engine returns the same ones.
+numbers that an engine returns to the host are integers, or scores of cuts, which are defined
+operation by operation (`worth`). So every engine returns the same ones.
 
 Two boosting runs may share a table, and a table knows nothing of labels. Nothing here knows which
 engines there are; `route` does.
@@ -51,7 +51,7 @@ class Search:
         "discrete", "real" or "newton": what a cut is worth, and which integers are added up. See
         `worth`.
     n_outputs : int
-        1 for two classes. With more, every cut votes for that many classes.
+        1 for two classes. Otherwise the number of classes that every cut votes for.
     l2 : float
         For Newton votes: lambda, in units of the integers.
     monotone : tuple (n_features,) of int, or None
@@ -89,17 +89,20 @@ class Search:
 
     @property
     def n_copies(self) -> int:
-        """How many integers of a sample its weight counts in at first; see `in_units`."""
+        """How many times each weight counts in the first round's sum; see `in_units`."""
         return 1 if self.votes == "newton" else self.n_outputs
 
     @property
     def n_layers(self) -> int:
-        """How many integers of a sample differ in more than their signs: one or two an output."""
+        """How many integers an engine adds up for each sample: one or two for each output.
+
+        For discrete and real votes it is one, as the second integer is the first without its sign.
+        """
         return self.n_outputs * (2 if self.votes == "newton" else 1)
 
 
 class Sides(NamedTuple):
-    """The numbers of the categories that a cut sends left and right, increasing."""
+    """The numbers of the categories that a cut sends left and right, in increasing order."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -129,11 +132,12 @@ class Cut:
         +1 or -1: the sign of the region of missing values; 0 as above.
     score : int or float
         What the cut is worth. With signs it is their agreement: the weight that they get right less
-        the weight that they get wrong, never negative but for `NO_CUT`. See `worth` for others.
+        the weight that they get wrong, never negative except for `NO_CUT`. Without signs see
+        `worth`.
     after : int or None
         Sorted position of the last sample before an interval; None for a stump.
     categories : Sides or None
-        For a categorical feature, whose `position` is 0: it has one cut a round. See
+        For a categorical feature, which has one cut a round; its `position` is 0. See
         `category_search`.
     """
 
@@ -167,7 +171,7 @@ class Cut:
 
 
 NO_CUT = Cut(0, None, 1, 1, -1)
-"""Less than every cut that there is."""
+"""Less than every other cut."""
 
 
 def constant_cut(signed_weight: int) -> Cut:
@@ -181,14 +185,16 @@ def sign_of(value: int) -> int:
 
 
 class Totals(NamedTuple):
-    """Sums over all samples of a run, in the units of the current integers.
+    """Sums over all samples of a run, in units of the current integers.
 
     Attributes
     ----------
     signed : int
-        The sum of the first integers of all outputs: of the weights, each with its label's sign.
+        The sum of the first integers of all outputs. For discrete and real votes they are the
+        weights, each with its label's sign.
     weight : int
-        The sum of the second integers of all outputs: of the weights.
+        The sum of the second integers of all outputs. For discrete and real votes they are the
+        weights.
     misclassified : int
         The weight, in the first round's integers, of the samples that the score gets wrong.
     first_weight : int
@@ -229,13 +235,13 @@ OutputNumbers = tuple[float, ...]
 """A number for each output."""
 
 RegionVotes = tuple[OutputNumbers, OutputNumbers, OutputNumbers]
-"""What each region votes, for each output."""
+"""For each region its votes for the outputs."""
 
 OutputFactors = tuple[tuple[float, float], ...]
-"""For each output two factors: of samples with the label -1, and with the label +1."""
+"""For each output two factors: for samples with the label -1, and for those with the label +1."""
 
 RegionFactors = tuple[OutputFactors, OutputFactors, OutputFactors]
-"""Such factors for each region."""
+"""For each region the factors of the outputs."""
 
 
 @dataclass(frozen=True)
@@ -245,18 +251,19 @@ class Step:
     Attributes
     ----------
     hypothesis : Partition
-        It says which region a sample lies in.
+        It tells which region a sample lies in.
     votes : tuple (n_regions,) of tuple (n_outputs,) of float
         What is added to the scores.
     factors : tuple (n_regions,) of tuple (n_outputs,) of (float, float)
         What a weight, odds or a probability is multiplied by; equal for both labels in a softmax.
     halvings : int
-        All factors hold a common 2**-halvings, which keeps the integers' sum in range.
+        All factors contain 2**-halvings, which keeps the sum of the integers in range.
     cut : Cut or None
-        Where `best_cut` has just found the hypothesis; None if it comes from elsewhere.
+        The cut of the hypothesis, if `best_cut` has just found it; None if the hypothesis comes
+        from elsewhere.
     is_known : bool
-        Whether the hypothesis was known before. More such steps may follow without a search, so
-        what only a search needs may wait until there is one.
+        Whether the round repeats a known one. More such steps may follow without a search, so an
+        engine may postpone what only a search needs.
     """
 
     hypothesis: Partition
@@ -268,13 +275,13 @@ class Step:
 
     @property
     def discrete_hypothesis(self) -> AnyStump:
-        """The hypothesis, for engines that know those with signs only."""
+        """The hypothesis, for engines that only know hypotheses with signs."""
         assert isinstance(self.hypothesis, AnyStump)
         return self.hypothesis
 
     @property
     def discrete(self) -> Discrete:
-        """The same step for engines that know discrete votes only; see `discrete_step`."""
+        """The same step for engines that only know discrete votes; see `discrete_step`."""
         hypothesis = self.discrete_hypothesis
         sign = hypothesis.polarity
         negative, positive = self.factors[FIRST][0]
@@ -285,7 +292,10 @@ class Step:
 def discrete_step(
     hypothesis: Hypothesis, vote: float, grown: float, halvings: int, cut: Cut | None = None
 ) -> Step:
-    """The step of a discrete vote: right samples keep their weights, but for the power of two."""
+    """The step of a discrete vote: samples that it gets right keep their weights.
+
+    All weights are also divided by 2**halvings; `grown` contains that power of two.
+    """
     kept = math.ldexp(1.0, -halvings)
     by_sign = {1: (vote, (grown, kept)), -1: (-vote, (kept, grown))}
     first, second, missing = (by_sign[sign] for sign in signs(hypothesis))
@@ -315,13 +325,13 @@ class State(Protocol):
         """The smallest second integer."""
 
     def best_cut(self) -> Cut:
-        """The largest cut, in the order of `Cut`, under the integers."""
+        """The largest cut of this round's integers, in the order of `Cut`."""
 
     def region_sums(self, hypothesis: Partition) -> RegionSums:
-        """What a hypothesis, found here or elsewhere, puts into its regions."""
+        """The sums over the regions of a hypothesis, found here or elsewhere."""
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> list[RegionSums]:
-        """The same for each of several hypotheses."""
+        """`region_sums` of each of several hypotheses."""
 
     def advance(self, step: Step) -> None:
         """Add a step's votes to the scores, and multiply the weights by its factors."""
@@ -338,7 +348,7 @@ class PreparedTable(Protocol):
         How many of its rows take part.
     n_features : int
     n_missing : ndarray (n_features,) of int64
-        For each feature how many of these rows have no value.
+        For each feature the number of these rows that have no value.
     note : str or None
         What users should know about how memory is used.
     """
@@ -360,9 +370,9 @@ class PreparedTable(Protocol):
     def note(self) -> str | None: ...
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position: not below that value, and below the next one.
+        """The threshold after a sorted position: not below that value, and below the next one.
 
-        Infinite behind the last value that is not missing.
+        Infinite after the last value that is not missing.
         """
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> State:
@@ -392,9 +402,10 @@ class Task:
     n_rounds : int or None
         The most rounds there will be; None if that is not known.
     categorical : tuple of int
-        The features whose values are numbers of categories, increasing; others have thresholds. An
-        engine's search finds no cut of them, as if all of their values were missing, but
-        `region_sums` and `advance` of its states know them; `category_table` searches them.
+        The features whose values are numbers of categories, in increasing order; other features
+        have thresholds. An engine's search finds no cut of a categorical feature, as if all its
+        values were missing, but `region_sums` and `advance` of its states know such features.
+        `category_table` searches them.
     """
 
     X: Array
@@ -413,7 +424,7 @@ class Task:
 
     @property
     def category_bytes(self) -> int:
-        """What the categories of its samples take, and an order by them."""
+        """Bytes of the samples' category numbers, and of an order of the samples by them."""
         return 9 * self.n_samples * len(self.categorical)
 
 
@@ -428,7 +439,7 @@ class Resources:
     max_memory : int or None
         Bytes beside X, of the host's memory or of the device's.
     block_bytes : int or None
-        Bytes of temporaries for a scan on arrays.
+        Bytes of temporary arrays for the reference scan.
     """
 
     n_jobs: int | None = None
@@ -454,10 +465,10 @@ class Engine(Protocol):
     def summary(self) -> str: ...
 
     def refusal(self, task: Task) -> str | None:
-        """Why it cannot train this; None if it can."""
+        """Why this engine cannot train the task, in words; None if it can."""
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
-        """The least memory beside X with which it can train this."""
+        """The fewest bytes beside X with which it can train the task."""
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:
         """Prepare a table, or some rows (n_samples,) of it.
@@ -494,5 +505,5 @@ def _threshold(table: PreparedTable, cut: Cut) -> float:
 
 
 def agreement(sums: RegionSums, region_signs: Sequence[int]) -> int:
-    """The weight that a sign for each region gets right, less the weight that it gets wrong."""
+    """The weight that the signs of the regions get right, less the weight that they get wrong."""
     return sum(sign * own[0][0] for own, sign in zip(sums, region_signs, strict=True))

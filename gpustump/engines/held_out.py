@@ -1,4 +1,8 @@
-"""Where the CPU kernels are in use, they also add up what early stopping watches."""
+"""The sums over held-out samples that early stopping needs, by the CPU kernels where they are used.
+
+`HeldOutSums` is what the kernels offer. Where `held_out_sums` returns None, boosting computes the
+same sums by array operations.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +18,20 @@ _STAGE = "held_out_sums"
 
 
 LossTable = tuple[Array, Array, int]
-"""ln(1 + exp(-x)) at every 2**-b from x = 0 on, in units of 2**-32: the losses, how far
-it falls from each to the next, and b."""
+"""ln(1 + exp(-x)) at every multiple of 2**-b from x = 0 on, in units of 2**-32: these losses, how
+far each lies above the next one, and b."""
 
 
 class HeldOutSums(Protocol):
     """Sums over held-out samples, from their scores (n_samples,) or (n_samples, n_outputs).
 
-    The weights (n_samples,) of float64 that losses are multiplied by are such that the sum of the
-    products, each rounded to an integer, is below 2**62.
+    Losses are multiplied by the weights (n_samples,) of float64, and each product is rounded to an
+    integer. The caller scales the weights so that the sum of these integers is below 2**62.
     """
 
     @property
     def samples(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Classes, units, and how many classes there are."""
+        """The arguments classes, units and n_classes of `held_out_sums`."""
 
     def right_weights(self, scores: np.ndarray) -> list[int]:
         """For each class the integer weight of its samples that are classified right."""
@@ -40,18 +44,18 @@ class HeldOutSums(Protocol):
     def softmax(
         self, scores: np.ndarray, weights: np.ndarray, table: LossTable, bits: int
     ) -> list[int]:
-        """The sum, over the samples, of weight and minus the logarithm of the class's softmax."""
+        """The sum over the samples of weight times minus the logarithm of their class's softmax."""
 
     def logistic_shares(
         self, scores: np.ndarray, weights: np.ndarray, table: LossTable, bits: int
     ) -> list[int]:
-        """The same for shares of logistic probabilities."""
+        """The same with the class's share of the logistic probabilities of all classes."""
 
 
 def watched_table(X: Array) -> Array:
     """The table as early stopping reads it: in NumPy, without a copy, where the kernels are in use.
 
-    They are if they have been loaded for training: watching alone does not load them.
+    The kernels are in use if training has loaded them; early stopping alone does not load them.
     """
     return arrays.to_host(X) if cpu_kernels_take(X, 0.0, _STAGE) else X
 
@@ -59,14 +63,14 @@ def watched_table(X: Array) -> Array:
 def held_out_sums(
     classes: Array, units: Array, n_classes: int, n_jobs: int | None = None
 ) -> HeldOutSums | None:
-    """What adds up over some samples; None where array operations have to do it.
+    """The sums over some samples by the CPU kernels; None where array operations have to do it.
 
     Parameters
     ----------
     classes : array (n_samples,) of int64
-        With one output 1 for the class whose score is positive, and 0 for the other.
+        With one output: 1 for the class that a positive score predicts, and 0 for the other.
     units : array (n_samples,) of int64
-        The samples' weights.
+        The samples' integer weights.
     n_classes : int
     n_jobs : int, optional
     """

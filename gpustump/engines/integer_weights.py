@@ -7,9 +7,9 @@ at least 1: however far apart the weights are, only a stump that gets every samp
 integer error of 0.
 
 The weights themselves are float64, in units of these integers, so rounding is the whole conversion.
-Between rounds each weight is multiplied once, by a factor that the host works out from the integers
-of the round before; a power of two in all factors keeps the integers' sum just under 2**62. Nothing
-depends on the order of a floating-point sum, because there is none.
+Between rounds each weight is multiplied once, by a factor that the host computes from the integers
+of the round before. A power of two in all factors keeps the sum of the integers just under 2**62.
+Nothing depends on the order of a floating-point sum, because there is none.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gpustump import arrays
 from gpustump.arrays import Array
 
 TOP = 2**62
-"""Bound of the integers' absolute sum: twice a partial sum still fits into int64."""
+"""Bound of the sum of the integers' absolute values: twice a partial sum still fits into int64."""
 
 FLOOR = 2.0**-900
 """The smallest weight, in units of the integers; its integer is 1 in any case. XLA flushes
 subnormal numbers to zero, so a smaller weight would vanish there and nowhere else."""
 
 _NEAR_A_POWER = 2.0**-48
-"""More than the error, relative to its bound, with which `halvings_if_certain` computes."""
+"""More than the relative error of `halvings_if_certain`, with that of the bound it is given."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SignedWeights:
     ----------
     values : array (n_samples,) of int64
     total : int
-        The sum of the values: how much heavier the samples labelled +1 are than the others.
+        The sum of the values: the weight of the samples labelled +1 less that of the others.
     weight : int
         The sum of the absolute values, below 2**62.
     """
@@ -60,15 +60,15 @@ def signed(weights: Array, y: Array) -> SignedWeights:
 
 
 def in_units(sample_weight: Array, n_copies: int = 1) -> Array:
-    """Positive float64 weights (n_samples,) as whole numbers whose sum fills 62 bits.
+    """Positive float64 weights (n_samples,) as whole numbers whose sum is just below 2**62.
 
-    If each weight counts several times, `n_copies`, the sum of all copies does.
+    If each weight counts `n_copies` times, the sum of all copies is.
     """
     return scaled(sample_weight, unit_exponent(sample_weight, n_copies))
 
 
 def scaled(sample_weight: Array, exponent: int) -> Array:
-    """Weights times 2**exponent, rounded up to whole numbers, 1 at least."""
+    """Weights times 2**exponent, rounded up to whole numbers of at least 1, still in float64."""
     xp = arrays.namespace_of(sample_weight)
     found = xp.ceil(_times_power_of_two(sample_weight, exponent))
     return xp.maximum(found, xp.ones_like(found))  # a subnormal product may be flushed to zero
@@ -77,10 +77,11 @@ def scaled(sample_weight: Array, exponent: int) -> Array:
 def unit_exponent(sample_weight: Array, n_copies: int = 1) -> int:
     """The e of `in_units`, whose results are the weights times 2**e, rounded up.
 
-    The unit is a power of two. The largest weight and the number of samples give a safe unit; the
-    exact sum of the integers in that unit tells how many bits are still free. (With the first step
-    alone, one heavy sample among 10**8 would leave 15 bits to the others.) Boosting starts from the
-    rounded weights, so the bound on the training error holds for the error that is counted in them.
+    The unit is a power of two, found in two steps. The largest weight and the number of samples
+    give a safe unit; the exact sum of the integers in that unit tells how many bits are still free.
+    (With the first step alone, one heavy sample among 10**8 would leave 15 bits to the others.)
+    Boosting starts from the rounded weights, so the bound on the training error holds for the error
+    that is counted in them.
     """
     n_integers = sample_weight.shape[0] * n_copies
     safe = safe_exponent(float(arrays.namespace_of(sample_weight).max(sample_weight)), n_integers)
@@ -88,12 +89,12 @@ def unit_exponent(sample_weight: Array, n_copies: int = 1) -> int:
 
 
 def safe_exponent(largest: float, n_integers: int) -> int:
-    """The first step of `unit_exponent`, from the largest of so many weights."""
+    """The first step of `unit_exponent`, from the largest of `n_integers` weights."""
     return TOP.bit_length() - 2 - math.frexp(largest)[1] - n_integers.bit_length()
 
 
 def scaled_total(sample_weight: Array, exponent: int) -> int:
-    """The sum of the weights as `scaled` makes them; sums over several pieces may be added."""
+    """The sum of the results of `scaled`; the sums of several pieces of a table may be added."""
     xp = arrays.namespace_of(sample_weight)
     return int(xp.sum(xp.astype(scaled(sample_weight, exponent), xp.int64)))
 
@@ -105,7 +106,7 @@ def fitting_exponent(safe: int, total: int, n_integers: int) -> int:
 
 @dataclass(frozen=True)
 class IntegerWeights:
-    """Sample weights as integers and their sum, for weighted errors and other shares.
+    """Sample weights as integers and their sum, for weighted errors and other shares of the weight.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class IntegerWeights:
 
     @classmethod
     def of(cls, sample_weight: Array) -> IntegerWeights:
-        """Positive float64 weights (n_samples,), as `in_units` rounds them."""
+        """From positive float64 weights (n_samples,), which `in_units` rounds."""
         with arrays.computing_on(sample_weight):
             xp = arrays.namespace_of(sample_weight)
             values = xp.astype(in_units(sample_weight), xp.int64)
@@ -153,20 +154,27 @@ class IntegerWeights:
 def grown_factor(
     odds: Decimal, right_weight: int, wrong_weight: int, n_samples: int
 ) -> tuple[float, int]:
-    """What a discrete vote multiplies the weights of misclassified samples by, and halvings.
+    """The factor by which a discrete vote multiplies the weights of misclassified samples.
 
     D_{t+1}(i) is proportional to D_t(i) * exp(-alpha_t * y_i * h_t(x_i)) [Freund and Schapire
-    1997; COS 511, lecture 11]. Up to a common factor that leaves correct samples as they are and
-    multiplies wrong ones by exp(2 * alpha_t); the common factor is 2**-halvings, which is part of
-    the factor returned.
+    1997; COS 511, lecture 11]. Up to a common factor, that leaves the weights of correctly
+    classified samples as they are and multiplies the others by exp(2 * alpha_t). The common factor
+    is 2**-halvings.
 
     Parameters
     ----------
     odds : Decimal
         exp(2 * alpha_t), any positive number.
     right_weight, wrong_weight : int
-        The integer weights of the two parts in the round that just ended.
+        The integer weights that the round classified right and wrong.
     n_samples : int
+
+    Returns
+    -------
+    factor : float
+        exp(2 * alpha_t) * 2**-halvings; 1.0 if no weight is wrong.
+    halvings : int
+        0 if no weight is wrong.
     """
     if wrong_weight == 0:  # only a common factor would change
         return 1.0, 0
@@ -182,12 +190,12 @@ def grown_factor(
 
 
 def reweighted(weights: Array, factor: Array) -> Array:
-    """The next round's weights (n_samples,), given what each one is multiplied by."""
+    """The next round's weights (n_samples,): weight times factor, but at least `FLOOR`."""
     return arrays.namespace_of(weights).maximum(weights * factor, arrays.scalar(FLOOR, weights))
 
 
 def halvings_of(bound: Fraction, n_integers: int) -> int:
-    """The least k: numbers that sum to `bound`, over 2**k, round up to a sum below 2**62.
+    """The least k for which numbers that sum to `bound`, over 2**k, round up to a sum below 2**62.
 
     Parameters
     ----------
@@ -200,7 +208,10 @@ def halvings_of(bound: Fraction, n_integers: int) -> int:
 
 
 def halvings_if_certain(bound: float, n_integers: int) -> int | None:
-    """What `halvings_of` says of every bound within 2**-50 of this one; None if they differ."""
+    """What `halvings_of` returns for every bound within 2**-50 of this one, relatively.
+
+    None if the results for these bounds may differ.
+    """
     fraction, halvings = math.frexp(bound / (TOP - 2 * n_integers))
     if not 0.5 + _NEAR_A_POWER < fraction < 1.0 - _NEAR_A_POWER:
         return None
@@ -208,9 +219,9 @@ def halvings_if_certain(bound: float, n_integers: int) -> int | None:
 
 
 def _halvings(bound: int, scale: int, n_samples: int) -> int:
-    """The least k: weights that sum to bound / scale, over 2**k, round up to a sum below 2**62.
+    """The least k for which weights of sum bound / scale, over 2**k, round up to a sum below 2**62.
 
-    Not below -62: weights that small all count as one unit.
+    It is never below -62: weights that small all count as one unit.
     """
     limit = (TOP - 2 * n_samples) * scale  # rounding adds less than 1 to each, the floor far less
     halvings = max(bound.bit_length() - limit.bit_length() - 1, -TOP.bit_length() + 1)

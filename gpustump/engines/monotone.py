@@ -1,24 +1,25 @@
 """Which cuts a monotone constraint allows, defined operation by operation.
 
 A feature's constraint is 1, -1 or 0: the score must not fall as the feature rises, must not rise,
-or may do either. A model is a sum of step functions of single features, so it obeys when every cut
-does: the vote of the right region must not be below that of the left one, or not above. Missing
-values are free, and so is what has nothing on its right: a constant, or the threshold above all
-values.
+or may do either. A model is a sum of step functions of single features, so it obeys if every cut
+does: the vote of the right region must not be below that of the left one, or not above. The vote
+for missing values is not constrained. Nor are cuts with an empty right region: a constant, and the
+threshold above all values.
 
-With signs, the left region of a cut has the sign -1 where the constraint is 1, and +1 where it is
--1. Other votes grow with a *level* of the region, a float64 number made of its sums:
+With signs, the left region of a cut must have the sign -1 where the constraint is 1, and +1 where
+it is -1. Other votes grow with a *level* of the region, a float64 number computed from its sums:
 
     real      (P + s) / (N + s), with the smoothing s = weight / (2 n_samples)
     newton    first / (second + l2)
 
 where every operation is one of IEEE arithmetic, in this order: convert to float64, add, divide. So
 all engines allow the same cuts. A cut is allowed if the levels of left and right are in order, or
-equal. Levels are rounded, votes follow from exact integers: where two levels are equal but for
-rounding, the votes may be out of order by one unit. Then both regions get the vote of the two
-together; see `boosting.split_votes`.
+equal. Levels are rounded, but votes follow from exact integers: where two levels are equal only
+because of rounding, the votes may be out of order by one unit of votes, 2**-36. Then both regions
+get the vote that they would have as one region; see `boosting.split_votes`.
 
-Constraints are for one output: of several, softmax probabilities would not follow the scores.
+Constraints are for one output. With several, a class's softmax probability may fall although its
+own score rises.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from gpustump.engines.worth import Sums
 from gpustump.learners.hypothesis import FIRST, SECOND
 
 Level = Callable[[Sums], Array]
-"""From the sums of a region to what its vote grows with."""
+"""Computes the level of regions from their sums."""
 
 
 class Limit(NamedTuple):
@@ -58,7 +59,7 @@ class Limit(NamedTuple):
         return self._replace(directions=self.directions[features])
 
     def allows(self, left: Sums, right: Sums) -> Array:
-        """Which cuts are allowed, by arrays (n_features, n) of sums on their sides."""
+        """Which cuts are allowed: bool (n_features, n), from sums of that shape on both sides."""
         one, two = self.level(left), self.level(right)
         xp, device = arrays.namespace_of(one), arrays.device_of(one)
         directions = self.directions[:, np.newaxis]
@@ -94,7 +95,7 @@ def smoothing_of(weight: int, n_samples: int) -> float:
 def is_allowed(feature: int, sums: RegionSums, totals: Totals, search: Search) -> bool:
     """Whether a monotone constraint allows a split with these sums over its regions.
 
-    Of real or Newton votes, with one output if there are constraints.
+    The votes are real or Newton; with constraints there is one output.
     """
     direction = 0 if search.monotone is None else search.monotone[feature]
     left, right = sums[FIRST][0], sums[SECOND][0]
@@ -129,7 +130,7 @@ class _Odds:
     def __call__(self, sums: Sums) -> Array:
         positive, negative = (sums.second + sums.first) >> 1, (sums.second - sums.first) >> 1
         below = _float(negative) + self.smoothing
-        # Sums below 0 stand behind a feature's last value, where there is no cut.
+        # Sums below 0 occur after a feature's last value only, where there is no cut.
         below = arrays.namespace_of(below).maximum(below, arrays.scalar(self.smoothing, below))
         return (_float(positive) + self.smoothing) / below
 

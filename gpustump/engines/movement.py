@@ -1,19 +1,24 @@
-"""How far a step moves the shares of a bin's sums: what engines remember of bins depends on it.
+"""How far a step moves the shares of a bin's sums.
 
-Under real, Newton and shared votes the weights of all samples change in every round, but those of
-samples with the same label nearly alike: by the factors of the regions that they lie in. So where
-in a bin half of its positive weight lies hardly changes. From one round to the next a share changes
-by at most
+The share of a cut in a bin is the part of the bin's positive (or negative) weight that lies left of
+the cut. Engines keep shares, or bounds of them, from round to round; this file says by how much a
+step can change them.
+
+Under real, Newton and shared votes the weights of all samples change in every round. But samples of
+the same label change alike, up to the factors of the regions that they lie in. So a share hardly
+changes: from one round to the next by at most
 
     (sqrt(r) - 1) / (sqrt(r) + 1) = tanh(ln(r) / 4)
 
-where r is the largest factor of that label over the smallest: a share s becomes s a / (s a + t b)
-with t = 1 - s and a / b between 1/r and r, which moves s most where s / t is sqrt(b/a).
+where r is the largest factor of that label over the smallest. For a share s becomes
+s a / (s a + t b) with t = 1 - s and a / b between 1/r and r, and that moves s most where s / t is
+sqrt(b/a).
 
-Most cuts part few samples from many, the bulk, and most bins hold hardly any of the few. If those
-of a label all gain weight beside the bulk, D of the bin's new sum P, a share s moves by (1 - s) D/P
-at most; if they lose it, by s D/P; so by D/P in any case. D is how far the sum is from what the
-step makes of the bulk. The smaller of both movements holds.
+There is a second bound. Most cuts separate few samples from many, the *bulk*, and most bins hold
+hardly any of the few. Let P be a bin's new sum for one label, and D its distance from what the sum
+would be if all samples were of the bulk. If all of the few gain weight relative to the bulk, a
+share s moves by (1 - s) D/P at most; if all of them lose it, by s D/P; so by D/P in any case. The
+smaller of the two bounds holds.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ import numpy as np
 from gpustump.engines.contract import OutputFactors, RegionFactors, Search
 
 ROUNDINGS = 2.0**-40
-"""How far roundings of the weights move a share in a round, at most: each is 2**-52 of a weight."""
+"""The most that roundings of the weights move a share in a round: each is 2**-52 of a weight."""
 
 
 class Movement(NamedTuple):
@@ -36,15 +41,15 @@ class Movement(NamedTuple):
     Attributes
     ----------
     most : ndarray of float64
-        How far a share moves in any bin, at most.
+        The most that a share moves in any bin.
     of_bulk : ndarray of float64
-        How far if all samples are of the bulk.
+        The most that a share moves in a bin whose samples are all of the bulk.
     is_one_way : ndarray of bool
-        Whether the samples of other regions all gain weight beside the bulk, or all lose it. If
-        not, or if that is not known, `most` is all there is.
+        Whether the samples of other regions all gain weight relative to the bulk, or all lose it.
+        If not, or if that is not known, only the bound `most` holds.
     low, high : ndarray of float64
-        By what a sum of first integers changes if all samples are of the bulk, at least and at
-        most.
+        The least and the largest factor by which a sum of first integers changes if all samples are
+        of the bulk.
     """
 
     most: np.ndarray
@@ -55,9 +60,7 @@ class Movement(NamedTuple):
 
 
 def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Search) -> Movement:
-    """What a step does.
-
-    There are few numbers, for which arrays would take longer.
+    """What a step does to shares, computed with Python's numbers, as they are few.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ def movement_of(factors: RegionFactors, counts: Sequence[int] | None, search: Se
 def _extremes(
     taken: Sequence[OutputFactors], output: int, label: int, search: Search
 ) -> tuple[float, float]:
-    """By what first integers change at least and at most, in regions with these factors."""
+    """The least and the largest factor of first integers, in regions with these factors."""
     own = [region[output][label] for region in taken]
     if search.votes != "newton":
         return min(own), max(own)
@@ -113,7 +116,7 @@ def _extremes(
 
 
 def _moved(least: float, most: float) -> float:
-    """How far a share moves where weights are multiplied by numbers between these."""
+    """The most that a share moves if weights are multiplied by numbers between these."""
     if not 0.0 < least <= most < math.inf:
         return 1.0
     return math.tanh((math.log(most) - math.log(least)) / 4) + ROUNDINGS

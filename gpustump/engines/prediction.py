@@ -1,4 +1,4 @@
-"""The score of every row: the sum of a model's step functions, by the fastest engine at hand."""
+"""The score of every row: the sum of a model's step functions, by the fastest engine available."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpustump.engines.route import asked_for, is_worth_its_start
 from gpustump.learners.step_table import StepTable
 
 _ELEMENT_NS, _TABLE_NS = 20.0, 4000.0
-"""What the reference takes for each element and for each step table, about."""
+"""About how many nanoseconds the reference takes for each element, and for each step table."""
 
 
 def scores(
@@ -31,18 +31,18 @@ def scores(
     layouts: dict[str, Any] | None = None,
     lacking: np.ndarray | None = None,
 ) -> Array:
-    """F(x) of each row of a checked table: constants and step functions, added up.
+    """F(x) of each row of a checked table: the sum of the constant and all step functions.
 
     Parameters
     ----------
     X : array (n_samples, n_features)
     constant : ndarray (n_outputs,) of float64
     tables : sequence of StepTable
-        With values (k, n_outputs).
+        Each has values (k, n_outputs).
     n_jobs : int, optional
         Threads on the CPU.
     layouts : dict, optional
-        Empty at first; it keeps what the kernels make of the tables for the next call.
+        Empty at first. The kernels keep their own form of the tables in it for the next call.
     lacking : ndarray (n_tables,) of bool, optional
         Set to true for the tables whose feature has no value in some row.
 
@@ -72,10 +72,10 @@ def scores(
 
 
 def quick_to_compute_in(X: Array) -> Array:
-    """The array in a library that begins at once: NumPy for an array of JAX's on the host.
+    """The array in a library without compile times: NumPy for a JAX array on the host.
 
     JAX compiles every operation for every new shape, which takes seconds; NumPy does not, and
-    shares the array's memory. The reference, if it is asked for, stays in JAX.
+    shares the array's memory. If GPUSTUMP_KERNELS asks for the reference, the array stays in JAX.
     """
     if array_api_compat.is_jax_array(X) and arrays.on_host(X) and asked_for() != "reference":
         return arrays.to_host(X)
@@ -89,9 +89,9 @@ def _device_for(X: Array) -> cuda_device.CudaDevice | None:
 
 
 def cpu_kernels_take(X: Array, seconds: float, stage: str) -> bool:
-    """Whether the CPU kernels do what takes the reference so long.
+    """Whether to use the CPU kernels for work that takes the reference this many seconds.
 
-    As for training, not before they are worth their start.
+    As for training, they are loaded only once that saves time; see `route.is_worth_its_start`.
     """
     asked = asked_for()
     if asked == "reference" or KERNELS.refusal(X) is not None:

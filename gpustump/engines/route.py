@@ -2,23 +2,23 @@
 
 The decision follows from the table (its array library, where it lies, its size), the device asked
 for, the learner, the memory limit, and what is installed. All engines return the same integers, so
-it costs nothing but time:
+the decision affects nothing but time:
 
 * Arrays on a CUDA device go to the CUDA kernels if CuPy can launch them there, otherwise to the
   reference scan on that device.
 * Arrays on the host go to the CPU kernels if Numba is installed, otherwise to the reference. Small
-  tables are scanned directly, others through histograms; for Newton votes medium ones are sorted
-  and in small bins.
+  tables are scanned directly, others through histograms; for Newton votes, tables of medium size
+  are both sorted and cut into small bins.
 * With device="auto", a table on the host goes to a GPU if table and number of rounds are large
-  enough to gain from it, and if the kernels there can train on it. Nothing is moved to a GPU for
-  the reference scan unasked.
-* Loading Numba takes half a second in every process. A process that has only small things to do is
-  done sooner without; so the reference trains until it has worked for about as long as that takes.
-* max_memory decides first: an engine that fits is taken before one that would be faster.
+  enough to gain from it, and if the kernels there can train on it. With "auto", nothing is moved to
+  a GPU for the reference scan.
+* Loading Numba takes half a second in every process. A process with little to do finishes sooner
+  without it. So the reference trains until it has worked for about half a second.
+* max_memory decides first: an engine that fits is taken before a faster one that does not.
 
-The environment variable GPUSTUMP_KERNELS is for tests, comparisons and doubts: "reference" keeps
-the kernels out, "direct", "binned" and "coded" choose between the CPU's, and "cuda" asks for a
-device's, wherever they can be used.
+The environment variable GPUSTUMP_KERNELS is for tests and comparisons: "reference" disables the
+kernels, "direct", "binned" and "coded" choose one of the CPU's engines, and "cuda" chooses the CUDA
+kernels. An engine that cannot train the task is not taken even then.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ DIRECT_SAMPLES, DIRECT_ELEMENTS = 4096, 2**19
 """Tables of up to this many samples, or elements, are scanned directly."""
 
 BINNED_ADDITIONS, BINNED_ELEMENTS = 2**18, 2**21
-"""Newton votes: from so many elements and outputs on, and up to so many elements, a round is faster
-with small bins."""
+"""For Newton votes a round is faster with small bins if elements times outputs are at least the
+first number, and elements at most the second."""
 
 USUAL_ROUNDS = 100
 """Taken where the number of rounds is not known."""
 
 _GPU_START = 0.5
-"""Seconds that a first training on a GPU takes beside the rest: loading CuPy and the kernels."""
+"""Seconds that the first training on a GPU takes to load CuPy and the kernels."""
 
 _GPU_ROUND = 4e-4
 """Seconds of a round on a GPU, however small the table is."""
 
 _GPU_ELEMENT, _GPU_ELEMENT_ROUND = 1.3e-9, 1e-12
-"""Seconds of an element on a GPU: while it is prepared from the host, and in a round, for each
-integer that is added up. All of these were measured on an H100, see `bench/NOTES.md`."""
+"""Seconds of an element on a GPU: to send and prepare it, and in a round for each integer that is
+added up. All of these were measured on an H100; see `bench/NOTES.md`."""
 
 _HOST_ELEMENT, _HOST_ELEMENT_ROUND = 5e-9, 0.4e-9
-"""The same with the CPU's kernels: 4 to 15 ns were measured, and 0.2 to 0.6 ns on two cores; on
-sixteen of another machine 0.3 to 1.0 ns in early rounds."""
+"""The same with the CPU's kernels. Preparing an element was measured to take 4 to 15 ns; a round
+0.2 to 0.6 ns on two cores, and early rounds 0.3 to 1.0 ns on 16 cores of another machine."""
 
 _waited = 0.0
-"""Seconds that the reference has taken in this process where the kernels could have been used."""
+"""Seconds for which the reference has trained in this process although the kernels could have."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Route:
     reason : str
         Why this engine.
     passed_over : tuple of str
-        What else was thought of, and why it was not taken.
+        Other engines or devices, and why each was not taken.
     """
 
     place: str
@@ -112,7 +112,7 @@ class Choice:
         Its table is where the route wants it.
     resources : Resources
     fallback : Engine or None
-        What to go on with if the device's memory is too small for this engine.
+        The engine to take if the device's memory is too small for this one.
     """
 
     route: Route
@@ -148,8 +148,7 @@ def choose(
 ) -> Choice:
     """Decide where and how to train.
 
-    A table that has to be moved to another device for this is moved; the choice's task holds it as
-    it is there.
+    If the table has to move to another device, it is moved, and the choice's task holds it there.
 
     Parameters
     ----------
@@ -158,12 +157,12 @@ def choose(
     device : str, optional
         As `arrays.devices.check_device` allows. By default the table stays where it is.
     gpu_problem : str, optional
-        What went wrong on a GPU that "auto" had chosen: now it does without.
+        What went wrong on a GPU that "auto" had chosen. Now "auto" chooses the host.
 
     Raises
     ------
     DeviceError
-        If the device asked for cannot be had.
+        If the device asked for cannot be used.
     ValueError
         If max_memory is too little on the host; the message says how much is needed.
     """
@@ -225,9 +224,9 @@ def why_not_on_gpu(task: Task) -> str | None:
 
 
 def gains_from_gpu(task: Task) -> bool:
-    """Whether a table on the host is trained sooner on a GPU, as far as its size tells.
+    """Whether training is expected to take less time on a GPU, for a table on the host.
 
-    It has to be sent there, and prepared; in return each round is faster.
+    Sending and preparing the table takes time there; in return each round is faster.
     """
     rounds, n_layers = _rounds(task), task.search.n_layers
     on_gpu = _GPU_ELEMENT + rounds * n_layers * _GPU_ELEMENT_ROUND
@@ -251,9 +250,10 @@ def _rounds(task: Task) -> int:
 
 
 def is_worth_its_start(seconds: float, *stages: str) -> bool:
-    """Whether to load the kernels for work that takes the reference so long.
+    """Whether to load the kernels for work that takes the reference this many seconds.
 
-    Seconds that the reference takes instead are added up over the process.
+    If not, the seconds are added to the reference's total in this process. When the total would
+    reach the time that loading takes, the answer is yes.
     """
     global _waited
     if KERNELS.are_loaded(*stages) or _waited + seconds >= START_SECONDS:
@@ -263,9 +263,9 @@ def is_worth_its_start(seconds: float, *stages: str) -> bool:
 
 
 def kernels_will_train(task: Task) -> bool:
-    """Whether the CPU's kernels would train this on the host; the number of rounds is known.
+    """Whether the CPU's kernels would train this on the host; the number of rounds must be known.
 
-    Unlike `choose`, this counts no seconds.
+    Unlike `choose`, this adds no seconds to the reference's total.
     """
     asked = asked_for()
     if asked == "reference" or CODED.refusal(task) is not None:
@@ -280,7 +280,7 @@ def asked_for() -> str:
     Raises
     ------
     ValueError
-        If it asks for something else.
+        If its value is none of them.
     """
     choice = os.environ.get("GPUSTUMP_KERNELS") or "auto"
     if choice not in CHOICES:
@@ -352,7 +352,7 @@ def _on_host(task: Task, resources: Resources, passed_over: tuple[str, ...]) -> 
 
 
 def _able(task: Task) -> list[Engine]:
-    """The host's engines that can train this, in the order in which memory chooses among them."""
+    """The host's engines that can train this; under a memory limit the first that fits is taken."""
     engines: tuple[Engine, ...] = (CODED, REFERENCE, DIRECT, BINNED)
     if asked_for() == "reference":
         engines = (REFERENCE,)
@@ -360,7 +360,7 @@ def _able(task: Task) -> list[Engine]:
 
 
 def _fastest(task: Task) -> tuple[Engine, str, tuple[str, ...]]:
-    """The host's fastest engine, why it is that, and why others were passed over."""
+    """The host's fastest engine, why it was chosen, and why others were passed over."""
     asked = asked_for()
     if asked == "reference":
         return REFERENCE, "GPUSTUMP_KERNELS asks for it", ()

@@ -1,4 +1,8 @@
-"""Scores that grow term by term, by the fastest engine at hand: for early stopping and stages."""
+"""Scores after each of a model's terms, by the fastest engine available.
+
+Early stopping and staged predictions use them: they begin with the constant, and every term adds
+its votes.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,11 @@ from gpustump.learners.hypothesis import Partition
 _STAGE = "running_scores"
 
 _ELEMENT_NS = 10.0
-"""What the reference takes to add a term's vote to a score, about."""
+"""About how many nanoseconds the reference takes to add a term's vote to a row's score."""
 
 
 class RunningScores(Protocol):
-    """The scores of a table's rows, float64, which every term adds its votes to."""
+    """The scores of a table's rows, float64; every term adds its votes to them."""
 
     def add(self, partition: Partition, votes: np.ndarray, first_output: int = 0) -> None:
         """Add a term's votes.
@@ -31,14 +35,17 @@ class RunningScores(Protocol):
         partition : Partition
         votes : ndarray (n_regions, n_own_outputs) of float64
         first_output : int
-            The first of the outputs that it votes for.
+            The first output that the term votes for; its others follow.
         """
 
     def now(self) -> Array:
-        """The scores so far, (n_rows, n_outputs); the next term may change this array."""
+        """The scores so far, (n_rows, n_outputs); the next `add` may change this array."""
 
     def on_host(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray] | None:
-        """The table, the row numbers (None for all) and `now()`; None if these are no kernels'."""
+        """The table, the row numbers (None for all) and `now()`, if the CPU kernels add the votes.
+
+        Otherwise None.
+        """
 
     def copy(self) -> Array:
         """The scores so far, in an array of their own."""
@@ -58,11 +65,11 @@ def running_scores(
     ----------
     X : array (n_samples, n_features)
     constant : sequence of float
-        What the score of each output starts from.
+        The score of each output before the first term.
     rows : array (n_rows,) of int, optional
         The rows of X to score; by default all.
     n_terms : int
-        How many terms are known to come: with many, it is worth loading the kernels for them.
+        How many terms are known to follow. With many, it is worth loading the kernels for them.
     n_jobs : int, optional
         Threads on the CPU.
 

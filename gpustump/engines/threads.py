@@ -1,15 +1,15 @@
 """Threads: work is cut into items, and each thread takes the next item when it is done with one.
 
-Kernels run without Python's lock, so plain threads do. They are Python's own rather than Numba's,
-because those may neither be used from two threads at once nor survive a fork. All work shares one
-pool, so the process has few threads, whatever `n_jobs` has been asked for. The caller takes items,
-too, does without threads that are busy, and waits only for those that have begun: so work within
-work cannot deadlock.
+Kernels release Python's global lock, so ordinary threads run in parallel. They are Python's own
+threads, not Numba's, which cannot be used from two threads at once and do not survive a fork. All
+work in a process shares one pool of at most `MOST_THREADS` threads, whatever `n_jobs` is. The
+caller works on items, too. It takes only threads that are idle, and waits only for those that have
+begun. So a work item may use the pool itself without a deadlock.
 
-Waking a thread that sleeps takes 50 to 100 microseconds, as long as many a step of a round. So a
-thread that is done looks out for more work for a moment before it sleeps, and so does a caller that
-waits; see `watch_with`. (The executors of `concurrent.futures` put their threads to sleep at once:
-two tasks of 106 microseconds took 212 by one of those, and 134 by this pool.)
+Waking a sleeping thread takes 50 to 100 microseconds, as long as some steps of a round. So a thread
+that is done polls for more work for a moment before it sleeps, and so does a caller that waits; see
+`watch_with`. (The executors of `concurrent.futures` put their threads to sleep at once: two tasks
+of 106 microseconds took 212 microseconds with one of those, and 134 with this pool.)
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ import numpy as np
 Item = TypeVar("Item")
 
 MOST_THREADS = max(8, os.cpu_count() or 1)
-"""In the pool. More threads than cores save no time; a few more than a small machine's cores do no
-harm, and show whether results depend on their number."""
+"""The most threads in the pool. More threads than cores save no time. On a small machine eight are
+allowed even so: they do no harm, and let tests show that results do not depend on their number."""
 
 
 def threads_of(n_jobs: int | None) -> int:
     """How many threads a checked `n_jobs` asks for.
 
-    For None and -1 all that this process may use: the cores that it may run on, fewer if
-    OMP_NUM_THREADS says so.
+    None and -1 ask for one thread for each core that this process may run on, or for
+    OMP_NUM_THREADS if that is fewer.
     """
     if n_jobs is not None and n_jobs != -1:
         return n_jobs
@@ -46,30 +46,31 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def watch_with(watch: Callable[[np.ndarray, int], object]) -> None:
-    """Let threads that wait look out for a moment.
+    """Have waiting threads poll for a moment before they sleep.
 
     Parameters
     ----------
     watch : callable
-        Returns when the first element of an array of int64 has reached a number, or after about a
-        hundred microseconds. It must not hold Python's lock meanwhile.
+        Takes an array of int64 and a number. It returns when the array's first element has reached
+        the number, or after about a hundred microseconds. It must release Python's global lock.
     """
     _POOL.watch = watch
 
 
 class Team:
-    """So many threads, the caller's own among them.
+    """Works on items with several threads of the pool.
 
     Parameters
     ----------
     size : int
+        How many threads to use at most, the caller's own among them.
     """
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
 
     def each(self, work: Callable[[Item], object], items: Sequence[Item]) -> None:
-        """Call `work` with every item, in any order; raises what one of the calls raises."""
+        """Call `work` with every item, in any order; an exception of a call is raised here."""
         if self.size == 1 or len(items) == 1:
             for item in items:
                 work(item)
@@ -98,7 +99,7 @@ class Team:
 
 
 class Shared(Generic[Item]):
-    """Items that several threads take from, each of them once."""
+    """Items that several threads iterate over together: each item is taken by one thread."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items = list(items)
@@ -129,7 +130,7 @@ def ranges(total: int, size: int) -> list[tuple[int, int]]:
 
 
 class _Share(Generic[Item]):
-    """What one thread of the pool does for a team."""
+    """The work of one thread of the pool for a team."""
 
     def __init__(self, shared: Shared[Item], work: Callable[[Item], object]) -> None:
         self._shared, self._work = shared, work
@@ -139,7 +140,7 @@ class _Share(Generic[Item]):
         self.problem: BaseException | None = None
 
     def run(self) -> bool:
-        """Do the work, unless it has been cancelled; returns whether it has been done."""
+        """Do the work, unless it has been cancelled; returns whether it was done."""
         if not self._first.acquire(blocking=False):
             return False
         try:
@@ -150,14 +151,14 @@ class _Share(Generic[Item]):
         return True
 
     def end(self) -> None:
-        """Tell the thread that waits."""
+        """Wake the thread that waits."""
         try:
             self._has_ended[0] = 1
         finally:
             self._end.release()
 
     def cancelled(self) -> bool:
-        """Cancel it, if it has not begun."""
+        """Cancel it if it has not begun; returns whether it was cancelled."""
         return self._first.acquire(blocking=False)
 
     def wait(self, watch: Callable[[np.ndarray, int], object] | None) -> None:
@@ -178,7 +179,7 @@ class _Worker(threading.Thread):
         self._watches = False
 
     def give(self, share: _Share[Any], *, watches: bool) -> None:
-        """Have work done; the worker must be idle."""
+        """Give the worker its next share; it must be idle."""
         self._watches = watches
         self._work.put(share)
         self._n_given[0] += 1
@@ -208,27 +209,27 @@ class _Pool:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, with a lock that is free."""
+        """Start anew with no workers, and a lock that is free."""
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
         self._n_workers = 0
 
     def idle_worker(self) -> _Worker | None:
-        """A worker that has nothing to do; None if there may be no more of them."""
+        """A worker that has nothing to do, perhaps a new one; None if all are busy."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
             if self._n_workers >= MOST_THREADS:
                 return None
             worker = _Worker(self)
-            with contextlib.suppress(RuntimeError):  # no more threads to be had: do with fewer
+            with contextlib.suppress(RuntimeError):  # the system has no more threads: use fewer
                 worker.start()
                 self._n_workers += 1
                 return worker
         return None
 
     def put_back(self, worker: _Worker) -> None:
-        """Take a worker that is idle again; the one that was used last is used first."""
+        """Take back a worker that is idle again; the one that was used last is used next."""
         with self._lock:
             self._idle.append(worker)
 

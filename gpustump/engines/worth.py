@@ -1,8 +1,8 @@
 """What a cut is worth: the scores, defined operation by operation.
 
 A run adds up two integers for each sample and output: `first`, signed, the first-order term, and
-`second`, not negative, the second-order term. A cut parts the samples into three regions: left,
-right and missing values. From the sums over the regions follow
+`second`, not negative, the second-order term. A cut divides the samples into three regions: left,
+right and missing values. The score of a cut follows from the sums over its regions:
 
     discrete    sum over outputs of |first_left - first_right| + |first_missing|
                 the weight that the best signs get right less the weight that they get wrong
@@ -13,11 +13,13 @@ right and missing values. From the sums over the regions follow
     newton      sum over outputs and regions of first**2 / (second + l2): twice the decrease of the
                 loss in a Newton step [Friedman, Hastie and Tibshirani 2000; Chen and Guestrin 2016]
 
-The first is an integer. The other two are float64 numbers, and defined by the order of operations
-here: convert to float64, multiply, add or take the root, in this order; then left + right, then
-+ missing; then output after output. No product is added to anything, so no compiler can contract
-two operations into one, and every library and device gets the same bits. Every engine computes
-these scores, or bounds of them; `worth_of_split` computes them for one split of a record.
+The discrete score is an integer. The other two are float64 numbers, defined by the order of their
+operations. First the sums are converted to float64. Then each region's part is computed: for real
+votes the root of a product, for Newton votes a square divided by second + l2. Then the parts of
+left and right are added, then that of missing, then output after output. No product is added to
+anything, so no compiler can contract two operations into one, and every library and device gets the
+same bits. Every engine computes these scores, or bounds of them; `worth_of_split` computes them for
+the one split of a record.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Sums(NamedTuple):
 
 
 Worth = Callable[[Sums, Sums, Sums], Array]
-"""From the sums of left, right and missing to one output's part of the score."""
+"""Computes one output's part of the score from its sums over left, right and missing."""
 
 
 def worth_of(search: Search) -> Worth:

@@ -1,8 +1,9 @@
 """What a split is worth, from Python's own numbers: the scores of `worth`, one at a time.
 
-A round's record needs one score, and for one number arrays take longer than the whole search of a
+A round's record needs one score. With arrays, one number takes longer than the whole search of a
 small table. The operations and their order are those of `worth`, and so are the bits: Python
-converts, multiplies, divides and adds as IEEE 754 asks, and C's square root is correctly rounded.
+converts, multiplies, divides and adds as IEEE 754 defines, and C's square root is correctly
+rounded.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _Pairs = Sequence[tuple[int, int]]
 
 
 def score_of(sums: RegionSums, search: Search) -> float:
-    """What a split with these sums is worth, as the search computes it."""
+    """What a split with these sums is worth, as a float."""
     return float(exact_score_of(sums, search))
 
 
 def exact_score_of(sums: RegionSums, search: Search) -> float:
-    """The same as the search returns it: an int for discrete votes."""
+    """What a split with these sums is worth, in the search's type: an int for discrete votes."""
     worth = _worth_of(search)
     # Not `sum`, which starts from 0 and would turn -0.0 into 0.0.
     return functools.reduce(operator.add, map(worth, zip(*sums, strict=True)))

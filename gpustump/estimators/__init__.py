@@ -5,11 +5,18 @@ logitboost       LogitBoostClassifier: parameters
 glass_box        GlassBoxClassifier: LogitBoostClassifier with other defaults
 boosted          what all boosters share: a fit with its settings, warm starts, rounds
 one_stump        DecisionStumpClassifier: the best stump alone
-fitted           what all share: tables and labels in, a model's answers out
-validation_data  what a fit, or a bag, trains on and watches: rows that are drawn or passed
-callbacks        scikit-learn's own callbacks are told of a fit's rounds
-curves           what is known of each round, as curves by data set and metric
+fitted           what all share: checking tables, fitting, predictions
+categorical      which features are categorical, and how their categories are numbered
+validation_data  which samples a fit, or a bag, trains on and watches: drawn or passed ones
 held_out_split   which samples early stopping draws, and whether a warm start may watch them again
+stratified       how these samples are drawn
+callbacks        telling scikit-learn's own callbacks of a fit's rounds
+curves           what is known of each round, as curves by data set and metric
+checkpointing    a fit with a checkpoint: whether it may go on from the file
+deciding         the parameters that decide a model
+recorded         what a model's file says of its fit
+audit            deriving a model again from its training data, and comparing the two
+audit_result     the outcome of an audit, as a value and in words
 """
 
 from gpustump.estimators.adaboost import AdaBoostClassifier

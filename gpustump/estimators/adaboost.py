@@ -37,8 +37,8 @@ class AdaBoostClassifier(BoostedClassifier):
     weighted error; scikit-learn's trees minimise the Gini impurity of the leaves. Votes are Freund
     and Schapire's alpha = 1/2 ln((1-e)/e), half of what scikit-learn calls an estimator's weight,
     and the decision function is their plain sum. For more classes this one fits one binary model
-    per class against the rest; scikit-learn's uses SAMME. `votes` chooses other votes, and
-    `multi_class` stumps that all classes share. Where probabilities matter, see
+    per class against the rest; scikit-learn's uses SAMME. `votes` chooses other votes; with
+    `multi_class="shared"` all classes share the stumps. Where probabilities matter, see
     `LogitBoostClassifier`, whose notes say when to use which.
 
     Parameters
@@ -48,7 +48,8 @@ class AdaBoostClassifier(BoostedClassifier):
         `DecisionTreeClassifier` with `max_depth=1` or `max_leaf_nodes=2`. Nothing else is boosted
         here, so a tree's other parameters must have no effect.
     n_estimators : int
-        The most rounds of boosting: for each class against the rest, or in all.
+        The largest number of rounds: of each class with `multi_class="one_vs_rest"`, otherwise in
+        all.
     learning_rate : float
         Shrinks every vote; above 0.
     votes : "discrete" or "real"
@@ -64,88 +65,90 @@ class AdaBoostClassifier(BoostedClassifier):
     weak_learner : "stump" or "interval"
         What a round may choose from: "stump", or "interval" for stumps and intervals, which vote
         one way between two values of a feature and the other way elsewhere. Intervals are for
-        discrete votes of one class against the rest. A warm start may go on with the other one.
+        discrete votes of one class against the rest. A warm start may change to the other one.
     categorical_features : None, "from_dtype", or array-like of bool, int or str
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
-        of a frame that hold text, or categories of pandas or polars. A stump sends a set of their
-        categories left, the best one for one output; see the notes. At most 254 categories a
-        feature: in frames text or categories of any order, in arrays numbers from 0 to 253. A value
-        that is negative, NaN or unknown counts as missing.
+        of a frame that hold text, or categories of pandas or polars. A stump sends a set of
+        categories left; the notes say which. Categories are text or a frame's own categories, at
+        most 254 a feature, or whole numbers from 0 to 253. A value that is negative, NaN or unknown
+        counts as missing.
     class_weight : dict, "balanced" or None
         Weights of classes, by which the weights of their samples are multiplied, as in
-        scikit-learn: a dict from labels to weights, not negative, where other labels count 1; or
-        "balanced" for n_samples / (n_classes * n_samples of the class), which counts every row of
-        y, whatever its weight. A class of weight 0 takes no part.
+        scikit-learn: a dict from labels to weights, which are not negative (labels that it leaves
+        out have weight 1); or "balanced" for n_samples / (n_classes * n_samples of the class),
+        which counts every row of y, whatever its weight. A class of weight 0 takes no part.
     n_bags : int
-        With more than 1, the model is an average. Each bag is trained on a share of the samples,
-        all but `validation_fraction`, drawn for it alone, and stops early by the rest if
-        `n_iter_no_change` is given. Votes are divided by `n_bags`, so the average is one additive
-        model again; `model_.bag_models` has the bags' own. Bags take away some of the chance in
-        when to stop, and show how sure the model is: see `shape_function` and
+        With more than 1, the model is the average of so many models, the bags. Each bag holds out
+        samples of its own, a share `validation_fraction` drawn at random, and is trained on the
+        others. If `n_iter_no_change` is given, the samples that it holds out decide when it stops.
+        Votes are divided by `n_bags`, so the average is one additive model again;
+        `model_.bag_models` has the models of the bags. With bags, when to stop depends less on
+        chance, and the spread of the bags shows how sure the model is: see `shape_function` and
         `predict_proba_interval`.
     random_state : int, RandomState or None
-        Draws the samples that early stopping, and each bag, holds out; nothing else is random.
+        Draws the samples that early stopping and bags hold out; nothing else is random.
     device : str
         Where to train: "auto" (where the data lie; a large table on the host goes to a GPU if
         CuPy works and the kernels there can train on it), "cpu", "cuda", "cuda:1". The model does
         not depend on it.
     n_iter_no_change : int or None
         Early stopping: hold out a share of the samples and stop after this many rounds without a
-        better score of them. The rounds after the best one are dropped. If rows to watch are
-        passed to `fit`, as X_val and y_val, these are watched instead.
+        better score of them. The rounds after the best one are dropped. If X_val and y_val are
+        passed to `fit`, these rows are watched instead.
     validation_fraction : float
-        The share that is held out, stratified, if `n_iter_no_change` is given and X_val is not, and
-        by each of several bags.
+        The share of the samples that each of several bags holds out; and, without bags, early
+        stopping if X_val is not given. It is stratified.
     scoring : str
         The score of the held-out samples. "loss" is minus the mean of ln(1 + exp(-y * F)), where F
-        is the decision function and y is -1 or 1. "neg_log_loss" has twice the score in its place,
-        as `predict_proba` does. "neg_exponential_loss" is minus the mean of exp(-y * F), the loss
-        that AdaBoost minimises. Others are "accuracy", "balanced_accuracy" and "roc_auc". One class
-        against the rest is watched by itself, so callables are refused; stumps that all classes
-        share are watched on all of them. On 15 tables with 2% to 50% positive samples, stopping
-        after 10 rounds without a gain, the AUC on other samples was 0.88 on average with the loss,
-        as it was after 500 rounds; 0.87 with the log-loss and the AUC; 0.86 with the exponential
-        loss; 0.79 with the balanced accuracy; and 0.78 with the accuracy, which is often best after
-        a single round if a class is rare.
+        is the decision function and y is -1 or 1. "neg_log_loss" has 2 * F in place of F, as
+        `predict_proba` does. "neg_exponential_loss" is minus the mean of exp(-y * F), the loss that
+        AdaBoost minimises. Others are "accuracy", "balanced_accuracy" and "roc_auc". Each class
+        against the rest is scored by itself, so callables are refused; stumps that all classes
+        share are scored on all of them. On 15 tables with 2% to 50% positive samples, the mean AUC
+        on test samples, after stopping at 10 rounds without a gain, was 0.88 with the loss (as
+        after 500 rounds without stopping), 0.87 with the log-loss and the AUC, 0.86 with the
+        exponential loss, 0.79 with the balanced accuracy, and 0.78 with the accuracy, which is
+        often best after a single round if a class is rare.
     tol : float
-        By how much a held-out score must be higher to count; not negative.
+        A held-out score counts as better if it is higher by more than this; not negative.
     warm_start : bool
-        Let the next `fit` go on from the rounds already made; on the same data, and without early
-        stopping, it makes those that an uninterrupted run would have made. With early stopping it
-        watches the samples that the earlier fit held out, and refuses to go on without them; rows
-        that are passed as X_val may be other ones. `scoring`, `votes` and `multi_class` may not
-        change, `learning_rate` may.
+        Let the next `fit` go on from the rounds already made. On the same data, and without early
+        stopping, it makes the rounds that an uninterrupted fit would have made. With early stopping
+        it watches the samples that the earlier fit held out, and refuses to go on if it cannot;
+        X_val may hold other rows than before. `scoring`, `votes` and `multi_class` may not change;
+        `learning_rate` may.
     verbose : int
-        1 shows a bar with rounds, training error and rate on stderr, if that is a terminal or a
-        notebook's; 2 says first where and by which engine it trains, and why.
+        1 shows a progress bar with rounds, training error and rate on stderr, if that is a terminal
+        or a notebook's; 2 also says where and by which engine the model is trained, and why.
     callback : callable or None
-        Called with each `Round`, or `RegionRound` where regions vote numbers of their own; a true
-        answer ends that run. `set_callbacks` takes scikit-learn's own callbacks, see the notes.
+        Called with each `Round` (with each `RegionRound`, where regions vote numbers of their own).
+        If it returns something true, that run ends. `set_callbacks` takes scikit-learn's own
+        callbacks; see the notes.
     monotonic_cst : array-like (n_features,) of int, dict or None
         Monotone constraints, as in scikit-learn: 1 for a feature whose rise must not lower the
         score, and so the probability of the second of `classes_`; -1 for one whose rise must not
         raise it; 0 for none. A dict maps the names of features to these numbers, if X is a frame;
-        features it does not name are free. Missing values are free, too. Each round takes the best
-        stump among those allowed, and the model is the same on every device. For two classes, and
-        for stumps only. A warm start may drop constraints, but not add any.
+        features it does not name are unconstrained. So are the votes for missing values. Each round
+        takes the best stump among those allowed, and the model is the same on every device. For two
+        classes, and for stumps only. A warm start may drop constraints, but not add any.
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use. The model does not
         depend on it.
     max_memory : int, str or None
-        How many bytes a fit may take beside X, of the host's memory or, where it trains on a GPU,
-        of the GPU's: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free.
-        What does not fit is computed or sent again when it is needed; the model does not depend on
-        it. The reference scan keeps to it on the host only.
+        How many bytes a fit may take besides X, of the host's memory or, if it trains on a GPU, of
+        the GPU's: 2_000_000_000, "500 MB", "2 GiB". By default, most of what a GPU has free. What
+        does not fit is computed or sent again when it is needed; the model does not depend on the
+        limit. The reference engine (array operations only) keeps to it on the host only.
     block_bytes : int or None
-        How many bytes of temporaries the reference scan may take at once; by default what suits
-        the device.
+        How many bytes of temporary arrays the reference engine may take at once; by default what
+        suits the device.
     checkpoint : None, str, path-like or Checkpoint
-        A file that keeps the rounds while they are made: `fit` goes on from it if it is there, and
-        otherwise starts, so that the same script, run again after an interruption, ends with the
-        model of an uninterrupted run, byte for byte. It is written every 60 seconds, or as
-        `gpustump.Checkpoint` says; at the end; and on Ctrl-C, SIGTERM or any error. A file of other
-        data or parameters is refused. It is left there: the next `fit` returns the same model from
-        it without a search, with the callbacks told of no round. See docs/checkpoints.md.
+        A file that keeps the rounds while they are made. If it exists, `fit` goes on from it. So
+        the same script, run again after an interruption, ends with the model of an uninterrupted
+        run, byte for byte. The file is written every 60 seconds, or as `gpustump.Checkpoint` says;
+        at the end; and on Ctrl-C, SIGTERM or any error. A file of other data or parameters is
+        refused. It is not removed at the end: the next `fit` returns the same model from it without
+        a search, and calls no callback. See docs/checkpoints.md.
 
     Attributes
     ----------
@@ -160,15 +163,15 @@ class AdaBoostClassifier(BoostedClassifier):
     route_ : Route
         Where and by which engine, and why; `str(route_)` says it in words.
     rounds_ : tuple of tuple of Round, or of RegionRound
-        For each run (one for two classes or shared stumps, otherwise one for each class; with bags
-        those of a bag after a bag) the record of each of its rounds: error, edge, vote, bound; or,
-        where regions vote numbers of their own, split, votes, score, bound.
+        For each run the records of its rounds: error, edge, vote, bound; or, where regions vote
+        numbers of their own, split, votes, score, bound. There is one run for two classes or shared
+        stumps, otherwise one for each class; with bags, the runs of the first bag come first.
     stop_reasons_ : tuple of str
-        For each run why it ended; see `Boosting`, and "early".
+        For each run why it ended: a reason that `Boosting` lists, or "early" for early stopping.
     n_estimators_ : int
-        The most rounds that a run was allowed.
+        The largest number of rounds that a run was allowed.
     n_iter_ : int
-        The rounds that the model keeps; of several runs the most of any.
+        The number of rounds that the model keeps; the largest of several runs.
     held_out_scores_ : tuple of tuple of float
         With early stopping or X_val, for each run the score of the watched samples after each
         round, as `scoring` asks. Greater is better; losses are negative.
@@ -179,17 +182,17 @@ class AdaBoostClassifier(BoostedClassifier):
         `evals_result_["training"]["error"]` is the training error after each round that the model
         keeps. If samples were watched, `evals_result_["validation"]` holds their score after each
         round that was made, by the name of `scoring`, and their "error": `held_out_scores_` and
-        `held_out_errors_`. With several runs there is a dict from labels to lists in place of each
-        list, as each class against the rest has curves of its own. With several bags the data sets
-        are "training of bag 1", "validation of bag 1" and so on.
+        `held_out_errors_`. With several runs each list is replaced by a dict from labels to lists,
+        as each class against the rest has curves of its own. With several bags the data sets are
+        "training of bag 1", "validation of bag 1" and so on.
     estimators_ : list
         The stumps and intervals (splits, where regions vote numbers of their own) in the order of
         the rounds; with several runs a list of such lists, one for each class. `len(classifier)`,
         indices and loops are those of this list.
     estimator_weights_ : ndarray (n_estimators,) or (n_classes, n_estimators)
-        The votes; 0 after a run's last round. For discrete votes of one class against the rest.
+        The votes; 0 after a run's last round. Only for discrete votes that no classes share.
     estimator_errors_ : ndarray, shaped as `estimator_weights_`
-        The weighted errors of the stumps; 1 after a run's last round. As above.
+        The weighted errors of the stumps; 1 after a run's last round. Only for the same votes.
     feature_importances_ : ndarray (n_features,)
         Each feature's share of the votes.
     n_features_in_ : int
@@ -198,27 +201,28 @@ class AdaBoostClassifier(BoostedClassifier):
 
     Notes
     -----
-    The probabilities are too close to 0 and 1, as boosting goes on raising the scores of samples
-    that are right already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on scikit-learn's
-    breast-cancer data, 99% of the held-out probabilities are below 0.001 or above 0.999, and their
-    log-loss is 0.36. Where probabilities matter, take `LogitBoostClassifier`, or calibrate them:
-    `sklearn.calibration.CalibratedClassifierCV(classifier, cv=5)` brings this log-loss to 0.10. On
-    average over seven tables it went from 0.37 to 0.28 that way, and to 0.30 with
-    `n_iter_no_change=10`. A low `learning_rate` helps on some tables (0.10 on the breast-cancer
-    data with 0.1), and needs more rounds on others.
+    The probabilities are too close to 0 and 1, as boosting keeps raising the scores of samples that
+    are classified correctly already [Niculescu-Mizil and Caruana 2005]. After 300 rounds on
+    scikit-learn's breast-cancer data, 99% of the held-out probabilities are below 0.001 or above
+    0.999, and their log-loss is 0.36. Where probabilities matter, take `LogitBoostClassifier`, or
+    calibrate them: `sklearn.calibration.CalibratedClassifierCV(classifier, cv=5)` brings this
+    log-loss to 0.10. On average over seven tables it went from 0.37 to 0.28 that way, and to 0.30
+    with `n_iter_no_change=10`. A low `learning_rate` helps on some tables (0.10 on the
+    breast-cancer data with 0.1), and needs more rounds on others.
 
-    A categorical feature's stump takes the best of all sets of categories: those with the lowest
-    ratio of the sums of their two integers, as many as is best [Fisher 1958; Breiman et al. 1984,
-    4.2.2]. For stumps that several classes share there is no such order; then the best prefix of
-    the classes' own orders is taken, which may not be the best set. Categories with fewer than 10
-    samples and less than 1% of the samples go the same way.
+    A stump of a categorical feature takes the best of all sets of categories. It is found by
+    putting the categories in order of the weighted share of positive samples: the best set is a
+    prefix of that order [Fisher 1958; Breiman et al. 1984, 4.2.2]. If several classes share a
+    stump, each class has an order of its own, and the best prefix of any of these orders is taken,
+    which may not be the best set. All categories with fewer than 10 samples and less than 1% of the
+    samples go to the same side.
 
     Where scikit-learn has callbacks (1.9 and later), `set_callbacks(ScoringMonitor(...))` and the
-    like work here, too. They are told of a fit as a tree of tasks: "fit"; in it, with several bags,
-    a "bag" for each; in that, with several runs, a "class" for each; and in that a "round" for each
-    round. After a round they get the classifier up to it, where runs to come have no stumps yet,
-    and the average is that of the bags so far. A true answer to the end of a round ends its run, as
-    a true answer of `callback` does.
+    like work here, too. They see a fit as a tree of tasks. The task "fit" holds a task "bag" for
+    each of several bags. The fit, or each bag, holds a task "class" for each of several runs. The
+    lowest level has a task "round" for each round. After a round they get the classifier as it is
+    then: later runs have no stumps yet, and the average is over the bags so far. A hook that
+    returns true at the end of a round ends its run, as `callback` does.
 
     Examples
     --------
@@ -286,7 +290,7 @@ class AdaBoostClassifier(BoostedClassifier):
         return True
 
     def __len__(self) -> int:
-        """The length of `estimators_`, which indexing and iterating go over, too."""
+        """The length of `estimators_`; indexing and iterating use the same list."""
         return len(self.estimators_)
 
     def __getitem__(self, index: Any) -> Any:
@@ -297,7 +301,7 @@ class AdaBoostClassifier(BoostedClassifier):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The stumps in order of rounds; one class against the rest: a list of them per class."""
+        """The stumps in order of rounds; with several runs a list of them for each class."""
         check_is_fitted(self)
         lists: list[list[Any]] = [list(member.hypotheses) for member in self.model_.members]
         return lists[0] if len(lists) == 1 else lists
@@ -316,8 +320,8 @@ class AdaBoostClassifier(BoostedClassifier):
         check_is_fitted(self)
         if not self._search.has_signs:
             raise AttributeError(
-                "a stump has no single vote and no error here, as its regions vote numbers of "
-                "their own; see rounds_ and model_.members"
+                "with these votes a stump has no single vote and no error, as its regions vote "
+                "numbers of their own; see rounds_ and model_.members"
             )
         length = max(self.n_estimators_, self.model_.n_rounds)
         members = self.model_.discrete_members
@@ -365,11 +369,11 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _why_no_stump(tree: Mapping[str, Any], usual: Mapping[str, Any]) -> str | None:
-    """What about a tree's parameters makes it other than a stump; None for nothing.
+    """Which of a tree's parameters would make it something else than a stump; None if none would.
 
     A tree with two leaves has one split, whatever its depth, and one of depth 1 has two leaves.
-    Every feature is looked at with max_features=None, and with a share of 1.0. The random state
-    then decides between equally good splits only.
+    Both max_features=None and a share of 1.0 look at every feature, and the random state then
+    decides between equally good splits only.
     """
     if tree["max_depth"] != 1 and tree["max_leaf_nodes"] != 2:
         return "neither max_depth is 1 nor max_leaf_nodes 2"

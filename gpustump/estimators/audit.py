@@ -1,9 +1,9 @@
 """Auditing a model: is it the one that its training data give?
 
 Boosting is exact here, and so is everything that depends on it: the same data and parameters give
-the same model on every machine, byte for byte. So a model can be checked by anyone who has the
-data: the rounds are made again and compared (`boosting.auditing`). This file knows what to compare
-with what: which samples each bag was trained on, which classes there are, what a file records.
+the same model on every machine, byte for byte. So anyone who has the data can check a model: the
+rounds are made again and compared (`boosting.auditing`). This file decides what to compare with
+what: which samples each bag was trained on, which classes there are, what a file records.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 
 _MOST_ROUNDS = 10**9
-"""A file may say any number; no run makes more."""
+"""No run makes more rounds. A file may hold any number."""
 
 
 class Means(NamedTuple):
-    """How an audit is made; none of it changes the outcome, but `rounds` how much is searched.
+    """How to make an audit. Only `rounds` changes how much is checked; see `audit`.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Given(NamedTuple):
     validation : Validation or None
         The rows that were passed to the fit, to be watched.
     kept : ndarray (n_samples,) of bool, or None
-        The rows that were given to the fit; None for all. The others have weight 0 in it.
+        The rows that were given to the fit; None for all. The others get weight 0.
     """
 
     X: Any
@@ -115,17 +115,17 @@ def audit(
     sample_weight : array (n_samples,), optional
         As they were given to `fit`, without `class_weight`.
     estimator : classifier of this package, optional
-        With the parameters of the fit. By default the model says it: models of this version hold a
-        record of their estimator. `random_state` must be a number if `fit` drew samples, unless
-        the model holds the seeds.
+        With the parameters of the fit. By default they come from the model, as models of this
+        version hold a record of their estimator. `random_state` must be a number if `fit` drew
+        samples, unless the model holds the seeds.
     rounds : int, optional
-        Search so many rounds of each run, evenly spread, the first and the last among them. In all
-        others the model's own hypothesis is taken, and its thresholds, signs, error and votes are
-        derived from it. Smoothing rounds are searched in any case, which is quick. By default all
-        rounds are searched.
+        Search only so many rounds of each run: evenly spread, with the first and the last (1 means
+        the last). In the others, the model's own hypothesis is taken, and its thresholds, signs,
+        error and votes are derived. Smoothing rounds are always searched, which is quick. By
+        default all rounds are searched.
     X_val, y_val, sample_weight_val : array, optional
-        Those that were given to `fit`. Without them it is not derived where a run that watched them
-        stops early.
+        Those that were given to `fit`. Without them, the audit does not derive where a run that
+        watched them stops early.
     device : str
         As for `AdaBoostClassifier`; it need not be the device of the fit.
     n_jobs, max_memory, verbose
@@ -145,15 +145,16 @@ def audit(
         If data or an argument is not as described, or if neither the model nor `estimator` says how
         it was trained; the message says what is missing.
     DeviceError
-        If `device` asks for a GPU that cannot be had.
+        If `device` asks for a GPU that cannot be used.
 
     Notes
     -----
-    An audit takes as long as the fit; with `rounds`, and early stopping left out, a share of it.
+    An audit takes as long as the fit. With `rounds` it takes a part of that time, and does not
+    derive where early stopping ends a run.
 
-    With `rounds`, a changed round is found unless all rounds after it were made anew to fit it, as
-    the votes of each round follow from the weights that the earlier ones leave. The model is proved
-    to be the data's only if all rounds are searched.
+    The votes of each round follow from the weights after the earlier ones. So with `rounds`, a
+    changed round is found unless all rounds after it were made anew to fit it. Only an audit that
+    searches all rounds proves that the model follows from the data.
 
     Examples
     --------
@@ -174,8 +175,8 @@ def audit(
     validation = Validation.of(X_val, y_val, sample_weight_val)
     if validation is not None and estimator is None and not known.passed:
         raise ValueError(
-            "X_val is given, but the model's record says that nothing was passed to its fit as "
-            "X_val. Leave it out, or pass estimator=..."
+            "X_val is given, but the model's record says that its fit was given no X_val. Leave it "
+            "out, or pass estimator=..."
         )
     means = Means(rounds, device, n_jobs, max_memory, verbose)
     given = Given(X, y, sample_weight, validation)
@@ -239,7 +240,7 @@ def audit_with(model: StumpEnsemble, known: Recorded, given: Given, means: Means
 
 
 def _prepared(model: StumpEnsemble, known: Recorded, given: Given, means: Means) -> Prepared:
-    """What the fit was trained on: the table as an array, the samples of each bag, the settings."""
+    """What the fit was given: the table as an array, the samples of each bag, the settings."""
     estimator = clone(known.estimator).set_params(
         device=means.device, n_jobs=means.n_jobs, max_memory=means.max_memory
     )
@@ -317,8 +318,8 @@ def _compared(found: _Found, device: str) -> Audit:
     notes = []
     if model.missing_learnt not in (None, derived.missing_learnt):
         notes.append(
-            "The file says otherwise than these data which features lack values in training; a "
-            "model warns of missing values by that."
+            "The file and these data disagree on which features had missing values in training. "
+            "The model's warnings of missing values depend on that."
         )
     return found.audit(difference, n_searched, notes)
 
@@ -329,7 +330,7 @@ def _derived_model(trained: Sequence[Trained], ready: Prepared) -> StumpEnsemble
 
 
 def _from_estimator(estimator: Any, model: StumpEnsemble) -> Recorded:
-    """What a given estimator says, and the seeds that the model holds if it says none."""
+    """What is known from a given estimator, with the model's seeds if it has no random_state."""
     own = of_estimator(estimator)
     held = recorded(model.details) or Recorded(None)
     state = getattr(estimator, "random_state", None)
@@ -382,7 +383,7 @@ def _in_dtype(ready: Prepared, dtype: str | None) -> tuple[Prepared, bool]:
 
 
 def _drawn_again(asked: Asked, known: Recorded, estimator: Any) -> list[Any]:
-    """How each bag's samples are drawn, by the seeds of the fit."""
+    """How to draw each bag's samples with the seeds of the fit."""
     if known.seeds is None:
         if estimator.random_state is None:
             raise ValueError(
@@ -402,14 +403,14 @@ def _drawn_again(asked: Asked, known: Recorded, estimator: Any) -> list[Any]:
 
 
 def _why_no_end(known: Recorded, given: Given, means: Means, settings: Settings) -> str | None:
-    """Why it is not derived where the runs end; None if it is."""
+    """Why the audit does not derive where the runs end; None if it does."""
     stops = settings.stopping is not None and settings.stopping.patience is not None
     if known.by_callback:
         return "a callback decided it"
     if stops and known.passed and given.validation is None:
         return "that needs X_val and y_val as they were given to the fit"
     if means.rounds is None or not stops:
-        return None  # without early stopping, one search more tells why a run has no more rounds
+        return None  # without early stopping, one more search tells why a run has no more rounds
     return "not all rounds were searched"
 
 
@@ -419,7 +420,7 @@ def _notes(known: Recorded, why_no_end: str | None, is_rounded: bool) -> tuple[s
     if is_rounded:
         notes.append(f"The values were rounded to {known.dtype}, the dtype of the fit.")
     if why_no_end is not None:
-        notes.append(f"Where the runs end was not derived: {why_no_end}.")
+        notes.append(f"The audit did not derive where the runs end: {why_no_end}.")
     if known.went_on:
         notes.append(
             "The fit went on from an earlier one (warm_start=True). Earlier rounds may have had "

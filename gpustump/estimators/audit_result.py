@@ -19,7 +19,7 @@ from gpustump.learners.kinds import AnySplit, AnyStump
 from gpustump.model.ensemble import StumpEnsemble
 
 _CLASSES_SHOWN = 3
-"""Of stumps that several classes share, the votes for so many classes are written out."""
+"""For how many classes the votes of a shared stump are written out."""
 
 _REASONS = {
     "perfect": "the round before made no error",
@@ -50,7 +50,7 @@ _WHATS = {
 
 @dataclass(frozen=True)
 class HeadDifference:
-    """What differs although no round has been compared, or although no round differs.
+    """A difference that is not in a round: in what is compared before the rounds, or in the digest.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class Audit:
     difference : RoundDifference, HeadDifference or None
         The first one; None if there is none.
     n_searched : int
-        In so many rounds the best stump of all was searched for, over all runs and bags.
+        The number of rounds, of all runs and bags, in which the best stump was searched for.
     end_derived : bool
-        Whether it was derived where the runs end.
+        Whether the audit derived where the runs end.
     data_differences : tuple of str, or None
-        In what the data differ from those that the model was trained on, by its fingerprint of
-        them. None if the model holds no fingerprint.
+        How the data differ from those that the model was trained on, by their fingerprint. None if
+        the model holds no fingerprint.
     notes : tuple of str
         What was not derived, and what may explain a difference.
 
@@ -101,7 +101,7 @@ class Audit:
                    vote 0.6931471805582987, error 0.2, edge 0.5
     the data say   column 0 <= 2.5 -> 0, else 1, missing 1
                    vote 1.0986122886679368, error 0.0, edge 0.5
-    data           cannot be told from others: the model holds no fingerprint of its table
+    data           not compared with those of the fit: the model holds no fingerprint
     derived by     AdaBoostClassifier(n_estimators=3)
     """
 
@@ -140,7 +140,7 @@ class Audit:
         >>> X, y = [[1], [2], [3], [4], [5]], [0, 0, 1, 0, 1]
         >>> model = AdaBoostClassifier(n_estimators=3).fit(X, y).model_
         >>> dict(audit(model, X, y).rows())["data"]
-        'cannot be told from others: the model holds no fingerprint of its table'
+        'not compared with those of the fit: the model holds no fingerprint'
         """
         return [
             ("result", self._result),
@@ -161,15 +161,15 @@ class Audit:
 
     def _data_rows(self) -> Iterator[tuple[str, str]]:
         if self.data_differences is None:
-            yield "data", "cannot be told from others: the model holds no fingerprint of its table"
+            yield "data", "not compared with those of the fit: the model holds no fingerprint"
         elif not self.data_differences:
-            yield "data", "those of the training, by their fingerprint"
+            yield "data", "those of the fit, by their fingerprint"
         for number, text in enumerate(self.data_differences or ()):
-            yield "" if number else "data", f"not those of the training: {text}"
+            yield "" if number else "data", f"not those of the fit: {text}"
 
 
 class _Words(NamedTuple):
-    """What the sides of a difference are described with.
+    """What is needed to put the sides of a difference into words.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ def _value(value: Any) -> str:
 
 
 def _lines(words: _Words, side: Side | tuple[float, ...]) -> list[str]:
-    """A side in words: when the stump says what, its votes, its score."""
+    """A side in words: the stump's condition, its votes, its score."""
     if not isinstance(side, Side):
         return [", ".join(map(repr, side))]
     hypothesis, score = side.hypothesis, side.score
@@ -270,7 +270,7 @@ def _votes_of_regions(words: _Words, side: Side) -> Iterator[str]:
 
 
 def _telling_classes(difference: RoundDifference) -> list[int]:
-    """The outputs whose votes are written out: first those in which two sides differ."""
+    """The outputs whose votes are written out: those in which the sides differ have priority."""
     votes = [
         np.asarray(side.vote)
         for side in (difference.file, difference.data)
@@ -285,7 +285,7 @@ def _telling_classes(difference: RoundDifference) -> list[int]:
 
 
 def _when(model: StumpEnsemble, side: Side) -> str:
-    """The condition of a stump's first region, with all digits of its thresholds."""
+    """The condition of a stump's first region, its thresholds with all digits."""
     hypothesis = side.hypothesis
     if isinstance(hypothesis, AnyStump):
         is_constant = hypothesis.is_constant

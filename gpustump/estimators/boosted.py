@@ -40,7 +40,7 @@ from gpustump.estimators.validation_data import Asked, Note, Validation, watchin
 
 
 class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
-    """Boosting with any votes; `AdaBoostClassifier` and `LogitBoostClassifier` say which."""
+    """The base class of all boosting estimators; a subclass says what the regions vote."""
 
     n_estimators: int | None
     learning_rate: float
@@ -88,24 +88,31 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         sample_weight : array (n_samples,), optional
             Finite, not negative, not all zero. Samples of weight zero take no part.
         X_val : array or frame (n_val, n_features), optional
-            Rows to watch: then all of X is trained on, and nothing of it is held out (but each of
-            several bags is trained on its share). If `n_iter_no_change` is given, these rows decide
-            when to stop early. If it is None, all rounds are made and kept, and `held_out_scores_`
-            and `held_out_errors_` tell what each of them does. An array has to be on the device of
-            X; it may be of another library. A warm start may watch other rows than the earlier fit,
-            and works out anew how they are scored after the rounds already made; see to it that no
-            row was trained on.
+            Rows to watch: they are scored after each round. All of X is then trained on, and
+            nothing of it is held out (but each of several bags is trained on its share). If
+            `n_iter_no_change` is given, these rows decide when to stop early. If it is None, all
+            rounds are made and kept. `held_out_scores_` and `held_out_errors_` hold the results. An
+            array has to be on the device of X; it may be of another library. A warm start may watch
+            other rows than the earlier fit: they are scored after the earlier rounds, too. Make
+            sure that none of them was trained on.
         y_val : array (n_val,), optional
             Their labels. All of them have to be classes of y.
         sample_weight_val : array (n_val,), optional
             Their weights, which `class_weight` does not change.
 
+        Returns
+        -------
+        self
+
         Raises
         ------
         ValueError, TypeError
-            If data or a parameter is not as described; the message names it and what was found.
+            If data or a parameter is not as described; the message names it and what was found. A
+            `CheckpointError`, if the file of `checkpoint` is not of such a fit, is a ValueError.
         DeviceError
-            If `device` asks for a GPU that cannot be had.
+            If `device` asks for a GPU that cannot be used.
+        OSError
+            If the file of `checkpoint` cannot be read or written.
 
         Examples
         --------
@@ -130,8 +137,8 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     def _asked_for(
         self, validation: Validation | None = None
     ) -> tuple[Settings, Asked, Sequence[Earlier] | None]:
-        """The parameters, checked, what is to be watched, and what a warm start of each bag goes
-        on from."""
+        """The checked parameters, what the fit watches, and for each bag the earlier fit that a
+        warm start goes on from (None without one)."""
         settings = self._settings()
         if validation is not None:
             validation = validation._replace(scoring=check_scoring(self.scoring))
@@ -153,7 +160,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
     def _watching(
         self, settings: Settings, n_bags: int, validation: Validation | None
     ) -> list[Watching | None]:
-        """What each bag holds out, watched or not; a single training only what it watches."""
+        """What each bag holds out. (A single training holds out only what it watches.)"""
         if n_bags == 1 and (settings.stopping is None or validation is not None):
             return [None]
         share = self._checked_fraction()
@@ -161,7 +168,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         return [Watching(share, state, check_scoring(self.scoring))] * n_bags
 
     def _refuse_other_votes(self, settings: Settings, earlier: Earlier) -> None:
-        """A warm start goes on with the same kind of votes, for the same outputs."""
+        """Refuse a warm start with another kind of votes, or for other outputs."""
         n_outputs = settings.n_outputs(len(earlier.classes))
         asked, before = (settings.votes.kind, n_outputs), earlier.search
         if asked != (before.votes, before.n_outputs):
@@ -174,7 +181,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
             )
 
     def _earlier(self, n_bags: int) -> list[Earlier] | None:
-        """What a warm start of each bag goes on from; None for a fit from the beginning."""
+        """For each bag the earlier fit; None if this fit starts from the beginning."""
         if not self.warm_start or not hasattr(self, "model_"):
             return None
         if n_bags != len(self._splits):
@@ -190,19 +197,20 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
     @property
     def n_iter_(self) -> int:
-        """The rounds that the model keeps; of several runs the most of any."""
+        """The number of rounds that the model keeps; the largest of several runs."""
         check_is_fitted(self)
         return max(len(run.rounds) for run in self._runs)
 
     @property
     def rounds_(self) -> tuple[tuple[AnyRound, ...], ...]:
-        """For each run what its rounds did; a bagged model has the runs of a bag after a bag."""
+        """For each run the records of its rounds; with bags, the runs of the first bag come
+        first."""
         check_is_fitted(self)
         return tuple(tuple(run.rounds) for run in self._runs)
 
     @property
     def stop_reasons_(self) -> tuple[str, ...]:
-        """For each run why it ended."""
+        """For each run why it ended; see `Boosting`."""
         check_is_fitted(self)
         return tuple(run.stop_reason for run in self._runs)
 
@@ -220,7 +228,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
     @property
     def evals_result_(self) -> dict[str, dict[str, Curve]]:
-        """What is known of each round, by data set and metric; see `curves`."""
+        """The numbers of each round as curves, by data set and metric; see `AdaBoostClassifier`."""
         check_is_fitted(self)
         split = self._splits[0]
         scoring = None if split is None else split.scoring
@@ -267,11 +275,11 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         return replace(settings, votes=replace(settings.votes, monotone=constraints))
 
     def _votes(self, learning_rate: float) -> VoteSettings:
-        """What regions vote, from checked parameters."""
+        """What regions vote; the other parameters of votes are checked here."""
         raise NotImplementedError
 
     def _n_rounds_asked_for(self) -> int | None:
-        """The most rounds of a run; None for what suits the classes."""
+        """The largest number of rounds of a run; None if the number of classes decides it."""
         return check_count(self.n_estimators, "n_estimators")
 
     def _n_smoothing(self) -> int:
@@ -279,7 +287,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
         return 0
 
     def _learner(self) -> Learner:
-        """What a round may choose from."""
+        """The hypotheses that a round may choose from."""
         return "stump"
 
     def _stopping(self) -> Stopping | None:
@@ -301,7 +309,7 @@ class BoostedClassifier(CallbackSupportMixin, StumpClassifier):
 
 
 def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
-    """A warm start keeps its rounds, which obey the constraints under which they were made."""
+    """Refuse new constraints in a warm start: the earlier rounds need not obey them."""
     before = before or (0,) * len(asked)
     broken = [
         j for j, (now, then) in enumerate(zip(asked, before, strict=True)) if now not in (0, then)
@@ -310,7 +318,7 @@ def _refuse_tighter(asked: Constraints, before: Constraints | None) -> None:
         j = broken[0]
         raise ValueError(
             f"warm_start=True goes on from rounds in which {ARGUMENT} was {before[j]} for feature "
-            f"{j}, and they may not obey {asked[j]}. Constraints may be dropped, but not added: "
+            f"{j}, and they need not obey {asked[j]}. Constraints may be dropped, but not added: "
             "keep them as they were, or fit anew with warm_start=False."
         )
 

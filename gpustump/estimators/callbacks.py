@@ -1,10 +1,10 @@
 """scikit-learn's own callbacks, where its version has them (1.9 and later).
 
 `set_callbacks` comes from scikit-learn, and so do callbacks that measure or show a fit, such as
-`sklearn.callback.ProgressBar` and `ScoringMonitor`. They see a fit as a tree of tasks: the fit;
-with several bags a task for each; with several runs a task for each class; and in it a task for
-each round. They get the table, the
-labels and the weights as they were given, and the classifier as if the fit had stopped there.
+`sklearn.callback.ProgressBar` and `ScoringMonitor`. They see a fit as a tree of tasks: the fit; in
+it, with several bags, a task for each; in that, with several runs, a task for each class; and in
+that a task for each round. They get the table, the labels and the weights as they were passed to
+`fit`, and the classifier as if the fit had stopped there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """In the place of scikit-learn's, which has `set_callbacks`."""
+        """Replaces scikit-learn's class, which has `set_callbacks`."""
 
     def _managed(method: Any) -> Any:
         return method
@@ -33,7 +33,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def with_callbacks(method: _Method) -> _Method:
-    """A `fit` at whose end, however it ends, scikit-learn's callbacks are told so."""
+    """A `fit` that tells scikit-learn's callbacks when it ends, also by an error."""
     return cast(_Method, _managed(method))
 
 
@@ -50,11 +50,11 @@ class TaskData(NamedTuple):
 
 
 Attributes = Callable[[Sequence[Trained]], dict[str, Any]]
-"""From the trainings of all bags, or the only one, to the attributes of the fitted estimator."""
+"""A function from the trainings of all bags, or the only one, to the fitted attributes."""
 
 
 def tasks_of(estimator: Any, data: TaskData, attributes: Attributes) -> FitTasks | None:
-    """Who tells an estimator's callbacks of the rounds; None if it has no callbacks."""
+    """The observer that tells an estimator's callbacks of the rounds; None without callbacks."""
     return FitTasks(estimator, data, attributes) if hasattr(estimator, "_skl_callbacks") else None
 
 
@@ -64,7 +64,7 @@ class FitTasks:
     Parameters
     ----------
     estimator : BoostedClassifier
-        Which has callbacks.
+        With callbacks.
     data : TaskData
     attributes : Attributes
     """
@@ -87,7 +87,7 @@ class FitTasks:
         self._end()
 
     def training_begins(self, n_rounds: Sequence[int]) -> None:
-        """Begin the task of the fit, or of a bag, unless it began on another device."""
+        """Begin the task of the fit, or of a bag, unless it began on another device already."""
         if len(self._open) > self._has_bags:
             return
         self._n_rounds = n_rounds
@@ -106,19 +106,19 @@ class FitTasks:
             self._n_left = self._n_rounds[number]
 
     def round_begins(self, so_far: SoFar) -> None:
-        """Begin the task of a round, if there may be one more."""
+        """Begin the task of a round, unless the run has made all its rounds."""
         if self._n_left and not self._in_round:
             self._n_left -= 1
             self._begin(self._open[-1].subcontext(task_name="round"), so_far)
 
     def round_ends(self, so_far: SoFar) -> bool:
-        """End the task of a round; whether a callback wants the run to end."""
+        """End the task of a round, and return whether a callback wants the run to end."""
         return self._end(so_far)
 
     def run_ends(self, so_far: SoFar) -> None:
         """End the tasks of a run: a round that was not made, and the task of its class.
 
-        Every class needs a run, so what callbacks answer here ends nothing.
+        What callbacks return here is ignored, as every class needs a run.
         """
         if self._in_round:
             self._end(so_far)
@@ -149,11 +149,11 @@ class FitTasks:
         return bool(context.call_on_fit_task_end(**self._about(self._known(so_far))))
 
     def _known(self, so_far: SoFar | None) -> Callable[[], dict[str, Any]]:
-        """The attributes of the estimator, worked out only for callbacks that ask for them."""
+        """The fitted attributes, computed only for callbacks that ask for them."""
         return lambda: self._attributes([*self._bags, *([] if so_far is None else [so_far()])])
 
     def _about(self, known: Callable[[], dict[str, Any]] | None) -> dict[str, Any]:
-        """What hooks may ask for."""
+        """The arguments of a callback's hooks."""
         return {
             "estimator": self._estimator,
             "X": self._data.X,

@@ -1,7 +1,7 @@
 """Which features of a training table are categorical, and how a frame's categories are numbered.
 
-`categorical_features` has the conventions of scikit-learn's `HistGradientBoostingClassifier`, and
-so have the messages.
+`categorical_features` and the messages about it follow scikit-learn's
+`HistGradientBoostingClassifier`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Categories(NamedTuple):
     asked : None, "from_dtype" or array-like
         `categorical_features` as it was given.
     features : tuple of int
-        Increasing.
+        The categorical features, increasing.
     encoding : Encoding or None
         How a frame becomes features, if it has columns whose categories had to be numbered.
     """
@@ -42,8 +42,8 @@ class Categories(NamedTuple):
 def categories_of_frame(categorical_features: Any, frame: ColumnTable) -> Categories:
     """The categorical columns of a training frame, and the numbers of their categories.
 
-    Columns of text, or of the frame's own type for categories, are numbered: their categories in
-    sorted order. Columns of numbers hold numbers of categories already.
+    The categories of text columns, and of columns of the frame's own type for categories, are
+    numbered in sorted order. Columns of numbers hold numbers of categories already.
 
     Raises
     ------
@@ -78,14 +78,15 @@ def chosen(
     Parameters
     ----------
     categorical_features : None, "from_dtype" or array-like of bool, int or str
-        "from_dtype" names none here: an array has one dtype.
+        "from_dtype" names none here, as an array has one dtype.
     n_features : int
     names : sequence of str, or None
+        Of the features.
 
     Raises
     ------
     ValueError
-        If it is something else, or does not fit the table.
+        If categorical_features is something else, or does not fit the table.
     """
     if categorical_features is None:
         return ()
@@ -127,7 +128,7 @@ def chosen(
 
 
 def check_numbers(X: Array, categories: Categories, names: Sequence[str] | None) -> None:
-    """Refuse categorical features of a table that hold something else than numbers of categories.
+    """Check that the categorical features of a table hold numbers of categories.
 
     Raises
     ------
@@ -187,7 +188,7 @@ def is_of_categories(column: Column) -> bool:
 
 
 def too_many_categories(name: str, how_many: object) -> ValueError:
-    """The error of a column with more categories than a byte numbers."""
+    """The error for a column with more categories than one byte can number."""
     return ValueError(
         f"categorical feature {quoted(name)} has {how_many} categories; there may be "
         f"{MOST_CATEGORIES} at most. Put rare ones together, turn them into numbers that mean "

@@ -1,9 +1,10 @@
-"""A fit with a checkpoint: what it has to have in common with the fit that wrote the file.
+"""A fit with a checkpoint: what it must have in common with the fit that wrote the file.
 
-A checkpoint is for the same data and the same parameters, those left out that decide nothing: where
-and how fast a fit trains, and who looks on. The data are compared by their fingerprints. Samples
-that a fit holds out are drawn again with the seeds in the file where `random_state` does not say
-which: it is None, or a generator that has been used since.
+A fit may go on from a checkpoint if it has the same data and the same parameters. Parameters that
+do not change the model may differ: where and how fast a fit trains, and what is shown or called
+meanwhile. The data are compared by their fingerprints. If `random_state` is not a number (it is
+None, or a generator that has been used since), the samples that a fit holds out are drawn again
+with the seeds in the file.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class FitCheckpoint:
     stored : Stored or None
         None if there is no file.
     head : Head or None
-        Of this fit; known once `checked` was called.
+        What a file of this fit says of it; None until `checked` is called.
     """
 
     checkpoint: Checkpoint
@@ -82,13 +83,13 @@ class FitCheckpoint:
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
-        """That of the table that is trained on, as a file holds it."""
+        """The fingerprint of the training table, in the form of a file."""
         assert self.head is not None
         own: Mapping[str, Any] = self.head.data[TRAINED]
         return own
 
     def asked(self, asked: Asked, random_state: Any) -> Asked:
-        """What a fit is to watch, drawn with the seeds of the file if `random_state` is no seed."""
+        """What a fit watches, drawn with the seeds of the file if `random_state` is no number."""
         if self.stored is None or isinstance(random_state, Integral):
             return asked
         seeds = self.stored.seeds()
@@ -106,7 +107,7 @@ class FitCheckpoint:
         data: Mapping[str, Fingerprint],
         names: Sequence[str] | None = None,
     ) -> FitCheckpoint:
-        """The same for a fit with these settings and data.
+        """The checkpoint for a fit with these settings and data.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class FitCheckpoint:
         Raises
         ------
         CheckpointError
-            If the file is of a fit with other ones, or of a version whose models differ.
+            If the file is of another fit, or of a version whose models differ.
         """
         fingerprints = {name: own.as_details() for name, own in data.items()}
         head = Head(__version__, CONTRACT, as_read(dict(settings)), fingerprints)
@@ -131,7 +132,8 @@ class FitCheckpoint:
 
     @contextlib.contextmanager
     def keeping(self, notes: Sequence[Note], outline: Outline) -> Iterator[tuple[BagLogs, ...]]:
-        """Within it, the rounds that are noted in the logs of all bags are kept in the file.
+        """A context in which the rounds that are noted in the logs of all bags are kept in the
+        file.
 
         Parameters
         ----------
@@ -142,7 +144,7 @@ class FitCheckpoint:
         Raises
         ------
         CheckpointError
-            If the file's rounds are not those of such a fit.
+            If the rounds in the file are not those of such a fit.
         OSError
             If there is no file yet, and it cannot be written.
         """
@@ -174,8 +176,8 @@ def kept_shares(
     notes: Sequence[Note],
     outline: Outline,
 ) -> Iterator[list[Share[_Rows]]]:
-    """The shares of all bags with logs, within a context that keeps them; without a checkpoint as
-    they are."""
+    """The shares of all bags with logs, in a context that keeps these in the file; without a
+    checkpoint the shares as they are."""
     if kept is None:
         yield shares
         return
@@ -185,7 +187,7 @@ def kept_shares(
 
 
 def outline_of(settings: Settings, n_classes: int, n_features: int, n_bags: int) -> Outline:
-    """What the rows of a fit's checkpoint are like."""
+    """The form of the rounds in a fit's checkpoint."""
     search = Search(settings.learner, settings.votes.kind, settings.n_outputs(n_classes))
     return Outline(
         search,
@@ -203,7 +205,7 @@ def settings_of(
     dtype: str,
     constraints: monotone.Constraints | None,
 ) -> dict[str, Any]:
-    """What decides the model of a fit beside the values of its data.
+    """What decides the model of a fit, except for the values of its data.
 
     Parameters
     ----------
@@ -214,7 +216,7 @@ def settings_of(
     dtype : str
         Of the table's values: thresholds are numbers of this type.
     constraints : tuple (n_features,) of int, or None
-        Those of the table's features: the parameter may name them, and names may move.
+        By feature. (The parameter may hold names instead, and named columns may change places.)
     """
     goes_on = estimator.warm_start and hasattr(estimator, "model_")
     encoding = categories.encoding
@@ -249,7 +251,7 @@ def fingerprints_of(X: Any, data: Any, checked: Any) -> dict[str, Fingerprint]:
 
 
 def _announce(n_rounds: int, name: str) -> None:
-    """Say where a fit goes on, to those who look on."""
+    """Announce how many rounds of a file a fit goes on from."""
     if n_rounds:
         announce(f"goes on from {counted(n_rounds, 'round')} of {name}")
 
@@ -300,7 +302,7 @@ def _changed(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> st
 
 
 def _told_apart(name: str, before: Any, now: Any) -> str:
-    """What changed: of values too long to be shown whole the first part that did."""
+    """What changed; of values too long to be shown whole, the first part that changed."""
     if shown(before) == shown(now) and type(before) is type(now):
         if isinstance(before, list) and len(before) != len(now):
             return f"{name} had {counted(len(before), 'item')}, and has {len(now)} now"

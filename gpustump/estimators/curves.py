@@ -1,7 +1,8 @@
-"""What a fit knows of each round as curves by name, in the form that other boosting libraries use.
+"""The numbers of each round of a fit as named curves, in the form that other boosting libraries
+use.
 
 XGBoost's `evals_result()` and LightGBM's `evals_result_` are dicts from data sets to dicts from
-metrics to lists. This is the same, with the numbers that the rounds have noted anyway.
+metrics to lists. These have the same form. Their numbers are those that the rounds hold anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gpustump.boosting.training import Run
 from gpustump.data.parameters import Scoring
 
 Curve = list[float] | dict[Any, list[float]]
-"""A number for each round; of several runs one such list for each class, by its label."""
+"""A number for each round; with several runs such a list for each class, by its label."""
 
 
 def curves_of(
@@ -24,7 +25,7 @@ def curves_of(
     Parameters
     ----------
     runs : sequence of Run
-        One, or one for each class; with several bags those of a bag after a bag.
+        One, or one for each class; with several bags, the runs of the first bag come first.
     labels : sequence (n_classes,)
     scoring : str or None
         The score of the watched samples, if any were watched.

@@ -1,7 +1,8 @@
 """The parameters of an estimator that decide its model, as a file can hold them.
 
-The others say where and how fast it is trained, or who looks on. `random_state` is left out, too:
-what it decides is the seed of each split, which is known after the fit.
+The other parameters say where and how fast it is trained, and what is shown or called meanwhile.
+`random_state` is left out, too: it only decides the seed of each split, and these seeds are known
+after the fit.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
     Returns
     -------
     dict of str
-        In the order of their names. A mapping is a list of pairs, sorted by what JSON makes of its
-        keys, since labels may be numbers; arrays are lists; Python's types stand for NumPy's.
+        In the order of their names. A mapping becomes a list of pairs, sorted by type and value of
+        the keys, since labels may be numbers; arrays become lists; NumPy's numbers become Python's.
     """
     given = estimator.get_params(deep=False)
     return {name: plain(given[name]) for name in sorted(given) if name not in _NOT_DECIDING}

@@ -1,7 +1,7 @@
-"""What all estimators share: how a table becomes an array, how a fit ends, what a model answers.
+"""What all estimators share: how a table becomes an array, how a fit ends, what a model predicts.
 
-Arrays of other libraries are answered in the same library, without switching on anything in
-scikit-learn.
+Predictions are in the array library of the table. scikit-learn's array API dispatch need not be
+switched on for that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ from gpustump.model.encoding import features_of, unseen_text
 from gpustump.model.ensemble import StumpEnsemble
 
 _LEARNT_FROM_TABLE = ("n_features_in_", "feature_names_in_", "is_categorical_", "_categories")
-"""What scikit-learn's validation notes of a table, and what is learnt of categorical features."""
+"""What scikit-learn's validation learns from a table, and what is learnt of categorical
+features."""
 
 
 DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
@@ -74,8 +75,7 @@ DeviceName: TypeAlias = Literal["auto", "cpu", "cuda"] | str
 class Data(NamedTuple):
     """What `fit` is given: a table, labels and weights, unchecked, and how to use them.
 
-    `asked.drawn` and `earlier` have an entry for each bag, one if the model is no average. An
-    earlier fit has the same number of bags.
+    `asked.drawn` and `earlier` have an entry for each bag; one entry if there are no bags.
     """
 
     X: Any
@@ -88,7 +88,7 @@ class Data(NamedTuple):
 
 
 class StumpClassifier(ClassifierMixin, BaseEstimator):
-    """What a fitted model answers, and how a table becomes an array."""
+    """The base class of all estimators: predictions, and how a table becomes an array."""
 
     model_: StumpEnsemble
     is_categorical_: np.ndarray
@@ -103,8 +103,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         # tags.array_api_support stays False. It would promise that arrays of another library than
-        # in fit are refused, and that arrays on two devices are moved together unasked. Here a
-        # model answers in any library, and nothing is moved unasked.
+        # in fit are refused, and that arrays on two devices are brought together. Here a model
+        # predicts in any library, and moves no array between devices by itself.
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -141,8 +141,8 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Array) -> Array:
         """The label of each sample, (n_samples,), in X's library; text labels in NumPy.
 
-        A sample gets a label, and may get a confident one, even where values are missing that no
-        training sample lacked. A warning says so.
+        If a value is missing in a feature that had no missing values in training, the sample still
+        gets a label, perhaps with a large score. A warning says so.
 
         Examples
         --------
@@ -158,7 +158,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities (n_samples, n_classes); see `StumpEnsemble.probabilities_of`.
 
         After many rounds of AdaBoost they are too close to 0 and 1; the notes of
-        `AdaBoostClassifier` say how to mend that. Those of `LogitBoostClassifier` mostly are good
+        `AdaBoostClassifier` say how to mend that. Those of `LogitBoostClassifier` are mostly good
         as they are.
 
         Examples
@@ -282,9 +282,9 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of float64, (n_samples, n_features + 1) or (n_samples, n_classes, n_features + 1)
-            As `StumpEnsemble.explain` gives it; for frames and lists a NumPy array. If `set_output`
-            asks for frames, those and NumPy arrays give a frame with the columns
-            `model_.contribution_names`, (n_samples, n_columns), and the index of X.
+            As `StumpEnsemble.explain` returns it; for frames and lists a NumPy array. If
+            `set_output` asks for frames, the result for frames, lists and NumPy arrays is a frame
+            (n_samples, n_columns) with the columns `model_.contribution_names` and the index of X.
 
         Raises
         ------
@@ -311,18 +311,18 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     def set_output(self, *, transform: str | None = None) -> StumpClassifier:
         """Choose whether `explain` gives arrays or frames.
 
-        As for scikit-learn's transformers; it holds for frames and NumPy arrays. Without this
-        choice, `sklearn.set_config(transform_output=...)` decides.
+        As for scikit-learn's transformers. The choice applies to frames, lists and NumPy arrays.
+        Without it, `sklearn.set_config(transform_output=...)` decides.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            "default" stands for arrays; None changes nothing.
+            "default" means arrays; None changes nothing.
 
         Raises
         ------
         ValueError
-            If it is something else.
+            If `transform` is something else.
 
         Examples
         --------
@@ -389,7 +389,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.contribution_importances(self._table(X), sample_weight)
 
     def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
-        """For each class probability a range that holds what most bags say.
+        """For each class probability a range that holds the probabilities of most bags.
 
         Parameters, result and errors are those of `StumpEnsemble.predict_proba_interval`; X may be
         a frame.
@@ -421,7 +421,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             return IntegerWeights.of(weights).share(arrays.picked(predicted == y, rows))
 
     def _table(self, X: Any, *, reset: bool = False) -> Array:
-        """X as an array; its number and names of features are learnt (`reset`) or compared."""
+        """X as an array; the number and names of its features are learnt (`reset`) or compared."""
         if arrays.is_array(X) and arrays.dtype_name(X) != "object":
             X = check_table(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -454,7 +454,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         if reset and (names := [n for n in number_categories(frame) if n not in known]):
             warnings.warn(
                 f"X: the categories of {listed(names)} are numbers and are taken as numbers, in "
-                "their order. If they only are names, pass categorical_features='from_dtype', or "
+                "their order. If they are only names, pass categorical_features='from_dtype', or "
                 "encode them, for example with sklearn.preprocessing.OneHotEncoder.",
                 stacklevel=caller_level(),
             )
@@ -490,7 +490,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
             self.is_categorical_[list(categories.features)] = True
 
     def _fit(self, data: Data, settings: Settings) -> None:
-        """Train, and take over all that was learnt in one assignment.
+        """Train, and set all learnt attributes in one assignment.
 
         An error or an interruption leaves the estimator as it was, with its earlier model whole.
         """
@@ -507,7 +507,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
     def _prepared(
         self, data: Data, settings: Settings, kept: FitCheckpoint | None = None
     ) -> Prepared:
-        """What is to be trained on, checked; the estimator itself is left as it is."""
+        """What to train on, checked; the estimator itself is not changed."""
         learner = copy.copy(self)  # scikit-learn's validation writes into it
         if data.earlier is not None:
             refuse_other_categories(self._asked_categories(), self._categories)
@@ -525,7 +525,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         return Prepared(learner, X, classes, settings, shares, splits, kept)
 
     def _checkpoint(self) -> FitCheckpoint | None:
-        """Where the rounds of a fit are kept, and what is there already; None if they are not."""
+        """The checkpoint of a fit, and what its file holds already; None without a checkpoint."""
         return None
 
     def _checked(
@@ -536,7 +536,7 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         data: Data,
         settings: Settings,
     ) -> tuple[FitCheckpoint, Asked]:
-        """The checkpoint of a fit on a table, and what it is to watch, drawn as it was before."""
+        """The checkpoint, checked for this fit, and what to watch, by the checkpoint's seeds."""
         dtype = arrays.dtype_name(X)
         deciding = settings_of(self, learner._categories, dtype, settings.votes.monotone)
         names = vars(learner).get("feature_names_in_")
@@ -551,12 +551,12 @@ class StumpClassifier(ClassifierMixin, BaseEstimator):
         """Take over what was learnt; `learner` knows what was learnt from the table's columns."""
         found = _attributes(learner, learnt, settings)
         kept = {n: v for n, v in vars(self).items() if n not in _LEARNT_FROM_TABLE}
-        self.__dict__ = kept | found  # at once: nothing is ever half new
+        self.__dict__ = kept | found  # in one step, which no interruption can leave half done
 
     def _observed(
         self, learner: StumpClassifier, data: Data, settings: Settings, classes: np.ndarray
     ) -> Settings:
-        """The same settings; if the estimator has callbacks of scikit-learn's, they are told."""
+        """The same settings, with an observer if the estimator has callbacks of scikit-learn's."""
 
         def attributes(trained: Sequence[Trained]) -> dict[str, Any]:
             unknown = (None,) * len(trained)
@@ -579,9 +579,9 @@ class Prepared(NamedTuple):
     shares : list of Share
         What each bag is trained on, and what it watches.
     splits : tuple of Split, Provided or None
-        How that came about.
+        How the samples that each bag watches were chosen.
     kept : FitCheckpoint or None
-        Where the rounds are kept.
+        Its checkpoint.
     """
 
     learner: StumpClassifier
@@ -594,8 +594,8 @@ class Prepared(NamedTuple):
 
 
 class Learnt(NamedTuple):
-    """The outcome of training each bag, the classes, which samples each held out, and the
-    fingerprint of the table as a file holds it, if it is known."""
+    """The outcome of training each bag, the classes, which samples each bag held out, and the
+    fingerprint of the table in the form of a file, if it is known."""
 
     trained: Sequence[Trained]
     classes: np.ndarray

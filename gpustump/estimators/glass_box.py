@@ -1,4 +1,4 @@
-"""A preset of LogitBoost for whoever wants a good model that can be drawn whole, and no tuning."""
+"""LogitBoost with defaults that need no tuning, for models that can be drawn as a whole."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from gpustump.estimators.logitboost import LogitBoostClassifier
 class GlassBoxClassifier(LogitBoostClassifier):
     """`LogitBoostClassifier` with bags, smoothing rounds and early stopping by default.
 
-    A sum of one step function for each feature, as the main effects of interpret's Explainable
-    Boosting Machine are [Lou, Caruana and Gehrke 2012]: `plots.overview` draws all of it, with the
-    spread of the bags, and `explain` says what each feature adds for each row.
+    The model is a sum of one step function for each feature, like the main effects of interpret's
+    Explainable Boosting Machine [Lou, Caruana and Gehrke 2012]. `plots.overview` draws all of it,
+    with the spread of the bags, and `explain` says what each feature adds to the score of each row.
 
-    Parameters are those of :class:`LogitBoostClassifier`, which says more about each of them; only
-    the defaults differ. They were chosen by measurement on real tables; `bench/NOTES.md` has the
-    figures. A fit takes about `n_bags` times as long as one of `LogitBoostClassifier` with early
-    stopping. More bags make scores and their spread steadier: from 4 to 8 the log-loss falls by
-    0.001 or less on average.
+    The parameters are those of :class:`LogitBoostClassifier`, where they are described in full;
+    only the defaults differ. They were chosen by measurement on real tables; `bench/NOTES.md` has
+    the figures. A fit takes about `n_bags` times as long as one of `LogitBoostClassifier` with
+    early stopping. More bags make scores and their spread steadier: from 6 to 12 the log-loss falls
+    by 0.001 or less on average.
 
     Parameters
     ----------
     n_estimators : int or None
-        The most rounds of each bag; early stopping mostly ends a bag before. None as for
-        `LogitBoostClassifier`.
+        The largest number of rounds of each bag; early stopping mostly ends a bag before. None as
+        for `LogitBoostClassifier`.
     learning_rate : float
         Shrinks every vote; above 0.
     l2_regularization : float or None
         Shrinks the votes of regions with few samples; not negative. None for 1, or 0.1 where
         several classes share the stumps.
     smoothing_rounds : int
-        So many rounds of each run, the first ones, choose among a few random cuts, which makes
+        How many rounds at the beginning of each run choose among a few random cuts, which makes
         shape functions smoother. 0 for none.
     multi_class : "shared" or "one_vs_rest"
         With more than two classes: stumps that vote for all classes at once, or a run for each
@@ -44,27 +44,27 @@ class GlassBoxClassifier(LogitBoostClassifier):
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
         of a frame that hold text or categories.
     class_weight : dict, "balanced" or None
-        By what the weights of each class's samples are multiplied.
+        Weights of classes, by which the weights of their samples are multiplied.
     n_bags : int
         How many models are averaged, each trained on its own share of the samples.
     random_state : int, RandomState or None
-        Draws what each bag holds out. With None each fit gives another model.
+        Draws the samples that each bag holds out. With None each fit gives another model.
     device : str
         Where to train: "auto", "cpu", "cuda", "cuda:1". The model does not depend on it.
     n_iter_no_change : int or None
-        A bag stops after so many rounds without a better score of its held-out samples. None for
+        A bag stops after this many rounds without a better score of its held-out samples. None for
         no early stopping.
     validation_fraction : float
         The share of the samples that each bag holds out.
     scoring : str
-        The score that early stopping watches; "neg_log_loss" is minus the mean of -ln P, where P
-        is the probability of the sample's class.
+        The score that early stopping watches; "neg_log_loss" is the mean of ln P, where P is the
+        probability of the sample's class.
     tol : float
-        By how much a held-out score must be higher to count; not negative.
+        A held-out score counts as better if it is higher by more than this; not negative.
     warm_start : bool
         Let the next `fit` go on from the rounds already made.
     verbose : int
-        1 shows a bar with rounds, training error and rate; 2 also says where it trains, and why.
+        1 shows a progress bar; 2 also says where the model is trained, and why.
     callback : callable or None
         Called with each `RegionRound` of each bag; with a callback one bag is trained at a time.
     monotonic_cst : array-like (n_features,) of int, dict or None
@@ -73,16 +73,16 @@ class GlassBoxClassifier(LogitBoostClassifier):
     n_jobs : int or None
         Threads on the CPU; None and -1 stand for all that this process may use.
     max_memory : int, str or None
-        How many bytes a fit may take beside X: 2_000_000_000, "500 MB", "2 GiB".
+        How many bytes a fit may take besides X: 2_000_000_000, "500 MB", "2 GiB".
     block_bytes : int or None
-        How many bytes of temporaries the reference scan may take at once.
+        How many bytes of temporary arrays the reference engine may take at once.
     checkpoint : None, str, path-like or Checkpoint
-        A file that keeps the rounds while they are made; `fit` goes on from it if it is there.
+        A file that keeps the rounds while they are made; if it exists, `fit` goes on from it.
 
     Attributes
     ----------
     model_ : StumpEnsemble
-        The average, one additive model; `model_.bag_models` has the bags' own.
+        The average, one additive model; `model_.bag_models` has the models of the bags.
     rounds_, stop_reasons_, held_out_scores_, classes_, route_
         As for `LogitBoostClassifier`, and so are all others.
 
@@ -93,7 +93,7 @@ class GlassBoxClassifier(LogitBoostClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = GlassBoxClassifier(random_state=0, device="cpu").fit(X, y)
     >>> clf.model_.n_bags
-    4
+    6
     >>> low, high = clf.predict_proba_interval(X[:1])  # how far the bags differ
     >>> bool((low <= high).all())
     True

@@ -2,7 +2,7 @@
 
 A warm start must not watch samples that it was trained on. So a split notes the share, the seed and
 a fingerprint of the samples that it was drawn from. Of rows that the caller passes (see
-`validation_data`) only the score is noted: whether they were trained on cannot be known.
+`validation_data`) only the score is noted: nobody can check whether they were trained on.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ OF_BOTH_CLASSES = ("roc_auc", "balanced_accuracy")
 
 
 class Watching(NamedTuple):
-    """What early stopping asks for: the share to hold out, how to draw it, and what to watch.
+    """What early stopping asks for: the share to hold out, how to draw it, and its score.
 
-    A seed that was drawn in an earlier fit stands in place of one that `random_state` draws.
+    A `seed`, which an earlier fit has drawn, takes the place of one that `random_state` draws.
     """
 
     fraction: float
@@ -39,7 +39,7 @@ class Watching(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Which samples are held out: a share, drawn with a seed, of samples with a fingerprint; and
+    """Which samples are held out (a share, drawn with a seed, of samples with a fingerprint), and
     which score of them is watched."""
 
     fraction: float
@@ -49,8 +49,8 @@ class Split(NamedTuple):
 
 
 class Provided(NamedTuple):
-    """The watched samples are rows that the caller passed to `fit`; which score of them is watched,
-    and for a bag the share that it is not trained on."""
+    """That the watched samples are rows that the caller passed to `fit`; with their score that is
+    watched and, for a bag, the share that it is not trained on."""
 
     scoring: Scoring
     share: Split | None = None
@@ -76,7 +76,7 @@ def split_samples(samples: Samples, drawn: Drawn) -> tuple[Samples, Samples]:
 
 
 class Drawn(NamedTuple):
-    """Samples to train on and samples to watch, in order: their numbers, and how they were drawn.
+    """Samples to train on and samples to watch: their numbers, increasing, and how they were drawn.
 
     Attributes
     ----------
@@ -98,8 +98,9 @@ class Population:
     classes : ndarray (n_samples,) of int64
         The number of each sample's class.
     rows : ndarray (n_samples,) of int64, or None
-        The rows of the table that the samples are; None for all.
+        The row of the table that each sample is; None if they are all rows.
     names : ndarray (n_classes,)
+        The labels of the classes.
     """
 
     classes: np.ndarray
@@ -108,13 +109,13 @@ class Population:
 
     @classmethod
     def of(cls, samples: Samples, names: np.ndarray) -> Population:
-        """From samples anywhere, and the names of the classes."""
+        """From samples on any device, and the labels of the classes."""
         rows = None if samples.rows is None else arrays.to_host(samples.rows)
         return cls(arrays.to_host(samples.classes), rows, names)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """What tells these samples from others."""
+        """What distinguishes these samples from others."""
         digest = hashlib.sha256(np.ascontiguousarray(self.classes).tobytes())
         if self.rows is not None:
             digest.update(np.ascontiguousarray(self.rows).tobytes())
@@ -130,8 +131,8 @@ class Population:
         Raises
         ------
         ValueError
-            If the samples cannot be split so, or if a warm start would watch samples that it has
-            been trained on, or another score than before.
+            If there are too few samples, or if a warm start would watch samples that it was trained
+            on, or another score than before.
         """
         fraction, n_samples = watching.fraction, len(self.classes)
         split = Split(
@@ -171,7 +172,7 @@ def _seed_of(watching: Watching, earlier: Earlier | None) -> int:
 
 
 def _refuse_to_watch(split: Split, earlier: Split | Provided | None) -> NoReturn:
-    """Say why a warm start cannot watch the samples that the earlier fit held out as it did."""
+    """Say why a warm start cannot watch what the earlier fit watched."""
     if earlier is None:
         found = "the earlier fit held nothing out: n_iter_no_change was None"
     elif isinstance(earlier, Provided):
@@ -202,7 +203,7 @@ def refuse_other_scoring(scoring: Scoring, earlier: Scoring) -> None:
 
 
 def refuse_bad_random_state(random_state: Any) -> None:
-    """Refuse what draws no samples, whether or not any are to be drawn."""
+    """Refuse a random_state that cannot draw samples, even if none are drawn."""
     try:
         check_random_state(random_state)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""LogitBoost as an estimator: Newton votes on the logistic loss, from the classes' shares on."""
+"""LogitBoost as an estimator: Newton votes for the logistic loss."""
 
 from __future__ import annotations
 
@@ -15,47 +15,46 @@ from gpustump.estimators.fitted import DeviceName
 class LogitBoostClassifier(BoostedClassifier):
     """LogitBoost with exact decision stumps: good probabilities, and one model for all classes.
 
-    Each round takes the split, and each of its regions the vote, of a Newton step of the logistic
-    loss [Friedman, Hastie and Tibshirani 2000]. Boosting starts from the classes' shares of the
-    weight. With more than two classes every stump votes for all of them, by default, and the loss
-    is that of the softmax.
+    Each round is a Newton step of the logistic loss: it finds the best split, and each region votes
+    what the step asks for [Friedman, Hastie and Tibshirani 2000]. The scores start from the
+    classes' shares of the sample weights. With more than two classes, by default every stump votes
+    for all of them, and the loss is that of the softmax.
 
-    Which estimator to use is said in the notes below.
+    The notes below say which estimator to use.
 
     Parameters
     ----------
     n_estimators : int or None
-        The most rounds of boosting: in all, or for each class against the rest. None stands for
-        200, or for 200 times the number of classes that share the stumps: as many as other
-        libraries make in 200 rounds.
+        The largest number of rounds: in all, or of each class with `multi_class="one_vs_rest"`.
+        None stands for 200, or for 200 times the number of classes that share the stumps: as many
+        stumps as other libraries make in 200 rounds.
     learning_rate : float
         Shrinks every vote; above 0.
     l2_regularization : float or None
-        Shrinks the votes of regions with few samples: a region votes
-        learning_rate / 2 * A / (B + l2_regularization), where B is the sum of weight * p * (1 - p)
-        over its samples, A the sum of weight * (1 - p) over those of the output's class less that
-        of weight * p over the others, and p the probability that the model gives the class; not
-        negative. It is on the scale of the sample weights, as in XGBoost. 0 for none: A / B is
-        never more than 4 in any case. None for 1, or 0.1 where several classes share the stumps,
+        Shrinks the votes of regions with few samples; not negative. A region votes learning_rate/2
+        * A/(B + l2_regularization) for a class. Let p be the probability that the model gives a
+        sample for the class. B is the sum of weight * p * (1 - p) over the region's samples. A is
+        the sum of weight * (1 - p) over those of the class, less the sum of weight * p over the
+        others. The parameter is on the scale of the sample weights, as in XGBoost. 0 for none: A/B
+        is never more than 4 in any case. None for 1, or 0.1 where several classes share the stumps,
         which suits fits that are stopped early.
     smoothing_rounds : int
-        So many rounds of each run, the first ones, choose among a few cuts only: as many features
-        as the square root of their number, drawn at random, offer one cut each, at a random place
-        among the feature's distinct values. So the first, large part of each shape function is
-        smooth, which makes better probabilities where samples are few (some thousands or less).
-        The rounds that follow look at all cuts. Early
-        stopping counts these rounds, too, but does not end a run before they are over. What is
-        drawn does not depend on `random_state`: each bag has draws of its own, always the same
-        ones. 0 for none.
+        How many rounds at the beginning of each run choose among a few random cuts only. In such a
+        round, sqrt(n_features) features, drawn at random, offer one cut each, at a random place
+        among the feature's distinct values. So the first and large part of each shape function is
+        smooth, which improves the probabilities if there are few samples (some thousands or less).
+        The rounds that follow look at all cuts. Early stopping counts smoothing rounds, too, but
+        does not end a run before they are over. The draws do not depend on `random_state`: each bag
+        has draws of its own, the same in every fit. 0 for none.
     multi_class : "shared" or "one_vs_rest"
-        With more than two classes: one run whose stumps vote for all classes at once, under the
-        softmax; or a run for each class against the rest. For two classes both are the same.
+        With more than two classes: one run whose stumps vote for all classes at once, with the
+        softmax loss; or a run for each class against the rest. For two classes both are the same.
     categorical_features : None, "from_dtype", or array-like of bool, int or str
         Which features are categories: by a mask, indices or names; "from_dtype" takes the columns
-        of a frame that hold text, or categories of pandas or polars. A stump sends a set of their
-        categories left, the best one for one output; see the notes. At most 254 categories a
-        feature: in frames text or categories of any order, in arrays numbers from 0 to 253. A value
-        that is negative, NaN or unknown counts as missing.
+        of a frame that hold text, or categories of pandas or polars. A stump sends a set of
+        categories left; the notes say which. Categories are text or a frame's own categories, at
+        most 254 a feature, or whole numbers from 0 to 253. A value that is negative, NaN or unknown
+        counts as missing.
     class_weight : dict, "balanced" or None
         As for `AdaBoostClassifier`. The probabilities are then those of data in which the classes
         have these weights. `l2_regularization` is on the scale of the multiplied weights.
@@ -70,20 +69,19 @@ class LogitBoostClassifier(BoostedClassifier):
     validation_fraction : float
         As for `AdaBoostClassifier`.
     scoring : str
-        What early stopping watches, as for `AdaBoostClassifier`; by default "neg_log_loss", minus
-        the mean of -ln P, where P is the probability of the sample's class. Shared stumps are
-        watched on all classes.
+        The score of the held-out samples, as for `AdaBoostClassifier`; by default "neg_log_loss",
+        the mean of ln P, where P is the probability of the sample's class.
     tol : float
         As for `AdaBoostClassifier`.
     warm_start : bool
-        As for `AdaBoostClassifier`. On other data, too, it keeps the scores from which the first
-        fit started. `learning_rate` and `l2_regularization` may change, `multi_class` and `scoring`
+        As for `AdaBoostClassifier`. The scores from which the first fit started are kept, even on
+        other data. `learning_rate` and `l2_regularization` may change, `multi_class` and `scoring`
         may not.
     verbose : int
         As for `AdaBoostClassifier`.
     callback : callable or None
-        Called with each `RegionRound`; a true answer ends that run. `set_callbacks` takes
-        scikit-learn's own callbacks, as for `AdaBoostClassifier`.
+        Called with each `RegionRound`; if it returns something true, that run ends. `set_callbacks`
+        takes scikit-learn's own callbacks, as for `AdaBoostClassifier`.
     monotonic_cst : array-like (n_features,) of int, dict or None
         As for `AdaBoostClassifier`.
     n_jobs : int or None
@@ -103,10 +101,10 @@ class LogitBoostClassifier(BoostedClassifier):
         P_l = exp(2 F_l) / sum over m of exp(2 F_m).
     rounds_ : tuple of tuple of RegionRound
         For each run (one, or one for each class against the rest) the record of each round: the
-        split, the votes of its regions left, right and missing for each class, its gain as `score`,
+        split, what its regions left, right and missing vote for each class, its gain as `score`,
         and the training error after it.
     n_estimators_ : int
-        The most rounds that a run was allowed.
+        The largest number of rounds that a run was allowed.
     is_categorical_, classes_, n_classes_, device_, route_, stop_reasons_, n_iter_, held_out_scores_
         As for `AdaBoostClassifier`.
     held_out_errors_, evals_result_, feature_importances_, n_features_in_, feature_names_in_
@@ -115,38 +113,39 @@ class LogitBoostClassifier(BoostedClassifier):
     Notes
     -----
     Take `LogitBoostClassifier` where probabilities matter, or where there are more than two
-    classes. Take `AdaBoostClassifier` for stumps that say yes or no with one weight each, for
-    intervals, for bounds on the error, or to replace scikit-learn's. Both find the best split of
-    every round exactly, and both give the same model on every device. A round of discrete votes
-    takes less time, as it adds up only what has changed. `route_` says where
-    a model was trained.
+    classes. Take `AdaBoostClassifier` for stumps that vote +alpha or -alpha, for intervals, for
+    bounds on the error, or to replace scikit-learn's. Both find the best split of every round
+    exactly, and both give the same model on every device. A round of discrete votes takes less
+    time, as it adds up only what has changed. `route_` says where a model was trained.
 
     With the default parameters and 5 folds, the log-loss on scikit-learn's breast-cancer data is
     0.08, on the wine data 0.08. With 200 rounds of `AdaBoostClassifier` it is 0.29 and 0.52, as its
-    probabilities are too close to 0 and 1; the accuracies are within 0.01 of each other.
+    probabilities are too close to 0 and 1; the accuracies of the two estimators are within 0.01 of
+    each other.
 
     "shared" means that one stump serves all classes: it cuts one feature at one threshold, and each
-    side votes a number for every class. "one_vs_rest" means that each class has stumps of its own,
+    side has a vote for every class. "one_vs_rest" means that each class has stumps of its own,
     which tell it from all others. A round of "shared" makes one stump, a round of "one_vs_rest" one
-    for each class, so `n_estimators` has to be larger for "shared". For as many stumps in all,
-    "shared" mostly does better: on scikit-learn's digits, with 10 classes and 300 stumps, the
+    for each class, so `n_estimators` has to be larger for "shared". With equally many stumps in
+    all, "shared" mostly does better: on scikit-learn's digits, with 10 classes and 300 stumps, the
     accuracy (5 folds) is 0.96 with "shared" and 0.90 with "one_vs_rest", and the log-loss 0.16 and
     0.57.
 
-    The defaults of learning_rate and l2_regularization were chosen on 26 real tables with two
-    classes and 11 with more, of up to 3000 rows, by three folds. After 200 rounds for two classes,
-    the mean log-loss was 0.328 with 0.2 and 3 (error 0.140), 0.329 with 0.2 and 1 (0.142), 0.334
-    with 0.3 and 1 (0.143), and 0.347 with 0.5 and 1 (0.144). After 200 rounds for each of more
-    classes it was 0.518 with 0.2 and 3 (error 0.203), 0.523 with 0.2 and 1 (0.202), and 0.533 with
-    0.3 and 1 (0.203). Many more rounds need a lower rate or early stopping. Where rows are many
-    and noise is low, a higher rate is better: on 3000 rows of the magic telescope's data the
-    log-loss was 0.376 with the defaults, and 0.367 with 0.4 and 10.
+    The defaults of learning_rate and l2_regularization (0.2 and 3) were chosen on 26 real tables
+    with two classes and 11 with more, of up to 3000 rows, by cross-validation with three folds.
+    After 200 rounds for two classes, the mean log-loss was 0.328 with 0.2 and 3 (error 0.140),
+    0.329 with 0.2 and 1 (0.142), 0.334 with 0.3 and 1 (0.143), and 0.347 with 0.5 and 1 (0.144).
+    After 200 rounds for each of more classes it was 0.518 with 0.2 and 3 (error 0.203), 0.523 with
+    0.2 and 1 (0.202), and 0.533 with 0.3 and 1 (0.203). Many more rounds need a lower rate or early
+    stopping. With many rows and little noise, a higher rate is better: on 3000 rows of the magic
+    telescope's data the log-loss was 0.376 with the defaults, and 0.367 with 0.4 and 10.
 
-    A categorical feature's stump takes the best of all sets of categories: those with the lowest
-    ratio of the sums of their two integers, as many as is best [Fisher 1958; Breiman et al. 1984,
-    4.2.2]. For stumps that several classes share there is no such order; then the best prefix of
-    the classes' own orders is taken, which may not be the best set. Categories with fewer than 10
-    samples and less than 1% of the samples go the same way.
+    A stump of a categorical feature takes the best of all sets of categories. It is found by
+    putting the categories in order of A/B (see `l2_regularization`): the best set is a prefix of
+    that order [Fisher 1958; Breiman et al. 1984, 4.2.2]. If several classes share a stump, each
+    class has an order of its own, and the best prefix of any of these orders is taken, which may
+    not be the best set. All categories with fewer than 10 samples and less than 1% of the samples
+    go to the same side.
 
     Examples
     --------

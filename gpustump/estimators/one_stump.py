@@ -31,7 +31,7 @@ class DecisionStumpClassifier(StumpClassifier):
     stump_ : Stump
         For two classes the stump; +1 stands for the second of `classes_`.
     model_ : StumpEnsemble
-        One round of boosting; its vote gives `predict_proba`. Without a stump where none is better
+        One round of boosting; its vote gives `predict_proba`. It holds no stump if none is better
         than chance.
     n_estimators_ : int
         Always 1.
@@ -84,10 +84,18 @@ class DecisionStumpClassifier(StumpClassifier):
 
     @property
     def stump_(self) -> Stump:
-        """The stump of a binary model."""
+        """The stump of a binary model.
+
+        Raises
+        ------
+        AttributeError
+            If there are more than two classes, or if no stump is better than chance.
+        """
         check_is_fitted(self)
         stumps = self.model_.discrete_members[0].stumps
         if not self.model_.is_binary or not stumps:
-            raise AttributeError("there is no single stump: see model_.members")
+            raise AttributeError(
+                "stump_ needs two classes, and a stump better than chance; see model_.members"
+            )
         assert isinstance(stumps[0], Stump)
         return stumps[0]

@@ -1,7 +1,8 @@
 """What a model's details say of the fit that made it, so that an audit needs nothing else.
 
 The record names the estimator, the parameters that decide the model, and the seeds that were drawn.
-It stands outside the digest, and it comes from a file. So every value is checked before it is used.
+It is not part of the digest, and it may come from a file, so every value is checked before it is
+used.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Recorded(NamedTuple):
         Unfitted, with the parameters that decide the model.
     seeds : tuple of int, or None
         Those of the split of each bag, or of the only training; None if nothing was drawn, or if
-        `random_state` says it.
+        the estimator's `random_state` gives them.
     passed : bool
         Whether rows to watch were passed as X_val and y_val.
     went_on : bool
@@ -56,14 +57,14 @@ class Recorded(NamedTuple):
 
 
 def record_of(estimator: Any, notes: Sequence[Note] = (), reasons: Sequence[str] = ()) -> Any:
-    """What the details of a model hold of its fit; None for what no file can hold.
+    """The record of a fit for a model's details; None if a parameter cannot be written to a file.
 
     Parameters
     ----------
     estimator : StumpClassifier
-        As it was before the fit, but for `_dtype`, that of the table.
+        As it was before the fit, except for `_dtype`, which is that of the table.
     notes : sequence of Split, Provided or None
-        How watched samples came about, for each bag.
+        How watched samples were chosen, for each bag.
     reasons : sequence of str
         Why each run ended.
     """
@@ -93,7 +94,7 @@ def record_of(estimator: Any, notes: Sequence[Note] = (), reasons: Sequence[str]
 
 
 def recorded(details: Mapping[str, Any]) -> Recorded | None:
-    """What the details of a model say of its fit; None if they do not.
+    """What the details of a model say of its fit; None if they hold no record.
 
     Raises
     ------
@@ -192,13 +193,13 @@ def _classes() -> tuple[type, ...]:
 
 
 def _recorded_class(own: type) -> type | None:
-    """The class of this package that an estimator's class is, or is made from."""
+    """The class of this package that an estimator's class is, or derives from."""
     classes = _classes()
     return next((cls for cls in own.__mro__ if cls in classes), None)
 
 
 def _parameters(estimator: Any, cls: type) -> dict[str, Any]:
-    if not hasattr(estimator, "n_bags"):  # a single stump has nothing to decide
+    if not hasattr(estimator, "n_bags"):  # no parameter decides a single stump
         return {}
     known = _names_of(cls)
     return {key: own for key, own in deciding_parameters(estimator).items() if key in known}
@@ -233,7 +234,7 @@ def _given(name: str, value: Any) -> Any:
         return _constraints(name, value)
     is_list = isinstance(value, list) and name == "categorical_features"
     if not all(map(_is_plain, value if is_list else [value])):
-        raise _wrong(f"{name} is {shown(value)}")
+        raise _wrong(f"{name} has a value of a wrong type: {shown(value)}")
     return value
 
 

@@ -1,9 +1,9 @@
 """A stratified share of some samples, the one that scikit-learn's `train_test_split` draws.
 
-Which samples are held out decides a model, so a seed is to mean the same samples whichever version
-of scikit-learn is installed. And several bags draw from the same samples: what does not depend on
-the seed is worked out once for all of them. (`train_test_split` takes 1 ms for 500 samples, mostly
-for checks; this takes 0.1.)
+The held-out samples decide a model, so a seed must mean the same samples with every version of
+scikit-learn. And several bags draw from the same samples: what does not depend on the seed is
+computed once for all of them. (`train_test_split` takes 1 ms for 500 samples, mostly for checks;
+this takes 0.1 ms.)
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Strata(NamedTuple):
         return cls(classes, [own for own in by_class if len(own)], sizes[sizes > 0])
 
     def drawn(self, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """The samples to keep and a share to set aside, both increasing.
+        """The numbers of the samples to keep and of a share to set aside, both increasing.
 
-        Each class has as much of both as its size asks for, to less than one sample.
+        In both parts each class has its share, to less than one sample.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class Strata(NamedTuple):
         Raises
         ------
         ValueError
-            If there are too few samples for that; scikit-learn's message says of which.
+            If there are too few samples, in scikit-learn's words.
         """
         n_apart = math.ceil(share * len(self.classes))
         n_kept = len(self.classes) - n_apart
@@ -76,10 +76,11 @@ class Strata(NamedTuple):
 
 
 def _proportional(sizes: np.ndarray, n_drawn: int, generator: np.random.RandomState) -> np.ndarray:
-    """How many of each class make so many samples, in proportion to the classes' sizes.
+    """How many samples of each class make `n_drawn` in all, in proportion to the classes' sizes.
 
-    What rounding down leaves over goes to the classes that it takes most from; chance decides
-    between equal ones, and is asked even if all of them get one.
+    Numbers are rounded down first. The samples that are then lacking come from the classes that
+    lost most by that; ties are drawn at random. As in scikit-learn, a draw is made even if all tied
+    classes get one, so that the generator goes on from the same state.
     """
     wanted = sizes / sizes.sum() * n_drawn
     found = np.floor(wanted)

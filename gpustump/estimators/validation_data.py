@@ -1,12 +1,12 @@
 """What a fit, or each bag of it, trains on, and what it watches: rows that are drawn or passed.
 
-Rows that are passed as X_val and y_val are watched by all bags. A bag is trained on a share in any
-case, and so it does not watch the rest of it then.
+Rows that are passed as X_val and y_val are watched by all bags. Each bag is still trained on its
+own share of the samples; those that it leaves out are then neither trained on nor watched.
 
 Rows that the caller passes may be of another array library than X. They are counted with the
 weights that they come with: `class_weight` is for training. A warm start may watch other rows than
-the earlier fit, since the caller vouches that nothing was trained on them. So their scores after
-the earlier rounds are worked out again.
+the earlier fit, since the caller sees to it that they were not trained on. So their scores after
+the earlier rounds are computed again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Validation(NamedTuple):
         Raises
         ------
         ValueError
-            If X_val or y_val lacks beside the others.
+            If X_val or y_val is missing and one of the others is given.
         """
         given = {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
         there = [name for name, value in given.items() if value is not None]
@@ -79,7 +79,8 @@ class Asked(NamedTuple):
     Attributes
     ----------
     drawn : sequence of Watching or None
-        For each bag, or the only training, how the share is drawn that it is not trained on.
+        For each bag, or the only training, how to draw the share that it is not trained on; None to
+        train on all samples.
     validation : Validation or None
         Rows that all bags watch in place of these shares.
     """
@@ -92,7 +93,7 @@ NOTHING = Asked()
 """Nothing is drawn and nothing is watched."""
 
 Note = Split | Provided | None
-"""How watched samples came about, for warm starts."""
+"""How watched samples were chosen, for warm starts; None if none are watched."""
 
 
 class TrainingTable(NamedTuple):
@@ -119,7 +120,7 @@ def shares_of(
     Raises
     ------
     ValueError, TypeError
-        If rows to watch are not as wanted, or cannot be drawn; or if a warm start cannot watch
+        If rows to watch are not as described, or cannot be drawn; or if a warm start cannot watch
         them. The message names the argument.
     """
     validation = asked.validation
@@ -149,9 +150,9 @@ def drawn_shares(
     Parameters
     ----------
     drawn : callable
-        Draws a share, perhaps one that an earlier fit has drawn.
+        Draws a share; for a warm start the share that the earlier fit has drawn.
     whole : Share
-        Of a training that leaves nothing out.
+        The share of a training that leaves nothing out.
     asked : Asked
     earlier : sequence of Earlier, or None
 
@@ -178,14 +179,15 @@ def drawn_shares(
 
 
 def _share_before(earlier: Earlier | None) -> Earlier | None:
-    """An earlier fit with the split of its share, if it watched rows that were passed."""
+    """An earlier fit; if it watched rows that were passed, with the split of its share as
+    `split`."""
     if earlier is None or not isinstance(earlier.split, Provided) or earlier.split.share is None:
         return earlier
     return earlier._replace(split=earlier.split.share)
 
 
 def noted(validation: Validation, earlier: Earlier | None, share: Split | None = None) -> Provided:
-    """What a later warm start has to know of rows that the caller passes.
+    """What a later warm start has to know about rows that the caller passes.
 
     Raises
     ------
@@ -205,7 +207,7 @@ def unjudged(runs: tuple[Run, ...] | None) -> tuple[Run, ...] | None:
 
 
 def refuse_absent_classes(scoring: Scoring, classes: np.ndarray, numbers: np.ndarray) -> None:
-    """Refuse a score of all classes where a class has no row to watch.
+    """Refuse a score that needs all classes if a class has no row to watch.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
 """A model in other languages: ONNX, C, SQL and plain Python, with the scores of the model itself.
 
     tables         the columns that a model reads, and what each value adds, in whole numbers
-    header_lines   what stands at the top of every export
+    header_lines   the lines at the top of every export
     onnx_graph     a graph for any ONNX runtime
     onnx_nodes     how such a graph is put together, node by node
     c_header       one header of C99
     c_functions    its functions, before a model is filled in
     c_text         names and text as C has them
     sql_select     one SELECT
-    sql_dialects   what the databases spell differently
+    sql_dialects   where the databases' SQL differs
     sql_text       CASE expressions and sums that stay shallow
     python_code    one file of Python without dependencies
     python_functions  its functions

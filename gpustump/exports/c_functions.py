@@ -1,4 +1,4 @@
-"""The functions of an exported header. What differs from model to model stands between two @."""
+"""The functions of an exported header; names between two @ are replaced by parts of the model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ TOP = """\
 #define @NAME@_H
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "-ffast-math takes it that no value is missing (NaN); compile without it"
+#error "-ffast-math assumes that no value is missing (NaN); compile without it"
 #endif
 
 #include <math.h>

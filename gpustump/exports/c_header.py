@@ -25,7 +25,7 @@ from gpustump.exports.tables import ExportTables, export_tables
 
 
 def to_c(model: Any, name: str = "gpustump") -> str:
-    """The model as one header of C99 without dependencies; C++11 takes it, too.
+    """The model as one header of C99 without dependencies, which is valid C++11, too.
 
     It holds `NAME_scores(row, scores)`, `NAME_predict(row)`, `NAME_predict_proba(row, p)`,
     `NAME_label(index)` and, if there are columns of text, `NAME_text(column, text)`. A row is an
@@ -36,20 +36,21 @@ def to_c(model: Any, name: str = "gpustump") -> str:
     ----------
     model : StumpEnsemble, or a fitted classifier
     name : str
-        What the names of all functions and macros begin with.
+        How the names of all functions and macros begin: 1 to 63 letters, digits and _, a letter
+        first.
 
     Returns
     -------
     str
-        ASCII. Text in it is in UTF-8.
+        ASCII. Text from the model is in UTF-8, with its bytes escaped.
 
     Raises
     ------
     TypeError
-        If model is no model.
+        If model is neither a StumpEnsemble nor a fitted classifier.
     ValueError
-        If name is no name in C, a text in the model holds the character NUL, or its votes or labels
-        are none that a model file holds.
+        If name is not as described, a text in the model holds the character NUL, or the model has
+        votes or labels that a model file cannot hold.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def _labels(tables: ExportTables) -> dict[str, str]:
 
 
 def _listed_texts(kind: str, texts: list[str]) -> dict[str, str]:
-    """The parts `kinds` and `long_kinds`: long texts stand in arrays before the list."""
+    """The parts `{kind}s` and `long_{kind}s`: long texts stand in arrays before the list."""
     literals = list(map(string, texts))
     arrays = []
     for place, literal in enumerate(literals):

@@ -51,7 +51,7 @@ def _in_string(byte: int) -> str:
 
 
 def number(value: float) -> str:
-    """A double literal, with so many digits that no extended precision on the way can change it."""
+    """A double literal of 17 digits: read in extended precision first, it is still the same."""
     if math.isinf(value):
         return "HUGE_VAL" if value > 0 else "-HUGE_VAL"
     text = f"{value:.17g}"
@@ -59,7 +59,7 @@ def number(value: float) -> str:
 
 
 def rows(texts: Sequence[str]) -> str:
-    """The lines of an initialiser, some values on each; an array has a value at least."""
+    """The lines of an initialiser, some values on each; 0 if there are none, as C requires one."""
     found = list(texts) or ["0"]
     lines = [", ".join(found[i : i + _PER_LINE]) for i in range(0, len(found), _PER_LINE)]
     return ",\n    ".join(lines)

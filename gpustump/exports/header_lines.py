@@ -17,17 +17,17 @@ MARK = "gpustump export"
 """What the first line of every export begins with, after the comment mark."""
 
 VERSION = str(importlib.import_module("gpustump").__version__)
-"""Asked for at run time: the package's root names all rooms, so no room imports it."""
+"""Looked up at run time: the package's root imports from all rooms, so no room may import it."""
 
 _SHOWN = 60
-"""Longer names and labels are cut in these lines (characters)."""
+"""Names and labels with more characters are cut in these lines."""
 
 _MOST_LISTED = 200
 """More columns or classes than that are counted, not listed."""
 
 
 def header_lines(tables: ExportTables, kind: str, texts: Callable[[str], str]) -> list[str]:
-    """What an export is, its columns and its classes.
+    """The lines for one model: what the export is, its columns and its classes.
 
     Parameters
     ----------

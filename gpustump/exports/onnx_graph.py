@@ -42,9 +42,10 @@ class _Inputs(NamedTuple):
 def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any:
     """The model as a graph of ONNX.
 
-    Its input is `X`, (n_samples, n_columns) of dtype; if the model has columns of text, `X` holds
-    the other columns, in their order, and `text`, (n_samples, n_text_columns) of strings, holds
-    those. NaN is missing, and so is empty text. Its outputs are `label` (n_samples,),
+    Its input is `X`, (n_samples, n_columns) of dtype. If the model has columns of text, these are
+    in a second input, `text`, (n_samples, n_text_columns) of strings, and `X` has the others; both
+    keep the order of the columns. NaN is missing, and so is empty text. Its outputs are `label`
+    (n_samples,),
     `probabilities` (n_samples, n_classes) of float64, and `scores` (n_samples,) or (n_samples,
     n_classes) of int64, whole numbers of 2**-36. Labels and scores are exact.
 
@@ -52,8 +53,8 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     ----------
     model : StumpEnsemble, or a fitted classifier
     dtype : "float32" or "float64"
-        The dtype of X. Every value of another dtype that models take is a float64, too; take
-        float32 for tables of float32, as rounding a value to it may carry it over a threshold.
+        The dtype of X. float64 serves for tables of every dtype that models accept. Choose float32
+        for tables of float32 only: rounding a float64 to float32 may carry it over a threshold.
 
     Returns
     -------
@@ -64,9 +65,10 @@ def to_onnx(model: Any, dtype: Literal["float32", "float64"] = "float64") -> Any
     ImportError
         If the library onnx is not installed.
     TypeError
-        If model is no model.
+        If model is neither a StumpEnsemble nor a fitted classifier.
     ValueError
-        If dtype is another one, or the model's votes or labels are none that a model file holds.
+        If dtype is neither of the two, or the model has votes or labels that a model file cannot
+        hold.
 
     Examples
     --------
@@ -155,7 +157,7 @@ def _steps_of_numbers(
 
 
 def _ends(steps: tuple[Steps, ...], dtype: str) -> np.ndarray:
-    """The ends of all steps, and an unused one in the place of each column's missing values."""
+    """The ends of all steps, and an unused end at each row of votes for missing values."""
     ends = [np.append(own.thresholds, np.inf) for own in steps]
     return rounded_down(np.concatenate(ends), dtype)
 
@@ -178,7 +180,7 @@ def _step_of_text(
 
 
 def _text_rows(column: Column, steps: Steps) -> Mapping[str, int]:
-    """For each text its step; that of missing values for the words of these and for empty text."""
+    """The step of each text; for empty text and words of missing values that of these."""
     codes = {"": math.nan} | column.codes
     return {
         text: len(steps.thresholds)

@@ -27,9 +27,9 @@ def to_python(model: Any) -> str:
     """The model as one file of plain Python.
 
     It holds `predict(row)`, `predict_proba(row)` and `scores(row)`. A row is a sequence of the
-    columns' values in their order, or a mapping from the columns' names; numbers, text, and dates
-    are what Python has for them. `None` and NaN are missing. Scores are lists of integers, whole
-    numbers of 2**-36, and exact.
+    columns' values in their order, or a mapping from the columns' names. Its values are Python's
+    own: numbers, str, and the classes of `datetime`. `None` and NaN are missing. Scores are lists
+    of integers, whole numbers of 2**-36, and exact.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def to_python(model: Any) -> str:
     Raises
     ------
     TypeError
-        If it is no model.
+        If model is neither a StumpEnsemble nor a fitted classifier.
     ValueError
-        If its votes or labels are none that a model file holds.
+        If the model has votes or labels that a model file cannot hold.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _data(tables: ExportTables) -> str:
 
 
 def _literal(codes: dict[int, dict[str, float]]) -> str:
-    """Codes as Python has them, NaN as a name."""
+    """A dict of codes as Python code, with math.nan for NaN."""
     columns = []
     for place, own in codes.items():
         pairs = (
@@ -134,7 +134,7 @@ def _tuple(texts: Iterable[str]) -> str:
 
 
 def _times(tables: ExportTables) -> list[str]:
-    """The kinds of time among the columns, and those that their functions call."""
+    """The kinds of times among the columns, and those whose functions theirs call."""
     kinds = {column.kind for column in tables.columns}
     needs = kinds | ({"datetime", "duration"} if "date" in kinds else set())
     needs |= {"duration"} if "datetime" in kinds else set()

@@ -1,10 +1,9 @@
-"""What databases spell differently, and how each makes sure that values compare as numbers do.
+"""Where the databases' SQL differs, and how values are made to compare as numbers in each.
 
-DuckDB and PostgreSQL hold NaN, which they sort above infinity; here it is missing, as NULL is.
-SQLite has no NaN. Its columns may hold text where numbers are wanted, and its CAST makes 0 of that,
-so such a value makes the scores of its row NULL. It reads a decimal fraction with a rounding of its
-own, which may be wrong in the last bit, so thresholds are written as a quotient of whole numbers,
-which is exact.
+DuckDB and PostgreSQL have NaN, which they sort above infinity; here it is missing, as NULL is.
+SQLite has no NaN. Its columns may hold text where numbers are wanted, which its CAST turns into 0;
+here such a value makes the scores of its row NULL. SQLite may read a decimal fraction wrong in the
+last bit, so thresholds are written as quotients of whole numbers, which are exact.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from gpustump.data.readable import is_text, shown
 _START = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LARGEST_POWER = 2**53
-"""Whole numbers up to it are read exactly by every database, whatever it does with fractions."""
+"""Every database reads whole numbers up to it exactly."""
 
 _MOST_SECONDS = 10**12
-"""More than 9999 years have. Far beyond it, a float stays the same for too many microseconds."""
+"""More seconds than 9999 years have. Far beyond, a float is the same for too many microseconds."""
 
 TYPES_OF_TIME = {"date": "DATE", "datetime": "TIMESTAMP", "time": "TIME"}
 """The types of SQL for kinds of columns."""
@@ -30,7 +29,7 @@ TYPES_OF_TIME = {"date": "DATE", "datetime": "TIMESTAMP", "time": "TIME"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database spells things.
+    """The SQL of one database.
 
     Attributes
     ----------
@@ -42,15 +41,15 @@ class Dialect:
     largest : str
         The function for the largest of several arguments.
     not_a_number : str
-        A test for NaN, of {}; nothing if there is no NaN.
+        A test whether {} is NaN; empty if there is no NaN.
     of_another_type : str
-        A test whether {} is no number; nothing if the types of columns make sure.
+        A test whether {} is no number; empty if the types of columns rule that out.
     infinity : str
-        Minus infinity is "-" and this.
+        Infinity; with "-" before it, minus infinity.
     bytewise : str
-        Behind text: compare it byte by byte.
+        Stands after text, to have it compared byte by byte.
     longest : int
-        Names are cut after so many bytes of UTF-8; 0 if they are not cut.
+        Names are cut after this number of bytes of UTF-8; 0 if they are not cut.
     """
 
     name: str
@@ -70,7 +69,7 @@ class Dialect:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether values have types of their own, whatever their column says."""
+        """Whether the database is SQLite, where a value need not have its column's type."""
         return bool(self.of_another_type)
 
 
@@ -139,7 +138,7 @@ def identifier(name: str) -> str:
 
 
 def text(value: str, dialect: Dialect) -> str:
-    """Text as a literal; what cannot be printed as the numbers of its characters.
+    """Text as a literal; characters that cannot be printed are given by their numbers.
 
     Raises
     ------
@@ -166,7 +165,7 @@ def _quoted(plain: str) -> str:
 
 
 def number(value: float, dialect: Dialect) -> str:
-    """A float64 as a literal or an expression that is exactly it."""
+    """A float64 as a literal or an expression with exactly this value."""
     if math.isinf(value):
         return dialect.infinity if value > 0 else f"-{dialect.infinity}"
     if dialect.is_sqlite:
@@ -210,7 +209,7 @@ def moment(value: float, kind: str, dialect: Dialect) -> str:
     except OverflowError:
         at = None
     if at is None or (kind == "time" and at.date() != _START.date()):
-        raise ValueError(f"SQL has no {kind} for the threshold {value!r}.")
+        raise ValueError(f"SQL has no {kind} for the threshold {value!r}; export to Python or C.")
     if kind == "date":
         found = f"'{at.date().isoformat()}'"
     elif kind == "time":

@@ -44,7 +44,7 @@ _NEW_LINE = "\n        "
 
 @dataclass(frozen=True)
 class _Query:
-    """What all parts of a query need: the model, how the database spells, and the user's names."""
+    """What all parts of a query need: the model, the database's SQL, and the user's name."""
 
     tables: ExportTables
     dialect: Dialect
@@ -73,9 +73,9 @@ def to_sql(
     """The model as one SELECT, which gives every row of a table with its label and scores.
 
     The result has all columns of the table, then `NAME_score` (two classes) or `NAME_score_0`,
-    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ... A table that has a column of
-    one of these names already is an error when the query runs. Scores are BIGINT, whole numbers of
-    2**-36, and exact. NULL is missing, and NaN where the database has it.
+    `NAME_score_1`, ..., `NAME_label`, and `NAME_probability_0`, ... If the table already has a
+    column of one of these names, running the query is an error. Scores are BIGINT, whole numbers of
+    2**-36, and exact. NULL counts as missing, and so does NaN where the database has it.
 
     Parameters
     ----------
@@ -84,9 +84,10 @@ def to_sql(
     table : str
         The name of the table.
     name : str
-        What the names of the new columns begin with.
+        How the names of the new columns begin.
     probabilities : bool, optional
-        Whether to compute them. By default not for SQLite, which may lack the function exp.
+        Whether to compute them. By default they are computed except for SQLite, which may lack the
+        function exp.
 
     Returns
     -------
@@ -95,10 +96,10 @@ def to_sql(
     Raises
     ------
     TypeError
-        If model is no model.
+        If model is neither a StumpEnsemble nor a fitted classifier.
     ValueError
-        If the database cannot hold a name, a label or a text of the model; or the model's votes or
-        labels are none that a model file holds.
+        If the dialect is none of the three, the database cannot hold a name, a label or a text of
+        the model, or the model has votes or labels that a model file cannot hold.
 
     Examples
     --------
@@ -184,7 +185,7 @@ def _check_names(query: _Query, table: str) -> None:
 
 
 def _folded(name: str, dialect: Dialect) -> str:
-    """What all names have in common that the database takes for this one."""
+    """A form that is the same for all names that the database takes for this one."""
     return dialect.cut(name) if dialect.longest else name.lower()
 
 
@@ -222,7 +223,7 @@ def _vote(column: Column, steps: Steps, dialect: Dialect) -> str:
 
 
 def _vote_of_text(column: Column, steps: Steps, dialect: Dialect) -> str:
-    """One branch for each value that adds something else than unknown ones do."""
+    """One branch for each value that adds something else than an unknown value does."""
     given = f"given.{identifier(column.name)}"
     value = f"CAST({given} AS {dialect.text}){dialect.bytewise}"
     votes, missing = _votes_of_values(column, steps)
@@ -250,7 +251,7 @@ def _votes_of_values(column: Column, steps: Steps) -> tuple[list[int], int]:
 
 
 def _vote_of_time(column: Column, steps: Steps, dialect: Dialect) -> str:
-    """Dates and times are compared as such: a threshold becomes the last one before it."""
+    """Dates and times are compared as such: a threshold becomes the last one not after it."""
     given = f"given.{identifier(column.name)}"
     *votes, missing = map(str, steps.units[:, 0].tolist())
     ends = [_moment(end, column, dialect) for end in steps.thresholds[:-1].tolist()]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 _WIDTH = 16
-"""So many branches stand in one CASE; more are nested, so that a value passes few comparisons."""
+"""The most branches in one CASE; more are nested, so that few comparisons are made for a value."""
 
 _TERMS = 32
-"""So many terms stand in one pair of parentheses."""
+"""The most terms in one pair of parentheses."""
 
 
 def stairs(below: Callable[[int], str], results: Sequence[str]) -> str:
@@ -17,9 +17,10 @@ def stairs(below: Callable[[int], str], results: Sequence[str]) -> str:
     Parameters
     ----------
     below : callable
-        The condition that the value lies on the step with a number, if it is on none before.
+        Makes the condition that the value lies on a step, given by its number, if it lies on none
+        before.
     results : sequence of str
-        What each step gives; the last one holds all other values.
+        The result of each step; that of the last step is for all other values.
     """
     parts: list[tuple[int, str]] = list(enumerate(results))
     while len(parts) > 1:
@@ -46,7 +47,7 @@ def added(terms: Sequence[str], between: str = "") -> str:
 
 
 def largest(function: str, values: Sequence[str]) -> str:
-    """The largest of two values or more; a function takes some at a time."""
+    """The largest of two values or more; the calls are nested, with `_TERMS` values at most."""
     parts = list(values)
     while len(parts) > 1:
         groups = [parts[i : i + _TERMS] for i in range(0, len(parts), _TERMS)]

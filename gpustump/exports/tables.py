@@ -56,7 +56,7 @@ class Column:
 
     @property
     def codes(self) -> dict[str, float]:
-        """The code of every text that is not unknown: NaN for the words of missing values."""
+        """The code of every known text; NaN for the words that stand for missing values."""
         known = {value: float(code) for code, value in enumerate(self.values)}
         return known | dict.fromkeys(self.words, math.nan)
 
@@ -265,7 +265,7 @@ def _at(steps: Steps, value: float) -> np.ndarray:
 
 
 def _without_number(steps: Steps, number: float) -> Steps:
-    """The same steps, but one number counts as missing: it gets a step of its own."""
+    """The same steps, but a number that stands for missing values has a step of its own."""
     if math.isnan(number):
         return steps
     thresholds, units = steps.thresholds.tolist(), list(steps.units)

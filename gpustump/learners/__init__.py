@@ -1,14 +1,14 @@
 """The weak hypotheses as values: what a stump or an interval predicts.
 
-    hypothesis    what all of them have in common: a partition of one feature into regions
-    split         one threshold: left, right, missing; any votes, which stand beside it
-    stump         a split with a sign for each region
-    interval      two thresholds: inside, outside, missing
+    hypothesis      what all of them have in common: a partition of one feature into regions
+    split           one threshold: left, right, missing; its votes are kept beside it
+    stump           a split with a sign for each region
+    interval        two thresholds: inside, outside, missing
     category_split  a set of categories on either side
-    kinds         all kinds of hypotheses, in two unions
-    thresholds    a threshold between two values, and in the dtype of the data
-    conditions    a hypothesis in words: "1 < x <= 3"
-    step_table    a step function of one feature: the sum of many hypotheses' votes
+    kinds           all kinds of hypotheses, in two unions
+    thresholds      a threshold between two values, and in the dtype of the data
+    conditions      a hypothesis in words: "1 < x <= 3"
+    step_table      a step function of one feature: the sum of many hypotheses' votes
 
 Nothing here knows how a hypothesis is found, or what it is trained for.
 """

@@ -36,8 +36,8 @@ class CategorySplit:
     feature : int
         Column of X, from 0.
     left, right : tuple of int
-        Numbers of categories from 0 to 253, increasing. No category is in both; `left` has one at
-        least. Without any in `right`, the split parts these categories from all other values.
+        Numbers of categories from 0 to 253, increasing. No category is in both; `left` has at least
+        one. If `right` is empty, the split separates these categories from all other values.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class CategorySplit:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Halves between two numbers of categories, wherever the region changes."""
+        """Thresholds halfway between two numbers of categories, wherever the region changes."""
         return self._partition[0]
 
     @property
@@ -124,7 +124,7 @@ class CategoryStump:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it predicts the same for every sample; it never does."""
+        """Whether it predicts the same for every sample; a split of categories never does."""
         return False
 
     @property
@@ -179,7 +179,7 @@ def _set_categories(split: CategorySplit | CategoryStump) -> None:
             )
         object.__setattr__(split, name, own)
     if not split.left:
-        raise ValueError("left must hold a category at least; got none.")
+        raise ValueError("left must hold at least one category; got none.")
     both = sorted({*split.left} & {*split.right})
     if both:
         raise ValueError(f"no category may be in left and in right; got {both} in both.")

@@ -9,7 +9,7 @@ from gpustump.learners.hypothesis import FIRST, Partition
 from gpustump.learners.kinds import OfCategories
 
 _NAMED = 12
-"""Categories that are named; a set of one more is named whole, too."""
+"""The most categories that are named; if there is only one more, it is named, too."""
 
 
 def condition(
@@ -25,7 +25,7 @@ def condition(
     Parameters
     ----------
     hypothesis : Partition
-        Not a constant one: that has no condition.
+        Not a constant one, which has no condition.
     name : str
         What its feature is called.
     number : callable
@@ -39,8 +39,8 @@ def condition(
     -------
     str
         "x <= 3" for a stump, "1 < x <= 3" for an interval, "x in {red, blue}" for categories, and
-        "x is present" if only missing values are on the other side. Of many categories the first
-        ones are named.
+        "x is present" if only missing values are on the other side. If there are many categories,
+        only the first are named.
 
     Examples
     --------

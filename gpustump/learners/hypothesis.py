@@ -26,11 +26,11 @@ FIRST, SECOND, MISSING = range(N_REGIONS)
 """Regions: the first and the second part of a feature's values, and that of missing values."""
 
 _FEW_ENDS = 4
-"""Up to so many thresholds are compared one by one; among more, a value's place is searched for."""
+"""Up to this many thresholds are compared one by one; for more, a binary search finds the slice."""
 
 
 class Partition(Protocol):
-    """What every hypothesis is: a `Split`, a `Stump`, an `Interval`, or one of categories."""
+    """What every hypothesis is: a `Split`, a `Stump`, an `Interval`, or a split of categories."""
 
     @property
     def feature(self) -> int:
@@ -142,13 +142,18 @@ def predict(hypothesis: Hypothesis, X: Array) -> Array:
 
 
 def check_signs_of(hypothesis: Hypothesis) -> None:
-    """Refuse signs other than -1 and +1."""
+    """Refuse signs other than -1 and +1.
+
+    Raises
+    ------
+    ValueError
+    """
     for name in ("polarity", "missing"):
         if getattr(hypothesis, name) not in (-1, 1):
             raise ValueError(f"{name} must be +1 or -1; got {getattr(hypothesis, name)!r}.")
 
 
 def set_plain_numbers(hypothesis: Partition, fields: Mapping[str, Callable[[Any], Any]]) -> None:
-    """Convert fields to Python's own numbers: NumPy's would be written to a file differently."""
+    """Convert fields to Python's own numbers: files would hold NumPy's in another notation."""
     for name, kind in fields.items():
         object.__setattr__(hypothesis, name, kind(getattr(hypothesis, name)))

@@ -1,4 +1,4 @@
-"""All kinds of hypotheses, by what they say: a sign for each region, or nothing but the regions."""
+"""All kinds of hypotheses: those with a sign for each region, and those with regions only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ AnyStump = Stump | Interval | CategoryStump
 """Hypotheses with a sign for each region."""
 
 AnySplit = Split | CategorySplit
-"""Hypotheses whose regions vote numbers that stand beside them."""
+"""Hypotheses whose regions have votes that are kept beside them."""
 
 OfCategories = CategorySplit | CategoryStump
 """Hypotheses about a categorical feature."""
 
 
 def has_one_side(hypothesis: AnyStump | AnySplit) -> bool:
-    """Whether no value lies right: a split of the values that are present from the missing ones."""
+    """Whether the second region is empty: only missing values are apart from the first region."""
     if isinstance(hypothesis, OfCategories):
         return not hypothesis.right
     return hypothesis.thresholds[-1] == math.inf

@@ -1,4 +1,4 @@
-"""A split: a weak hypothesis without signs. What its regions vote stands beside it."""
+"""A split: a weak hypothesis without signs. The votes of its regions are kept beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Split:
     """x[feature] <= threshold on the left, x[feature] > threshold on the right, or NaN.
 
     A `Stump` says -1 or +1 in each of these three regions. With real votes, Newton votes, or votes
-    for several outputs, a region has numbers of its own; they stand beside the split.
+    for several outputs, each region has numbers of its own, which are kept beside the split.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Split:
         Column of X, from 0.
     threshold : float
         Exact in the dtype of the training data. Infinite if every value is on the left; then the
-        split parts the values that are present from the missing ones.
+        split separates the values that are present from the missing ones.
 
     Raises
     ------

@@ -29,6 +29,7 @@ class StepTable:
     Attributes
     ----------
     feature : int
+        Column of X, from 0.
     thresholds : ndarray (k,) of float64
         Increasing; the last is infinite.
     values : ndarray (k,) or (k, n_outputs) of float64
@@ -36,8 +37,8 @@ class StepTable:
     missing : float, or ndarray (n_outputs,)
         The function's value where x is NaN.
     bags : ndarray (n_bags, k + 1) of float64, or None
-        For one output of a bagged model what each bag says on each step and, last, where x is NaN.
-        Their mean is the function's value.
+        For one output of a bagged model, the values of each bag's own step function: on each step
+        and, last, where x is NaN. Their mean over the bags is the function's value.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class StepTable:
     def deviations(self) -> np.ndarray:
         """The standard deviation over the bags, of each step and, last, where x is NaN: (k + 1,).
 
-        With n_bags - 1 as its divisor.
+        The divisor is n_bags - 1.
 
         Raises
         ------
@@ -116,7 +117,16 @@ class StepTable:
         return self.bags
 
     def output(self, number: int) -> StepTable:
-        """The step function of one output, with values (k,).
+        """The step function of one output, with values (k,) and without `bags`.
+
+        Parameters
+        ----------
+        number : int
+            The output, from 0.
+
+        Returns
+        -------
+        StepTable
 
         Examples
         --------
@@ -133,11 +143,17 @@ class StepTable:
         return StepTable(self.feature, self.thresholds, self.values[:, number], missing)
 
     def look_up(self, column: Array) -> Array:
-        """The function's values for a feature's values (n_samples,).
+        """The function's values for a feature's values.
+
+        Parameters
+        ----------
+        column : array (n_samples,)
+            Booleans, integers or floats, of any array library; NaN where missing.
 
         Returns
         -------
         array (n_samples,) or (n_samples, n_outputs) of float64
+            In the library and on the device of the column.
 
         Examples
         --------
@@ -152,7 +168,17 @@ class StepTable:
         return xp.take(xp.asarray(self.outcomes, device=device), self.steps_of(column), axis=0)
 
     def steps_of(self, column: Array) -> Array:
-        """The step that each of a feature's values (n_samples,) lies on; k for NaN.
+        """The number of the step that each of a feature's values lies on.
+
+        Parameters
+        ----------
+        column : array (n_samples,)
+            As for `look_up`.
+
+        Returns
+        -------
+        array (n_samples,) of integers
+            From 0; k for NaN.
 
         Examples
         --------
@@ -194,7 +220,7 @@ class StepTables(Sequence[StepTable]):
 
     @classmethod
     def of(cls, tables: Sequence[StepTable]) -> StepTables:
-        """Tables with values (k, n_outputs), at least one, together."""
+        """One or more tables with values (k, n_outputs), kept together."""
         if isinstance(tables, cls):
             return tables
         return cls(

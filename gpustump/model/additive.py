@@ -3,8 +3,8 @@
     F_l(x) = constant_l + sum over the terms of votes[region of x, l]        l = 0, ..., K - 1
 
 The terms come in parts. One part may vote for all outputs; or each part votes for outputs of its
-own, as boosting one class against the rest has it. `members` makes the parts, `ensemble` makes
-labels and probabilities from the outputs.
+own, as in boosting one class against the rest. `members` makes the parts, `ensemble` makes labels
+and probabilities from the outputs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class AdditiveModel:
     Attributes
     ----------
     parts : tuple of Part
-        Their outputs stand one after the other. A round adds the next term of each part.
+        The outputs of the model are those of the parts, one part after the other. A round adds the
+        next term of each part.
     """
 
     parts: tuple[Part, ...]
@@ -71,7 +72,7 @@ class AdditiveModel:
         return tuple(tuple(term for term in terms if term is not None) for terms in together)
 
     def _terms(self, number: int) -> list[Term]:
-        """The terms of a part, with zeros for the outputs of others."""
+        """The terms of a part, with votes of 0 for the outputs of other parts."""
         first = sum(part.n_outputs for part in self.parts[:number])
         part = self.parts[number]
         around = (first, self.n_outputs - first - part.n_outputs)
@@ -93,7 +94,7 @@ class AdditiveModel:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes to pickle: what follows from the parts is made anew."""
+        """The attributes to pickle; all others follow from them."""
         return {"parts": self.parts}
 
     def scores(
@@ -101,8 +102,8 @@ class AdditiveModel:
     ) -> Array:
         """F(x) for each row of X, float64 (n_samples, n_outputs).
 
-        `lacking`, if it is given, notes the tables whose feature has no value in some row: bool
-        (n_tables,).
+        `lacking` (n_tables,) of bool, if it is given, becomes true for each step table whose
+        feature lacks a value in some row.
         """
         return prediction.scores(X, *self.tables, n_jobs, self._layouts, lacking)
 

@@ -1,12 +1,13 @@
 """Bags: models of the same classes, trained on different shares of a table, and their average.
 
 The average is one additive model again. Its terms are those of all bags, each with its votes
-divided by the number of bags and rounded to the votes' unit, so all that is exact stays exact:
-prediction and explanations know nothing of bags [Breiman 1996]. The terms come in turns, a bag's
-first, the next bag's first, and so on, so that the first terms are an average, too.
+divided by the number of bags and rounded to the votes' unit. So all that is exact stays exact, and
+prediction and explanations treat the average like any other model [Breiman 1996]. The bags take
+turns: the first terms of all bags come first, then the second ones, and so on. So the first terms
+are an average, too.
 
-What is kept beside the model says which terms are whose. So each bag's own model can be had back,
-and how far the bags differ tells how much the model depends on which samples it was trained on.
+`Bags` says which bag each term is from, so the model of each bag can be restored. How far these
+models differ shows how much the average depends on which samples it was trained on.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from gpustump.model.members import Member, RegionMember
 
 @dataclass(frozen=True)
 class Bags:
-    """Which terms of a model are from which bag, and from what each bag's scores start.
+    """Which bag each term of a model is from, and what the scores of each bag start from.
 
     Attributes
     ----------
     sizes : tuple of tuple of int
-        For each member of the model how many terms each bag has, two bags or more.
+        For each member of the model the number of terms of each bag; two bags or more.
     constants : tuple of tuple of tuple of float
         For each member and bag the constant of each output.
 
@@ -58,11 +59,12 @@ class Bags:
         return len(self.sizes[0])
 
     def check(self, members: Sequence[Member | RegionMember]) -> None:
-        """Refuse members that have other terms or outputs.
+        """Check that these bags fit the members of a model.
 
         Raises
         ------
         ValueError
+            If the members have other terms or outputs.
         """
         if len(members) != len(self.sizes):
             raise ValueError(f"bags must be of {len(members)} members; got {len(self.sizes)}.")
@@ -78,14 +80,14 @@ class Bags:
                 )
 
     def truncated(self, n_terms: int) -> Bags:
-        """Of a model's first terms."""
+        """The bags of a model that keeps only the first terms of each member."""
         sizes = (np.bincount(turns(own)[:n_terms], minlength=len(own)) for own in self.sizes)
         return Bags(tuple(tuple(own.tolist()) for own in sizes), self.constants)
 
     def member_of(self, member: Member | RegionMember, number: int, bag: int) -> Any:
         """A bag's own share of a member: its votes as they were before the average.
 
-        Each is within half of `n_bags` units of what the bag voted, as the average was rounded.
+        Each vote is within `n_bags` / 2 units of what the bag voted, as the average was rounded.
 
         Parameters
         ----------
@@ -111,7 +113,7 @@ def turns(sizes: Sequence[int]) -> np.ndarray:
 
 
 def _order(sizes: Sequence[int]) -> np.ndarray:
-    """Each term's place in turns, (n_terms,), among the terms of the bags one after the other."""
+    """The order that makes the bags take turns, (n_terms,): places in their terms, end to end."""
     bag = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
     order: np.ndarray = np.lexsort((bag, place))

@@ -25,7 +25,7 @@ from gpustump.model.members import AnyMember, Member, RegionMember
 from gpustump.model.row_rules import Row, Rule, columns_of, refuse_others
 
 SET_FIELDS = ["categories", "other categories"]
-"""The columns that version 4 has beside those of versions 2 and 3: the sets left and right."""
+"""The columns that version 4 has besides those of versions 2 and 3: the sets left and right."""
 
 _Sets = list[tuple[tuple[int, ...], tuple[int, ...]] | None]
 """For each row the categories left and right; None where it has a threshold."""
@@ -50,7 +50,7 @@ def checked_member(rows: Any, fields: list[str], n_features: int) -> Member:
     Raises
     ------
     ValueError
-        That names the first stump, from 0, that is no row of a model, and what is wrong with it.
+        If a stump is wrong. The message names the first such one, counted from 0, and says why.
     """
     base, sets = _parted(rows, fields)
     columns = stump_rows.checked_columns(base, fields[: -len(SET_FIELDS)], n_features)

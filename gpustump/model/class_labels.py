@@ -16,7 +16,7 @@ from gpustump.data.readable import is_text, shown
 Label = bool | int | float | str
 
 _LARGEST_ARRAY = 2**28
-"""Most characters in an array of labels, which takes the longest one's for each: 1 GiB."""
+"""The most characters in an array of labels, each as long as the longest one: 1 GiB."""
 
 
 def label_array(classes: Sequence[Label]) -> np.ndarray:
@@ -28,12 +28,12 @@ def label_array(classes: Sequence[Label]) -> np.ndarray:
 
 
 def check_classes(classes: object) -> None:
-    """Refuse what is no list of two labels or more of one kind, all different.
+    """Check that classes is a list of two labels or more, all of one kind and all different.
 
     Raises
     ------
     ValueError
-        That names the first label that is wrong.
+        If it is not; the message names the first label that is wrong.
     """
     if type(classes) is not list or len(classes) < 2:
         raise ValueError(f"classes must be a list of two labels or more; got {shown(classes)}.")

@@ -68,7 +68,7 @@ def log_probabilities(scores: Array, link: Link = "logistic") -> Array:
 
 
 def _computed(compute: Callable[[Array], Array], scores: Array) -> Array:
-    """What is computed from scores, in a library where that begins at once."""
+    """The result of a computation on scores, made where nothing must be compiled first."""
     quick = quick_to_compute_in(scores)
     found = compute(quick)
     return found if quick is scores else moved_to_device_of(found, scores)
@@ -91,7 +91,7 @@ def _log_probabilities(scores: Array, link: Link) -> Array:
 
 
 def _below(scores: Array) -> Array:
-    """2 F or 0, whichever is smaller: ln(1 / (1 + exp(-2 F))) but for `_rest_of_log_sigmoid`."""
+    """The smaller of 2 F and 0. Less `_rest_of_log_sigmoid` it is ln(1 / (1 + exp(-2 F)))."""
     xp = arrays.namespace_of(scores)
     return 2.0 * xp.where(scores < 0, scores, xp.zeros_like(scores))
 

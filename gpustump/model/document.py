@@ -27,15 +27,15 @@ from gpustump.model.row_rules import UNSIGNED_ZERO_VOTE, Rule
 from gpustump.model.stump_rows import INTERVAL_FIELDS, STUMP_FIELDS
 
 MOST_UNLISTED_FEATURES = 1_000_000
-"""Features that a file may claim without a name, or an entry of `missing_learnt`, for each.
+"""The most features of a file that holds neither their names nor `missing_learnt`.
 
-A number in a few bytes decides how much memory explanations and tables of features take. This many
-take a gigabyte at worst. With a list, the file grows with the number of its features, so any
-number is believed.
+A number in a few bytes decides how much memory explanations and tables of features take: at most a
+gigabyte with this limit. A list makes the file grow with the number of features, so with a list
+any number is accepted.
 """
 
 DEEPEST_DETAILS = 100
-"""Levels of nesting in `details`: far below those at which Python's JSON reader gives up."""
+"""The most levels of nesting in `details`, far below those at which Python's JSON reader fails."""
 
 
 class Contents(NamedTuple):
@@ -55,7 +55,7 @@ class Contents(NamedTuple):
 def _collector_paused() -> Iterator[None]:
     """Keep Python's cyclic garbage collector from searching millions of new rows again and again.
 
-    They are in no cycles. This saves a third of the time that a large file takes.
+    No row is in a cycle. Without the search, a large file takes a third less time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -79,7 +79,7 @@ def write(contents: Contents, path: str | PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If `read` would refuse the file: it says which part, and what is wanted.
+        If `read` would refuse the file; the message names the part and what is wanted.
     TypeError
         If JSON has no type for some part.
     OSError
@@ -174,7 +174,7 @@ def _model(contents: Contents) -> dict[str, Any]:
 
 
 def _region_parts(contents: Contents) -> dict[str, Any]:
-    """What a model of region members has beside its classes and its number of features."""
+    """The part "model" of a model of region members, without its classes and number of features."""
     members = [member for member in contents.members if isinstance(member, RegionMember)]
     return {
         "link": contents.link,
@@ -190,14 +190,14 @@ def _model_text(model: Mapping[str, Any]) -> ModelText:
 
 
 def _check(document: Mapping[str, Any]) -> Members:
-    """The members of a document, after checking all that a model is made from.
+    """The members of a document, after checking every part of the model.
 
-    Unknown parts beside the model are left alone: later versions may add some.
+    Unknown parts besides the model are ignored, as later versions may add some.
 
     Raises
     ------
     ValueError
-        That names the part, what was found and what is wanted.
+        If a part is wrong; the message names it, what was found and what is wanted.
     """
     for part in ("feature_names", "details", "model"):
         if part not in document:
@@ -216,7 +216,7 @@ def _check(document: Mapping[str, Any]) -> Members:
     else:
         members = _checked_members(model, version)
     if version == 4 and not category_rows.has_categories(members):
-        raise ValueError("members must hold a split of categories in version 4; none is one.")
+        raise ValueError("members must hold a split of categories in version 4; they hold none.")
     bags = _bags_of(document)
     if bags is not None:
         bags.check(members)
@@ -224,12 +224,12 @@ def _check(document: Mapping[str, Any]) -> Members:
 
 
 def _bags_of(document: Mapping[str, Any]) -> Bags | None:
-    """What a file says of bags; the numbers still have to fit the members.
+    """The bags in a document, or None. Whether they fit the members is not checked here.
 
     Raises
     ------
     ValueError
-        If it is not what `write` writes.
+        If the part is not what `write` writes.
     """
     if "bags" not in document:
         return None
@@ -245,7 +245,7 @@ _BAG_SIZE = Rule("a whole number, 0 or more", lambda value: type(value) is int a
 
 
 def _nested(value: Any, depth: int, name: str, rule: Rule) -> Any:
-    """Lists of lists as tuples, after checking every value in them."""
+    """Nested lists as tuples, after checking every value in them."""
     if depth == 0:
         if not rule.is_right(value):
             raise ValueError(f"{name} must be {rule.wanted}; got {shown(value)}.")
@@ -309,7 +309,7 @@ def _length_of(value: Any) -> str:
 
 
 def _check_details(details: Any) -> None:
-    """Refuse all but an object whose text can be written, and that is not nested too deeply."""
+    """Check that details is an object with text that can be written, and not nested too deeply."""
     if type(details) is not dict:
         raise ValueError(f"details must be an object; got {shown(details)}.")
     values: list[Any] = [details]
@@ -334,7 +334,7 @@ def _inside(value: Any) -> list[Any]:
 def _checked_members(model: Mapping[str, Any], version: int) -> tuple[Member, ...]:
     """The members of a model with discrete votes.
 
-    Version 1, 2 if it holds an interval, or 4 if it holds a split of categories.
+    The version is 4 if the model holds a split of categories, 2 if it holds an interval, else 1.
     """
     fields = STUMP_FIELDS if version == 1 else INTERVAL_FIELDS
     fields = [*fields, *category_rows.SET_FIELDS] if version == 4 else fields

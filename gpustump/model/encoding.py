@@ -1,9 +1,10 @@
 """How a table's columns become a model's features, in training and again in prediction.
 
-A column of numbers is one feature. A column of text is one feature for each of its values; or one
-categorical feature, whose values are the numbers of its categories. The encoding is a part of the
-model: it is learned from the training table and stored in the model file's details. A model without
-a stored one has numbers only, a column for each feature.
+A column of numbers is one feature. A column of text is one feature for each of its values, 1 in
+rows with that value and 0 in others (NaN if the text is missing); or it is one categorical feature,
+whose values are the numbers of its categories. The encoding is a part of the model: it is learnt
+from the training table and stored in the model file's details. A model without a stored encoding
+has only columns of numbers, one for each feature.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ class InputColumn:
     Attributes
     ----------
     name : str
-        Its index if the columns had no names.
+        Its index as text, if the columns had no names.
     position : int
         Its index in the training table.
     kind : str
         "number", "boolean", one of the temporal kinds, "category" or "numbered".
     values : tuple of str
-        A category's values, sorted: each becomes a feature; of a numbered one, value k becomes k.
+        The sorted values of a column of text. "category": each becomes a feature. "numbered": value
+        k becomes the number k.
 
     Raises
     ------
@@ -76,11 +78,11 @@ class InputColumn:
     def __post_init__(self) -> None:
         is_text = all(isinstance(text, str) for text in (self.name, *self.values))
         if not is_text or type(self.position) is not int:
-            raise TypeError(
-                f"a column needs text for names and an int for its place: {shown(self)}"
-            )
+            raise TypeError(f"name and values must be text, and position an int; got {shown(self)}")
         if self.kind not in _KINDS or (self.kind not in _OF_TEXT and self.values):
-            raise ValueError(f"a column is of an unknown kind: {shown(self)}")
+            raise ValueError(
+                f"a column is of an unknown kind, or of one that has no values: {shown(self)}"
+            )
         n_values = len(self.values)
         if self.kind == NUMBERED and not len({*self.values}) == n_values <= MOST_CATEGORIES:
             raise ValueError(
@@ -97,8 +99,8 @@ class InputColumn:
 
 
 class Unseen(NamedTuple):
-    """Values of a text column that were not in training: in how many rows, and one of them; and
-    whether the column's categories are numbered."""
+    """Values of a text column that were not in training: the number of rows with such a value, one
+    of the values, and whether the column's categories are numbered."""
 
     n_rows: int
     example: str
@@ -124,7 +126,7 @@ class Encoding:
     named : bool
         Whether they had names.
     missing : tuple of str
-        Words that stand for missing values, or the numbers that they are, in every column.
+        Words, or numbers as text, that stand for missing values in every column.
     text_encoding, decimals : str or None
         What the user said of the training table's text: the encoding of its characters, and the
         mark before the fraction of a number, "." or ",".
@@ -144,16 +146,25 @@ class Encoding:
 
     def __post_init__(self) -> None:
         if type(self.n_columns) is not int or type(self.named) is not bool:
-            raise TypeError("an encoding says how many columns there are, and whether with names.")
+            raise TypeError(
+                "n_columns must be an int, and named true or false; got "
+                f"{shown(self.n_columns)} and {shown(self.named)}."
+            )
         positions = [column.position for column in self.columns]
         if not all(0 <= position < self.n_columns for position in positions):
-            raise ValueError(f"a column is not one of {self.n_columns}: {shown(positions)}")
+            raise ValueError(
+                f"positions must be 0 or more and below {self.n_columns}, the number of columns; "
+                f"got {shown(positions)}."
+            )
         if len({*positions}) < len(positions):
-            raise ValueError(f"a column is needed twice: {shown(positions)}")
+            raise ValueError(f"positions must all be different; got {shown(positions)}.")
         if not all(isinstance(word, str) for word in (*self.missing, self.text_encoding or "")):
-            raise TypeError("words for missing values, and the name of an encoding, are text.")
+            raise TypeError(
+                "missing must hold text only, and text_encoding must be text or None; got "
+                f"{shown(self.missing)} and {shown(self.text_encoding)}."
+            )
         if self.decimals not in (None, ".", ","):
-            raise ValueError(f"the mark of decimals is {self.decimals!r}.")
+            raise ValueError(f"decimals must be '.', ',' or None; got {shown(self.decimals)}.")
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -168,7 +179,7 @@ class Encoding:
 
     @property
     def names_with_units(self) -> tuple[str, ...]:
-        """The shown names, followed by the unit where the feature is a time."""
+        """The shown names; those of times are followed by their unit."""
         kinds = [column.kind for column in self.columns for _ in column.features]
         return tuple(
             f"{name}, {UNITS[kind]}" if kind in UNITS else name
@@ -177,7 +188,7 @@ class Encoding:
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """Columns to read as text, whatever they look like."""
+        """Columns to read as text, even if they look like numbers."""
         return tuple(column.name for column in self.columns if column.kind in _OF_TEXT)
 
     @property
@@ -238,7 +249,7 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
     Raises
     ------
     ValueError
-        If it is not one, or does not fit the model.
+        If what they hold is no encoding, or does not fit the model.
     """
     stored = details.get("encoding")
     if stored is None:
@@ -254,7 +265,7 @@ def stored_encoding(details: Mapping[str, Any], n_features: int) -> Encoding | N
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"the model's details hold no encoding of this gpustump: {shortened(reason, 200)}"
+            f"the model's details hold no valid encoding: {shortened(reason, 200)}"
         ) from error
     if len(encoding.shown_names) != n_features:
         raise ValueError(
@@ -280,8 +291,8 @@ def encode(encoding: Encoding, table: ColumnTable) -> tuple[np.ndarray, dict[str
         A view of the table's own array where possible; otherwise in the narrowest float dtype
         that holds all values.
     unseen : dict of str to Unseen
-        The categories that have values unknown in training. All features of such a category are 0
-        in these rows; the feature of a numbered one is NaN.
+        By the name of each text column with values that were not in training. In these rows all
+        features of the column are 0; the feature of a numbered column is NaN.
 
     Raises
     ------
@@ -324,8 +335,9 @@ def features_of(
     """The features of a frame's rows, for a model that is used from Python.
 
     A frame may hold the columns of the training table, or all features under their own names.
-    Columns are found by name where both sides have names. Other columns are ignored by a model that
-    chose its columns itself (`is_stored`); for any other one, they are more likely a mistake.
+    Columns are found by name where both sides have names. A model whose encoding is stored
+    (`is_stored`) ignores other columns; for any other model they are more likely a mistake, and
+    refused.
 
     Returns
     -------
@@ -336,7 +348,7 @@ def features_of(
     Raises
     ------
     ValueError
-        If it is neither.
+        If the frame holds neither, or has columns that must not be there.
     """
     names = set(table.names)
     if model.named and table.named:
@@ -353,7 +365,7 @@ def features_of(
 
 
 def unseen_text(name: str, unseen: Unseen) -> str:
-    """What users are told of values that are unknown to the model."""
+    """The text of the warning about values that were not in training."""
     what = "they count as missing" if unseen.is_numbered else "none of its features is 1 there"
     return (
         f"{listed([name])} has values that were not in training in "
@@ -370,7 +382,7 @@ def _columns_of(matrix: np.ndarray, positions: list[int]) -> np.ndarray:
 
 
 def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Column:
-    """Numbers as the text, or text as the numbers or times, that the model needs, where certain."""
+    """A column in the kind that the model needs, if it can be converted with certainty."""
     if needed.kind in ("date", "datetime") and column.kind == "text":
         return times_of_text(column) or column
     if needed.kind in _OF_TEXT and column.kind in NUMERIC:
@@ -385,12 +397,12 @@ def _as_needed(needed: InputColumn, column: Column, encoding: Encoding) -> Colum
 
 
 def are_certain_as_text(values: Iterable[str]) -> bool:
-    """Whether numbers can be told from these categories by their text: "5", not "05"."""
+    """Whether a number can be found among these categories by its text: "5" can, "05" cannot."""
     return all(is_plain_number(value) or not is_number(value) for value in values)
 
 
 def _numbers(needed: InputColumn, column: Column) -> np.ndarray:
-    """A column's numbers in the unit of training: pandas holds dates as times at midnight."""
+    """A column's numbers in the unit of training. (pandas holds dates as times at midnight.)"""
     numbers = column.numbers()
     is_of_days = needed.kind == "date" and column.kind == "datetime"
     return numbers / _SECONDS_A_DAY if is_of_days else numbers

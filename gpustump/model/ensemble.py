@@ -73,8 +73,8 @@ class StumpEnsemble:
         Keyword only. For each feature whether values were missing in training, so that the votes
         for missing values there were learnt; None if unknown. Not part of the digest.
     bags : Bags or None
-        Keyword only. If the model is an average of several, which of its terms are whose. Not part
-        of the digest, as it changes no score.
+        Keyword only. If the model is an average of several, which of them each term is from. Not
+        part of the digest, as it changes no score.
     details : mapping
         More data for the file, in types that JSON has. Not part of the digest.
 
@@ -216,8 +216,9 @@ class StumpEnsemble:
         X : array or frame (n_samples, n_features)
             An array of any library, its columns in the order of training; or a frame of pandas,
             polars or pyarrow, whose columns are found by name if the model knows names. A model
-            that the command line trained takes the table that it was trained on as it is, with its
-            text and dates, and ignores other columns; any other model refuses them. NaN is missing.
+            that the command line trained takes a table like the one that it was trained on, with
+            its text and dates, and ignores other columns; any other model refuses other columns.
+            NaN is missing.
         n_jobs : int, optional
             Threads for the CPU kernels; by default all that this process may use.
 
@@ -236,9 +237,10 @@ class StumpEnsemble:
         Warns
         -----
         UserWarning
-            If a value is missing in a feature where none was missing in training. A stump votes
-            there, too, but nothing was learnt about it: a row without any value may get a confident
-            answer that means nothing. Also if a text column has values that were not in training.
+            If a value is missing in a feature where none was missing in training. The stumps vote
+            for such values, too, but these votes were not learnt: a row without any value may get a
+            large score that means nothing. Also if a text column has values that were not in
+            training.
 
         Examples
         --------
@@ -261,8 +263,9 @@ class StumpEnsemble:
     def predict(self, X: Array) -> Array:
         """The predicted label of each sample, (n_samples,); see `labels_of`.
 
-        A sample gets a label, and may get a confident one, even where values are missing that no
-        training sample lacked. A warning says so; see `decision_function`, also for X and errors.
+        If a value is missing in a feature that had no missing values in training, the sample still
+        gets a label, perhaps with a large score. A warning says so. X, errors and warnings are
+        those of `decision_function`.
 
         Examples
         --------
@@ -406,7 +409,8 @@ class StumpEnsemble:
     def intercepts(self) -> tuple[float, ...]:
         """For each output the part of the score that depends on no feature.
 
-        It is what the score starts from, and the sum of the votes that are the same for all values.
+        It is what the score starts from, plus the votes of stumps that vote the same for all
+        values.
         """
         return tuple(self.output_tables(number)[0] for number in range(self.n_outputs))
 
@@ -427,13 +431,14 @@ class StumpEnsemble:
         -------
         StepTable
             `thresholds` (k,), `values` (k,) and the vote for `missing` values. A feature without
-            stumps has one step of height 0. For a bagged model `bags` (n_bags, k + 1) has what each
-            bag says, so the table has `deviations` and `quantiles`.
+            stumps has one step of height 0. For a bagged model `bags` (n_bags, k + 1) holds the
+            values of each bag, so the table has `deviations` and `quantiles`.
 
         Raises
         ------
         ValueError, TypeError
-            If there is no such feature or class, or a label is needed and not given.
+            If there is no such feature or class, or if the label is missing with more than two
+            classes.
 
         Examples
         --------
@@ -509,9 +514,10 @@ class StumpEnsemble:
     def feature_importances(self) -> np.ndarray:
         """Each feature's share of the absolute votes, (n_features,).
 
-        The regions of a split may have votes of their own. Then half the difference between the
-        largest and the smallest of them counts, added up over the outputs; for a stump's two votes
-        that is the absolute vote. The shares add up to 1, or to 0 if the model uses no feature.
+        If the regions of a split have votes of their own, half the difference between the largest
+        and the smallest vote counts, added up over the outputs. For a stump that votes +vote or
+        -vote that is the absolute vote. The shares add up to 1, or to 0 if the model uses no
+        feature.
 
         Examples
         --------
@@ -654,7 +660,7 @@ class StumpEnsemble:
         return self.members[number].output_tables(0)
 
     def output_member(self, number: int) -> Member | RegionMember:
-        """A member with one output's votes only, of the output with a number from 0.
+        """A member with the votes of one output only; `number` counts the outputs from 0.
 
         Examples
         --------
@@ -691,10 +697,10 @@ class StumpEnsemble:
 
     @cached_property
     def bag_models(self) -> tuple[StumpEnsemble, ...]:
-        """The models that a bagged model is the average of; none for any other.
+        """The models whose average a bagged model is; none for any other model.
 
-        The average of their scores is the model's score, but for a rounding of half a unit of the
-        votes, 2**-37, of each output's constant.
+        The average of their scores is the model's score, except that the constant of each output
+        was rounded, by at most half a unit of the votes, 2**-37.
         """
         if self.bags is None:
             return ()
@@ -708,10 +714,10 @@ class StumpEnsemble:
         return replace(self, members=members, bags=None)
 
     def predict_proba_interval(self, X: Array, coverage: float = 0.9) -> tuple[Array, Array]:
-        """For each class probability a range that holds what most bags say.
+        """For each class probability a range that holds the probabilities of most bags.
 
-        It tells how much the answer depends on which samples were drawn for training, not how often
-        the class is right: with 8 bags it is a rough measure.
+        Its width shows how much the probability depends on which samples were drawn for training,
+        not how often the class is right. With 8 bags it is a rough measure.
 
         Parameters
         ----------
@@ -719,8 +725,8 @@ class StumpEnsemble:
             As for `decision_function`.
         coverage : float
             Above 0 and at most 1; 1 for the smallest and the largest probability of any bag. The
-            ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2 over the bags, between
-            two bags interpolated.
+            ends are the quantiles (1 - coverage) / 2 and (1 + coverage) / 2 over the bags,
+            interpolated between two bags.
 
         Returns
         -------
@@ -760,12 +766,14 @@ class StumpEnsemble:
             return low, high
 
     def truncated(self, n_rounds: int) -> StumpEnsemble:
-        """The model as it was after some rounds; what the scores start from stays.
+        """The model as it was after some rounds. It keeps the constants of the scores.
+
+        Of a bagged model each member keeps its first `n_rounds` terms; the bags take turns in them.
 
         Raises
         ------
-        ValueError
-            If n_rounds is negative.
+        ValueError, TypeError
+            If n_rounds is negative, or no whole number.
 
         Examples
         --------
@@ -807,9 +815,8 @@ class StumpEnsemble:
         Raises
         ------
         ValueError, TypeError
-            If the file could not be loaded, because the model was not learnt but made by hand of
-            other values: votes that are no whole multiples of 2**-36, for instance. The message
-            says what is wanted.
+            If `load` would refuse the file. That is possible for models made by hand: their votes
+            may be no whole multiples of 2**-36, for instance. The message says what is wanted.
         OSError
             If the file cannot be written.
 
@@ -833,7 +840,8 @@ class StumpEnsemble:
         Raises
         ------
         ModelFileError
-            A ValueError: the file is truncated, was edited, is not a model, or has a newer version.
+            If the file is truncated, was edited, is not a model, or has a newer version. It is a
+            ValueError.
         OSError
             If the file cannot be read.
 
@@ -883,7 +891,7 @@ class StumpEnsemble:
         Raises
         ------
         ValueError, TypeError
-            If it is not.
+            If X is something else.
 
         Examples
         --------
@@ -913,7 +921,7 @@ class StumpEnsemble:
         return X
 
     def _features_of(self, frame: ColumnTable) -> np.ndarray:
-        """The features of a frame; a warning tells of values that were not in training."""
+        """The features of a frame, with a warning of values that were not in training."""
         is_stored = "encoding" in self.details
         X, unseen = features_of(self.encoding, frame, is_stored=is_stored)
         for name, values in unseen.items():
@@ -924,7 +932,8 @@ class StumpEnsemble:
     def _warn_of_missing(self, lacking: np.ndarray) -> None:
         """Warn of values that are missing in features where none was missing in training.
 
-        `lacking` says for each table of the model whether its feature lacks a value.
+        `lacking` (n_tables,) says for each step table of the model whether its feature lacks a
+        value.
         """
         assert self.missing_learnt is not None
         tables = itertools.compress(self.additive.tables[1], lacking)
@@ -934,7 +943,7 @@ class StumpEnsemble:
             shown = [feature if names is None else names[feature] for feature in unknown]
             warnings.warn(
                 f"values are missing in features where none was missing in training: "
-                f"{readable.listed(shown)}. What the model votes there was not learnt.",
+                f"{readable.listed(shown)}. The model's votes for them were not learnt.",
                 stacklevel=caller_level(),
             )
 
@@ -944,7 +953,7 @@ class StumpEnsemble:
 
 
 def _check_members(members: Sequence[AnyMember], n_classes: int) -> None:
-    """Refuse members of different types, and another number of outputs than the classes need."""
+    """Check that members are of one type and have the outputs that the classes need."""
     kinds = sorted({type(member).__name__ for member in members})
     if len(kinds) > 1:
         raise TypeError(f"members must be of one type; got {' and '.join(kinds)}.")

@@ -170,7 +170,7 @@ def _quick(x: Array | None) -> Array | None:
 
 
 def at_steps(table: StepTable, others: Sequence[StepTable]) -> np.ndarray:
-    """What other step functions say on each step of a table and, last, where x is NaN.
+    """The values of other step functions on each step of a table and, last, for missing values.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 A `Member` holds discrete votes: every stump votes +vote or -vote, with the stump's own signs, for
 one output. A `RegionMember` holds a number for every region and every output of a split, and a
 constant; real votes, Newton votes and stumps that all classes share are of this kind. `AnyMember`
-is what both offer, and what everything that works for every kind of model uses.
+is their common interface. Code for every kind of model uses only that.
 """
 
 from __future__ import annotations
@@ -174,11 +174,11 @@ class Member:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RegionMember:
-    """Additive scores F(x): a constant, and what the region of each split that x lies in votes.
+    """Additive scores F(x): a constant, plus one vote of each split, that of the region of x.
 
     F_l(x) = constant[l] + sum over the splits of votes[split, region of x, l]
 
-    Real votes and Newton votes are such numbers for one output. Stumps that all classes share vote
+    Real votes and Newton votes are such votes for one output. Stumps that all classes share vote
     for K outputs at once. LogitBoost starts from the class priors, which the constant holds.
 
     Attributes
@@ -251,12 +251,12 @@ class RegionMember:
         return hash(self._value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Make it anew, since pickle forgets that an array is read-only."""
+        """Made by the constructor again, since pickle forgets that an array is read-only."""
         return RegionMember, (self.splits, self.votes, self.constant)
 
     @property
     def _value(self) -> tuple[Any, ...]:
-        """What makes two members equal; there is no -0.0 and no NaN, so bytes will do."""
+        """What makes two members equal. As there is no -0.0 and no NaN, bytes can be compared."""
         return self.splits, self.votes.tobytes(), self.constant.tobytes()
 
     @property
@@ -278,9 +278,9 @@ class RegionMember:
     def term_importances(self) -> np.ndarray:
         """Half the largest difference between a split's votes, summed over the outputs: (n_splits,)
 
-        Only regions about which something was learnt count. Nothing lies right of an infinite
-        threshold, or of all categories; and where no training sample lacked a value, missing values
-        vote 0 for every output.
+        Only regions whose votes were learnt count. Nothing lies right of an infinite threshold, or
+        of all categories; and where no training sample lacked a value, missing values vote 0 for
+        every output.
         """
         reached = self.votes.copy()
         endless = np.asarray([has_one_side(split) for split in self.splits], dtype=bool)
@@ -292,7 +292,7 @@ class RegionMember:
 
     @property
     def used_features(self) -> frozenset[int]:
-        """The features of the splits whose regions do not all vote the same at infinity."""
+        """The features of the splits that do not vote the same for every sample."""
         terms = zip(self.splits, self.votes, strict=True)
         return frozenset(split.feature for split, votes in terms if not is_constant(split, votes))
 

@@ -23,10 +23,10 @@ from gpustump.model.whole_file import whole_file
 FORMAT = "gpustump model"
 VERSION = 4
 """The newest version that can be read: 1 has stumps only, 2 intervals as well, 3 splits whose
-regions have votes of their own, 4 splits of categories beside any of these."""
+regions have votes of their own, 4 splits of categories as well as any of these."""
 
 _ON_ONE_LINE = ("missing_learnt",)
-"""Parts that would have a line for each feature, with little to read in it."""
+"""Parts that would have a line for each feature, with little in it to read."""
 
 
 class ModelFileError(ValueError):
@@ -48,9 +48,9 @@ class ModelFileError(ValueError):
 
 
 class ModelText(NamedTuple):
-    """The part "model" of a document, its members as JSON already.
+    """The part "model" of a document, with its members in JSON.
 
-    Numbers take long to write, so each is written once, for the file, the digest and the checksum.
+    Writing numbers takes long, so each is written once for the file, the digest and the checksum.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def write(
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read a document that `write` wrote; what it holds is not looked at.
+    """Read a document that `write` wrote; its parts are not checked.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def parsed(text: str) -> Any:
     Raises
     ------
     ValueError
-        If it is no JSON, or an object has a key twice.
+        If the text is no JSON, or an object has a key twice.
     """
     return json.loads(text, object_pairs_hook=_unique)
 

@@ -53,8 +53,8 @@ def checked_member(rows: Any, constant: Any, n_outputs: int, n_features: int) ->
     Raises
     ------
     ValueError
-        That names the first stump, from 0, that is no row of a model, or the constant, and what is
-        wrong with it.
+        If a stump or the constant is wrong. The message names the first such stump, counted from 0,
+        and says what is wrong.
     """
     _check_constant(constant, n_outputs)
     columns = columns_of(rows, fields_of(n_outputs))
@@ -85,9 +85,10 @@ def check_sums(member: RegionMember) -> None:
     """Refuse votes whose sums could be rounded.
 
     A score adds one region's vote of each split. A step table starts from the votes on the right
-    and adds the differences between left and right, threshold by threshold; with categories also
-    those to the votes for missing values. Float64 holds every such sum, in any order, if the larger
-    of these numbers for each split add up to the limit at most.
+    and adds the differences between left and right, threshold by threshold. With categories it also
+    adds differences to the votes for missing values. Take the largest of these numbers for each
+    split: if they and the constant add up to the limit at most, float64 holds every such sum
+    exactly, in any order.
     """
     votes, constant = _units(member.votes), _units(member.constant)
     largest = np.maximum(np.abs(votes).max(axis=1), np.abs(votes[:, FIRST] - votes[:, SECOND]))

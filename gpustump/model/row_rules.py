@@ -20,7 +20,7 @@ class Rule(NamedTuple):
 
 
 def columns_of(rows: Any, fields: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """The columns of a member's rows by their names; the values are not looked at.
+    """The columns of a member's rows by their names; the values are not checked.
 
     Raises
     ------

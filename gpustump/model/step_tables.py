@@ -5,9 +5,9 @@ on every step. So the score of a sample takes one table look-up for each feature
 rounds. Votes are whole multiples of `VOTE_UNIT`, so the cumulative sums in a table are exact, and
 so are sums over the features, in any order.
 
-The tables of a model are made when it first predicts, all at once, from arrays of its thresholds
-and votes: for a small table of samples that takes longer than the prediction itself. Votes made by
-hand may be other numbers; they are added up in the order of the terms.
+The tables of a model are made when it first predicts. For few samples that takes longer than the
+prediction itself, so they are made all at once, from arrays of all thresholds and votes. Votes made
+by hand may be other numbers; they are added up in the order of the terms.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Part(NamedTuple):
 
 
 def step_tables(parts: Sequence[Part]) -> tuple[np.ndarray, StepTables]:
-    """A constant that includes the constant terms' votes, and a table for each feature of others.
+    """A constant, with the votes of constant terms in it, and a step table for each other feature.
 
     Parameters
     ----------
     parts : sequence of Part
-        Their outputs stand one after the other.
+        Their outputs are laid one after the other.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def step_tables(parts: Sequence[Part]) -> tuple[np.ndarray, StepTables]:
     first = done = 0
     for part, own in zip(parts, every, strict=True):
         outputs = slice(first, first + part.n_outputs)
-        # In the order of the terms, so made-up votes are added as they stand, too.
+        # In the order of the terms, which matters for votes made by hand.
         np.add.at(drops[:, outputs], found.places[done : done + len(own.drops)], own.drops)
         of_terms = np.searchsorted(features, own.features)
         np.add.at(above[:, outputs], of_terms, own.above)
@@ -99,13 +99,13 @@ class _Falls(NamedTuple):
     ----------
     features : ndarray (n_terms,) of int64
     thresholds, of_thresholds : ndarray (n_thresholds,)
-        All thresholds, term by term, and the features that they are of.
+        All thresholds, term by term, and the feature of each.
     drops : ndarray (n_thresholds, n_own_outputs)
         By how much the votes fall there; negative for a rise.
     above, missing : ndarray (n_terms, n_own_outputs)
         The votes of the last slice, and of missing values.
     constant : ndarray (n_own_outputs,)
-        Where the scores start, and the votes of the terms that vote the same everywhere.
+        What the scores start from, plus the votes of the terms that vote the same everywhere.
     """
 
     features: np.ndarray
@@ -149,7 +149,7 @@ def _falls(part: Part) -> _Falls:
 
 
 class _Merged(NamedTuple):
-    """The different thresholds of each feature, an infinite one last, and where the given ones are.
+    """The distinct thresholds of each feature, the last one infinite, and where each given one is.
 
     Attributes
     ----------

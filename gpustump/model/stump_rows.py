@@ -1,7 +1,7 @@
 """A member's stumps and votes as the rows of a file, and back, with every value checked.
 
-The checks run through a member column by column, and stumps are then made without checking each
-once more: a file may hold a million.
+A file may hold a million stumps. So a member is checked column by column, and its stumps are then
+made without checking each once more.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def checked_columns(rows: Any, fields: list[str], n_features: int) -> Columns:
     Raises
     ------
     ValueError
-        That names the first stump, from 0, that is no row of a model, and what is wrong with it.
+        If a stump is wrong. The message names the first such one, counted from 0, and says why.
     """
     found = columns_of(rows, fields)
     for name, rule in _rules(n_features).items():

@@ -1,7 +1,7 @@
 """A model in one line, and as a small table for notebooks: what people see who print it.
 
-The table is plain HTML. It has no colours of its own but the bars', so it can be read on light and
-on dark pages, and no script; whatever text a model holds is escaped.
+The table is plain HTML. Only its bars have a colour, so it can be read on light and on dark pages.
+It has no script, and all text of a model is escaped.
 """
 
 from __future__ import annotations

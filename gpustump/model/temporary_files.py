@@ -1,10 +1,10 @@
-"""Temporary files whose names tell which process made them, so that those of dead ones can go.
+"""Temporary files whose names say which process made them, so that abandoned ones can be removed.
 
 A process that is killed cannot remove its temporary file. The next one that writes into the same
 folder does, if it is certain that nobody uses the file: its name holds this machine's name, no
 process of that number lives, and nothing was written to it for a day. The day is for folders that
-several machines, or containers, of one name share: a process of another one may live unseen. If
-the number belongs to a new process by now, the file stays until that has ended, too.
+several machines or containers of the same name share: a process on another one cannot be seen. If
+the number belongs to a new process by now, the file stays until that process has ended.
 """
 
 from __future__ import annotations

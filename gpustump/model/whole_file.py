@@ -36,7 +36,7 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     remove_abandoned_files(target.parent)
     try:
         descriptor, temporary = new_temporary_file(target.parent)
-    except OSError as error:  # of the file that was asked for, not of the temporary one
+    except OSError as error:  # name the file that was asked for, not the temporary one
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     try:
         with os.fdopen(descriptor, "wb") as file:

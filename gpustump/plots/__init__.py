@@ -6,17 +6,17 @@
     importances    shares of votes and contributions
     rounds         errors, bounds, edges and the log-loss by round
     margins        the distribution of margins
-    judged         samples with known labels, and what a model says of them
+    judged         samples with known labels, and a model's predictions for them
     ranking_curves ROC curves, and precision over recall
     reliability    how often predictions come true, over their probability
-    confusion      which classes a model takes for which
+    confusion      how many samples of each class are predicted to be of each class
     regions        decision regions over two features
     lines          stumps as lines in the plane of two features
     explanation    what each feature adds to the score of one row
     waterfall      the same one after the other, from the intercept to the score
     one_row        what both draw: a row, its score, and what the columns add
     spread         how far the bags of a model differ: bands, and lines at bars
-    loss_curve     what a split is worth over its threshold: the weighted error of a stump, or Z
+    loss_curve     a split over its threshold: its weighted error, its normaliser Z or its gain
     page           a model on one page
     model_rounds   the rounds of a model on that page
     inputs         models, tables, weights and features as arguments
@@ -75,5 +75,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The pictures alone, for completion: the files that draw them are no concern of users."""
+    """Only the functions that users call, for completion; not the files that draw."""
     return __all__

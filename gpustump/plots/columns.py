@@ -90,7 +90,9 @@ def columns_of(model: StumpEnsemble, groups: Groups | None) -> list[Column]:
     for name, values in groups.items():
         category = _category(model, name, values)
         if len({*category.features} - taken) < len(category.features):
-            raise ValueError(f"groups[{name!r}] has a feature that stands twice in groups.")
+            raise ValueError(
+                f"groups[{name!r}] has a feature that appears twice in groups; name each once."
+            )
         taken |= {*category.features}
         for feature in category.features:
             del place[feature]
@@ -220,6 +222,6 @@ def category_rows(samples: inputs.Samples, category: Category) -> CategoryRows:
 def _check_rows(is_right: np.ndarray, category: Category) -> None:
     if not is_right.all():
         raise ValueError(
-            f"groups[{category.name!r}]: row {int(np.argmin(is_right))} of X is no single value; "
+            f"groups[{category.name!r}]: row {int(np.argmin(is_right))} of X has no single value; "
             "its features must be 1 for one value and 0 for the others, or all 0, or all NaN."
         )

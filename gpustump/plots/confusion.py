@@ -1,4 +1,4 @@
-"""The confusion matrix: which classes a model takes for which."""
+"""The confusion matrix: how many samples of each class are predicted to be of each class."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAME = 14
-"""The middle of a longer label is cut out."""
+"""The middle of a label with more characters is cut out."""
 
 
 class _Matrix(NamedTuple):
-    """Counts or shares, with the classes that have no row of their own as the last one.
+    """Counts or shares; the classes without a row of their own share the last one.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ def confusion_matrix(
 
     Notes
     -----
-    `sklearn.metrics.confusion_matrix`. A cell is the darker, the larger its share of its row is.
-    The numbers are counts of samples, or with weights shares of the whole weight. Above are the
-    accuracy and the share of the largest class: the accuracy of predicting that class always.
+    `sklearn.metrics.confusion_matrix`. The larger a cell's share of its row, the darker it is. The
+    numbers are counts of samples, or with weights shares of the whole weight. Above are the
+    accuracy and the share of the largest class: the accuracy of always predicting that class.
 
     Examples
     --------

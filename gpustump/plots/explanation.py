@@ -72,8 +72,8 @@ def explanation(
     [Nori, Jenkins, Koch and Caruana 2019]. All bars begin at 0, so that their lengths compare;
     `waterfall` draws the same numbers one after the other. A feature's contribution is the sum of
     its votes, `StumpEnsemble.explain`. The widths of the bars, with that of the intercept, add up
-    to the score that stands below them: `decision_function` bit for bit. For a bagged model, lines
-    reach one standard deviation of what the single bags add to both sides of a bar's end.
+    to the score that stands below them: `decision_function` bit for bit. For a bagged model, a line
+    at the end of each bar reaches one standard deviation over the bags to both sides.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def draw_row(row: RowScore, n_features: int, ax: Axes | None) -> Axes:
 
 
 def _draw(ax: Axes, bars: list[Bar]) -> None:
-    """The bars with their amounts, the last one grey, and the spread of the bags if there are."""
+    """The bars with their amounts, the last one grey, and the spread of the bags, if any."""
     ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
     for k, (_, amount) in enumerate(bars):
         colour = style.BLUE if amount.value > 0 else style.VERMILION

@@ -90,8 +90,8 @@ def importances(
     `StumpEnsemble.contribution_importances`: its share of the mean absolute deviation of
     contributions. Votes may cancel out, or concern few samples; contributions show their effect.
 
-    For a bagged model, lines reach one standard deviation of the shares of the single bags to both
-    sides of a bar's end.
+    For a bagged model, a line at the end of each bar reaches one standard deviation over the bags
+    to both sides.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def draw_shares(
     columns: Sequence[Column],
     n_columns: int,
 ) -> None:
-    """Bars for the columns' shares; `contributions` is None if there are no samples."""
+    """Draw bars for the columns' shares; `contributions` is None if there are no samples."""
     kinds = _kinds(model, contributions, columns)
     ranking = next(iter(kinds.values())).shares
     chosen = largest(ranking, n_columns)

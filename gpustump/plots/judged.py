@@ -1,4 +1,7 @@
-"""Samples with known labels and what a model says of them: what pictures of its quality draw."""
+"""Samples with known labels, and a model's predictions for them.
+
+The pictures of a model's quality draw these: ROC curves, reliability, the confusion matrix.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ class JudgedClass(NamedTuple):
     ----------
     name : str
     look : dict
-        Of its line.
+        The look of its line, as Matplotlib takes it.
     is_it : ndarray (n_samples,) of bool
         Which samples are of the class.
     ranking : ndarray (n_samples,) of float64
-        The larger, the more the model takes the sample for one of the class.
+        The score of two classes, or the probability; larger for samples more likely of the class.
     probability : ndarray (n_samples,) of float64
-        That the sample is of the class, says the model.
+        The model's probability that the sample is of the class.
     predicted : ndarray (n_samples,) of bool
         Which samples the model predicts to be of the class.
     """
@@ -72,7 +75,7 @@ class JudgedSamples:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> JudgedSamples:
-        """Check samples, and let the model judge them.
+        """Check samples, and compute the model's scores, probabilities and predictions.
 
         Raises
         ------
@@ -84,7 +87,7 @@ class JudgedSamples:
         true = class_numbers(ensemble.classes, y, X)
         units = inputs.weights_of(sample_weight, X)
         counts = units.values > 0
-        # Scores are the same in every library; probabilities are so if they are computed here.
+        # Scores are the same in every library; computed on the host, probabilities are so, too.
         scores = arrays.to_host(ensemble.decision_function(X))[counts]
         return cls(
             ensemble,

@@ -1,4 +1,4 @@
-"""What one round minimises, or for Newton votes maximises, over all thresholds of a feature."""
+"""The curve that a round minimises, or for Newton votes maximises, over a feature's thresholds."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def weighted_loss(
     l2_regularization: float = 0.0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what a split of a feature is worth as a function of its threshold.
+    """Draw the error, normaliser or gain of a split of a feature as a function of its threshold.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def weighted_loss(
     F_j(b) of Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, 10.1.1, from
     `gpustump.losses.weighted_losses`; Z and the gain are those of `gpustump.losses.split_scores`.
     The curve is exact, with steps at the values of the samples. Long tails are cut off, and a text
-    counts the values there. The mark is the split that training chooses on this feature, and for
-    real and Newton votes the legend says what its regions vote; if all values are on one side of
-    it, or it is out of view, the mark is at the edge. Values too large or too small for Matplotlib
+    counts the values there. The mark is the split that training chooses on this feature. If all
+    values are on one side of it, or it is out of view, the mark is at the edge. For real and Newton
+    votes the legend says what its regions vote. Values too large or too small for Matplotlib
     are drawn in units of a power of ten, which the axis names.
 
     Examples

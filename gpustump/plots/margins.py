@@ -56,7 +56,7 @@ def margin_distribution(
         The weights of the samples; those of weight 0 take no part.
     label : bool, int, float or str, optional
         With more than two classes, the class whose margins against the rest are drawn; by default
-        the margins among all classes. Scores of a softmax have no others.
+        the margins among all classes, the only ones that scores of a softmax have.
     ax : matplotlib Axes, optional
         A new figure's by default.
 

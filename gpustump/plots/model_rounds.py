@@ -1,8 +1,8 @@
-"""The rounds of a model on its page: what a model, or the records of its rounds, tell by round.
+"""The panel of `overview` that shows a model's rounds.
 
-A model of discrete votes knows each stump's error, and so the bound on the training error. Where
-regions have votes of their own a model knows the votes alone; a classifier's records know the
-training error, and with AdaBoost's votes the bound.
+A model of discrete votes stores each stump's error, from which the bound on the training error
+follows. Where regions have votes of their own, a model stores the votes only; the records of a
+classifier's rounds have the training error and, with AdaBoost's votes, the bound.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _EMPTY = "no stump is better than chance"
 def draw_rounds(
     ax: Axes, model: StumpEnsemble, scores: Sequence[DrawnScore], records: Records | None
 ) -> None:
-    """The rounds of the drawn scores: of one run in detail, of several runs a line each."""
+    """Draw the rounds: one run in detail, or a line for each of several runs."""
     numbers = [0] if model.is_shared else [model.member_index(score.label) for score in scores]
     if model.n_bags > 1:
         _draw_bags(ax, model, dict(zip(numbers, scores, strict=False)), records)
@@ -116,9 +116,9 @@ def _draw_each(
 def _draw_bags(
     ax: Axes, model: StumpEnsemble, scores: Mapping[int, DrawnScore], records: Records | None
 ) -> None:
-    """A thin line for each bag and each drawn member, by the member's number.
+    """A thin line for each bag and each drawn member; `scores` is keyed by the member's number.
 
-    The average has no rounds of its own. `records` has the runs of a bag after those of another.
+    The average has no rounds of its own. `records` holds the runs of all bags, bag after bag.
     """
     what, tops, lengths = "", [], []
     for number, score in scores.items():

@@ -1,7 +1,7 @@
 """Categorical features, whose values are numbers of categories: their names, votes and rows.
 
-In pictures they look like a category whose values are features of their own (`columns.Category`): a
-bar for each value.
+In pictures they look like a category whose values are features of their own (`columns.Category`):
+there is a bar for each value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpustump.plots.columns import CategoryRows, CategoryVotes
 def categories_of(model: StumpEnsemble, feature: int) -> Mapping[int, str] | None:
     """The names of a categorical feature's categories by their numbers; None for other features.
 
-    Without names, categories are named by their numbers, as far as the model's stumps know them.
+    If the model has no names, the categories that occur in its stumps are named by their numbers.
     """
     names = model.encoding.categories(feature)
     if names is not None:

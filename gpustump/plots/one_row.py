@@ -1,7 +1,7 @@
 """One row of a table: its scores, and what each column adds to one of them.
 
-The pictures of a row and the text of the command line show the same, so it is worked out here, as a
-value. A column is a feature, or a category whose values are features.
+The pictures of a row and the text of the command line show the same numbers, so they are computed
+here, as a value. A column is a feature, or a category whose values are features.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNITS = {
 """What a score is, by the model's link."""
 
 _VALUE = 18
-"""The middle of a longer name of a category's value is cut out."""
+"""The middle of a category's value with more characters is cut out."""
 
 _CHARACTER = 0.07
 """The mean width of a character in labels, in inches."""
@@ -108,7 +108,7 @@ class RowScore:
     def split(self, limit: int) -> tuple[tuple[Addend, ...], tuple[Addend, ...]]:
         """The addends to show one by one, and the others, whose sum is shown.
 
-        There is one more than `limit` if only one would be left: a sum of one is no shorter.
+        If only one would be left over, it is shown as well: its sum would take as much room.
         """
         if len(self.addends) == limit + 1:
             limit += 1
@@ -255,7 +255,7 @@ def _number(value: float) -> str:
 
 
 def amount_text(amount: float) -> str:
-    """What is added, in a picture: three digits, or all before the point."""
+    """What is added, in a picture: three digits, or a whole number from 1000 on."""
     text = f"{amount:+.3g}" if abs(amount) < 1000 else f"{amount:+.0f}"
     return text.replace("-", "−") if amount else "0"
 

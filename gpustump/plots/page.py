@@ -78,11 +78,12 @@ def overview(
     follows from the errors and votes so far: `gpustump.theory.training_bounds` [Schapire and Singer
     1999]. Of several classes only the bounds are drawn.
 
-    Where regions have votes of their own, a model does not know these errors. Then a classifier has
-    its training error by round, and the bound if it is AdaBoost; a model alone has the size of each
-    round's votes: half the difference between the largest and the smallest, over all classes.
+    Where regions have votes of their own, a model does not store these errors. Then the training
+    error by round is drawn for a classifier, and the bound if it is AdaBoost; for a model alone,
+    the size of each round's votes: half the difference between the largest and the smallest, over
+    all classes.
 
-    A bagged model has a line for each bag there. Its shape functions and importances show how far
+    For a bagged model each bag has a line there. Its shape functions and importances show how far
     the bags differ, as for `shape_function` and `importances`.
 
     Examples

@@ -1,7 +1,7 @@
 """One panel of shape functions: the steps of a feature, or the bars of a category.
 
 A panel shows what one column adds to one score, or to the scores of several classes. It is made in
-two stages: all that is drawn is worked out first (`panel_of`), as values, and drawn then.
+two stages: `panel_of` computes all that is drawn, as values, and `draw_panel` draws it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BARS = 30
 """The most bars of a category, over all classes."""
 
 _VALUE_NAME = 12
-"""The middle of a longer name of a value is cut out."""
+"""The middle of a value's name with more characters is cut out."""
 
 _CHARACTER = 0.058
 """The mean width of a character in names of values, in inches."""
@@ -202,9 +202,9 @@ def draw_panel(ax: Axes, strip: Axes | None, panel: Panel) -> None:
 
 
 def keep_room(ax: Axes) -> None:
-    """Make the layout leave room for the text on the right, but not for its height.
+    """Make the layout leave room for the width of the text on the right, but not for its height.
 
-    An invisible line, half as high as the axes, takes the room.
+    An invisible line, half as high as the axes, takes up this room.
     """
     from matplotlib.font_manager import FontProperties
     from matplotlib.lines import Line2D
@@ -256,8 +256,8 @@ def _shows_missing(
 ) -> bool:
     """Whether votes for missing values are drawn.
 
-    With data they are if values are missing there, as those rows get the votes. Without, they are
-    if they are not 0 and were learnt from missing values: others say nothing.
+    With data, they are drawn if values are missing there, as those rows get the votes. Without,
+    they are drawn if they are not 0 and were learnt from missing values.
     """
     if data is not None:
         return data.missing != 0.0
@@ -336,9 +336,9 @@ def _missing(table: StepTable) -> tuple[float, float]:
 def _mark_missing(ax: Axes, panel: Panel, votes: list[tuple[float, float]]) -> None:
     """The votes for missing values, right of the axes; hollow if there are no samples.
 
-    Each comes with its standard deviation over the bags, for a line above and below; 0 for none.
-    They are not part of the layout: the text may be higher than the axes, and the layout would make
-    the axes smaller. `keep_room` makes room at the side.
+    Each comes with its standard deviation over the bags, for a line above and below; 0 for no line.
+    They are kept out of the layout, which would shrink the axes if the text is higher than they
+    are. `keep_room` makes room at the side.
     """
     across = ax.get_yaxis_transform()
     data, is_alone = panel.data, len(votes) == 1

@@ -59,9 +59,9 @@ def roc_curve(
 
     Notes
     -----
-    `sklearn.metrics.roc_curve` and `roc_auc_score`; of the second of two classes by its score, of
-    more classes by their probabilities. A mark shows what the model predicts: with two classes, at
-    the threshold 0. The diagonal is that of scores that say nothing.
+    `sklearn.metrics.roc_curve` and `roc_auc_score`: of two classes for the second one, ranked by
+    the score; of more classes for each, ranked by its probability. A mark shows what the model
+    predicts: with two classes, at the threshold 0. The diagonal is the curve of random scores.
 
     Examples
     --------
@@ -124,10 +124,10 @@ def precision_recall_curve(
     Notes
     -----
     `sklearn.metrics.precision_recall_curve` and `average_precision_score`, which is the area below
-    the steps. Precision is the share of the samples called positive that are; recall is the share
-    of the positive ones that are called so, the true positive rate. A mark shows what the model
-    predicts. The thin lines are the shares of the positives: the precision of scores that say
-    nothing.
+    the steps. Precision is the share of the samples predicted to be of the class that are of it.
+    Recall, the true positive rate, is the share of the samples of the class that are predicted to
+    be of it. A mark shows what the model predicts. The thin lines are the shares of the classes:
+    the precision of random scores.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def precision_recall_curve(
 
 
 def _draw_chance(ax: Axes, one: JudgedClass, share: float, *, is_alone: bool) -> None:
-    """A thin line at the share of the positives."""
+    """A thin line at the share of the class."""
     look: Any = {"linewidth": 0.8, "zorder": 1, "gid": "chance"}
     if is_alone:
         text = f"chance: {share:.4g}, the share of {one.name}"

@@ -1,4 +1,4 @@
-"""Reliability: are probabilities what they say? Of samples with 80 %, are 80 % of the class?"""
+"""Reliability: of the samples with a predicted probability of 80 %, are 80 % of the class?"""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reliability_curve(
     model, X, y, sample_weight, label
         As for `roc_curve`.
     n_bins : int
-        Into how many bins of equal width the probabilities are sorted.
+        The number of bins, equally wide, into which the probabilities are sorted.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip of the histogram takes a part of it.
 
@@ -79,11 +79,11 @@ def reliability_curve(
     -----
     For each bin, the share of its samples that are of the class over the mean of their
     probabilities: `sklearn.calibration.calibration_curve`, with weights. Above the diagonal the
-    model says too little, below too much. After many rounds of boosting, probabilities are often
-    too close to 0 and 1 [Niculescu-Mizil and Caruana 2005]. If one class is drawn, bars show the
-    95 % interval of each share [Wilson 1927]; weighted samples count as many as Kish's effective
-    number. The Brier score is the mean squared difference between the probability and 1 for
-    samples of the class, 0 for others.
+    predicted probabilities are too small, below it too large. After many rounds of boosting, they
+    are often too close to 0 and 1 [Niculescu-Mizil and Caruana 2005]. If one class is drawn, bars
+    show the 95 % interval of each share [Wilson 1927]; for weighted samples its size is Kish's
+    effective number. The Brier score is the mean squared difference between the probability and 1
+    for samples of the class, or 0 for others.
 
     Examples
     --------

@@ -55,11 +55,11 @@ def error_curve(
     label: Label | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the errors by round with the bound on the training error, and more below.
+    """Draw the errors by round with the bound on the training error, and a strip below.
 
-    Below are the edges of discrete votes' stumps; for other votes of AdaBoost 1 - Z, how far each
-    round lowers the bound; for LogitBoost the held-out log-loss by round, or what each round's
-    split is worth if no held-out samples are known.
+    The strip shows, for discrete votes, the edges of the stumps; for other votes of AdaBoost 1 - Z,
+    how far each round lowers the bound; for LogitBoost the held-out log-loss by round, or the score
+    of each round's split if no held-out samples are known.
 
     Parameters
     ----------
@@ -77,9 +77,6 @@ def error_curve(
         the rest are drawn. If it is not given, only the losses of the whole model on X are drawn:
         edges and bounds belong to one class against the rest. Where all classes share the stumps,
         there is one run and no label.
-
-        Bags of a bagged model have rounds of their own, so only the losses on X are drawn: of the
-        average of the first rounds, the bags in turns.
     ax : matplotlib Axes, optional
         A new figure's by default; the strip below takes a part of it.
 
@@ -106,7 +103,10 @@ def error_curve(
     `RegionRound.training_bound`; Newton votes have none. With AdaBoost's own discrete votes,
     exp(-2 * (g_1**2 + ... + g_t**2)) is a weaker bound from the edges g only [Freund and Schapire
     1997, theorem 6]. The y axis fits the errors; a bound may start above it. The log-loss is that
-    of `gpustump.theory.losses_by_round`, the worth of a split `RegionRound.score`.
+    of `gpustump.theory.losses_by_round`, the score of a split `RegionRound.score`.
+
+    The bags of a bagged model have rounds of their own. So only the losses on X are drawn: those of
+    the average of the first rounds, which the bags add in turns.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def _draw_whole(ax: Axes, held_out: _HeldOut) -> None:
 
 
 def _draw_run(ax: Axes, rounds: Sequence[AnyRound], held_out: _HeldOut) -> None:
-    """A run's errors and bounds, and what its votes have below them."""
+    """A run's errors and bounds, and the strip below them."""
     curves = [_Curve("training", np.asarray([one.training_error for one in rounds]), _TRAINING)]
     if held_out.errors.size:
         curves.append(_Curve("held-out", held_out.errors, _HELD_OUT))
@@ -312,7 +312,7 @@ def _set_top(ax: Axes, curves: Sequence[_Curve], bound: float = 0.0) -> None:
 
 
 def _draw_by_votes(strip: Axes, rounds: Sequence[AnyRound]) -> None:
-    """What the votes of each round have to show: edges, normalisers, or worth."""
+    """Draw a number for each round: its edge, 1 - Z, or the score of its split."""
     values, name = _by_votes(rounds)
     marker = _marker(len(values))
     numbers = np.arange(1, len(values) + 1)
@@ -330,7 +330,7 @@ def _by_votes(rounds: Sequence[AnyRound]) -> tuple[list[float], str]:
     normalisers = [one.normaliser for one in rounds if one.normaliser is not None]
     if normalisers:
         return [1 - one for one in normalisers], "$1 - Z_t$"
-    return [one.score for one in rounds if isinstance(one, RegionRound)], "worth of\nthe split"
+    return [one.score for one in rounds if isinstance(one, RegionRound)], "score of\nthe split"
 
 
 def _marker(n_rounds: int) -> str:

@@ -50,7 +50,7 @@ def shape_function(
     label: Label | Iterable[Label] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a feature's part in the score as a function of its value.
+    """Draw what a feature adds to the score, as a function of its value.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def top(
 
 
 def largest(shares: np.ndarray, limit: int) -> list[int]:
-    """The indices of the largest shares, in decreasing order; shares of 0 not."""
+    """The indices of the largest shares, in decreasing order, without shares of 0."""
     order = np.argsort(-shares, kind="stable")[:limit]
     return [int(index) for index in order if shares[index] > 0]
 

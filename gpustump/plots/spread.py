@@ -65,12 +65,12 @@ def of_columns(shares: np.ndarray, columns: Sequence[Column]) -> np.ndarray:
 
 
 def vote_shares(model: StumpEnsemble) -> np.ndarray | None:
-    """What `feature_importances` of each bag says, (n_bags, n_features); None without bags."""
+    """The `feature_importances` of each bag, (n_bags, n_features); None without bags."""
     found = [bag.feature_importances() for bag in model.bag_models]
     return np.asarray(found) if found else None
 
 
 def contribution_shares(model: StumpEnsemble, X: Any, sample_weight: Any) -> np.ndarray | None:
-    """The same of `contribution_importances` over a table."""
+    """The same for `contribution_importances` over a table."""
     found = [bag.contribution_importances(X, sample_weight) for bag in model.bag_models]
     return np.asarray(found) if found else None

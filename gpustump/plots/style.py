@@ -172,7 +172,7 @@ def words(text: object, limit: int = NAME) -> str:
 
 
 def different_words(texts: list[str], limit: int) -> list[str]:
-    """Texts as `words`; those that would look the same, without how they all begin and end."""
+    """Texts as `words` makes them; those that would look the same lose their common ends."""
     looks: dict[str, list[str]] = defaultdict(list)
     for text in dict.fromkeys(texts):
         looks[words(text, limit)].append(text)

@@ -6,13 +6,13 @@
     growth              in how many ways weak hypotheses can label samples
     generalisation      bounds on the error on new samples
     loss_curve          the weighted loss of a stump as a function of its threshold
-    split_scores        what a split is worth for other votes, as a function of its threshold
-    feature_cuts        the cuts of one feature, on which both are computed
-    proportions         how well a share is known that was counted on samples
+    split_scores        the score of a split for other votes, as a function of its threshold
+    feature_cuts        the cuts of one feature, for which both are computed
+    proportions         how precisely a share counted on samples is known
     weak_learnability   the functions that stumps learn weakly, and samples of them
     arguments           checks that these files share
 
-The functions of the first five files are names of this package. Each states its theorem and source.
+This package exports the functions of the first five files. Each states its theorem and source.
 """
 
 from gpustump.theory.generalisation import (

@@ -1,4 +1,4 @@
-"""The cuts of one feature, and sums of integers on their left: what loss curves are made of."""
+"""The cuts of one feature, and the sums of integers on their left. Loss curves consist of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Cuts(NamedTuple):
     thresholds : ndarray (k + 1,) of float64
         -inf, the midpoints, and +inf; +inf alone if all values are missing.
     present, missing : ndarray of int64
-        The samples with a value, in its order, and those without.
+        Indices of the samples with a value, in increasing order of it, and of those without.
     is_last : ndarray (n_present,) of bool
         Whether a sample is the last one of its value, in the order of `present`.
     """

@@ -61,9 +61,9 @@ def margin_bound(
     Notes
     -----
     Schapire, Freund, Bartlett and Lee (1998), theorems 1 and 2, with the constants of the proof and
-    not those of the statement. For every N at once, the error is at most
+    not those of the statement. m is n_samples. For every whole N >= 1 at once, the error is at most
 
-        share + 2 * exp(-N * theta**2 / 8) + eps_N,
+        share + 2 * exp(-N * theta**2 / 8) + eps_N.
 
     The proof replaces the weighted vote by g, the mean of N weak hypotheses drawn with
     probabilities proportional to their votes. g differs from the vote by theta / 2 or more with a
@@ -120,11 +120,11 @@ def vc_bound(
     Parameters
     ----------
     training_error : float
-        Unweighted.
+        The share of the training samples that the model misclassifies, unweighted.
     n_rounds : int
         T, chosen before looking at the samples. If regions have votes of their own, each split is
-        a stump plus a constant, and all constants are one: pass T + 1. With missing values it is
-        two stumps plus a constant: pass 2 * T + 1.
+        a stump plus a constant, and all constants together are one hypothesis: pass T + 1. With
+        missing values each split is two stumps plus a constant: pass 2 * T + 1.
     n_samples : int
         Training samples, independent draws from one distribution.
     n_features : int
@@ -292,9 +292,9 @@ def _least_over_means(theta: float, deviation: _Deviation) -> float:
 
     f rises where u(N) = ln(eps_N') + N * theta**2 / 8 - ln(theta**2 / 4) is positive. The slope of
     ln(eps_N') is r'' / r' - r' / (2 * r) and increases with N: r is concave and positive, so r' / r
-    falls; r' is completely monotone, so it is log-convex. Hence u falls, then rises, so f at most
-    rises, falls and rises again. Its minimum is at 1 or beside the last zero of u. It is not where
-    eps_N alone is f(1) or more.
+    falls; r' is completely monotone, so it is log-convex. Hence u is convex: at most, f rises,
+    falls and rises again. Its minimum is at 1 or beside the last zero of u. Where eps_N alone is
+    f(1) or more, no minimum lies, so the search ends there.
     """
     rate, log_start = theta * theta / 8, 2 * math.log(theta) - math.log(4)
 

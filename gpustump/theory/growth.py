@@ -90,7 +90,7 @@ def growth_of(weak_learner: str) -> Callable[[int, int], int]:
 
 
 def log_growth_of_votes(n_rounds: int, n_samples: int, n_features: int, weak_learner: str) -> float:
-    """The logarithm of the growth function of weighted votes over rounds; G of `vc_bound`."""
+    """The logarithm of G of `vc_bound`: the growth function of weighted votes of n_rounds."""
     T, growth = check_count(n_rounds, "n_rounds"), growth_of(weak_learner)(n_samples, n_features)
     every = n_samples * math.log(2)
     if n_samples < T:

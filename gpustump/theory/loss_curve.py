@@ -118,9 +118,10 @@ def weighted_losses(x: Array, y: Array, sample_weight: Array | None = None) -> L
 
     Notes
     -----
-    F_j(b), the sum of D_i over the i with y_i != sign(b - x_ij) [Shalev-Shwartz and Ben-David 2014,
-    Understanding Machine Learning, 10.1.1]; 1 - F_j(b) for the opposite polarity. In the order of
-    x, it changes by y_i * D_i from one sample to the next, so one cumulative sum gives all values.
+    With polarity +1 the error is F_j(b), the sum of the weights D_i over the i with
+    y_i != sign(b - x_ij) [Shalev-Shwartz and Ben-David 2014, Understanding Machine Learning,
+    10.1.1]; with polarity -1 it is 1 - F_j(b). In the order of x, F_j changes by y_i * D_i from one
+    sample to the next, so one cumulative sum gives all values.
 
     Samples without a value are predicted to have the label of larger total weight among them, as in
     training. They add the smaller of their two total weights to every loss.

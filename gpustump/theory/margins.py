@@ -1,7 +1,7 @@
 """Margins of samples, and the share of samples below a margin.
 
-They are measured, not bounded, and are the same numbers in every array library: elementwise
-arithmetic and sums of integers only.
+Margins are measured on samples; `generalisation` has the bounds that use them. They need only
+elementwise arithmetic and sums of integers, so they are the same numbers in every array library.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ def normalised_margins(model: Any, X: Array, y: Array) -> Array:
     Bartlett and Lee 1998, section 2]. Where the regions of a split have votes of their own,
     ``|alpha_t|`` is the largest of their sizes, so that the hypothesis lies between -1 and 1
     [Schapire and Singer 1999, section 3]; the score from which boosting starts counts as one more
-    vote. Such votes are a sum of signs: every point of a cube is a convex combination of its
-    corners, and each corner is a stump, or a constant. So the model divided by its normaliser is a
-    convex combination of stumps, and `margin_bound` holds for these margins with any votes.
+    vote. The votes of a split's regions, divided by the largest of their sizes, are a point of a
+    cube. It is a convex combination of the corners, and each corner is a stump or a constant. So
+    the model divided by its normaliser is a convex combination of stumps, and `margin_bound` holds
+    for these margins with any votes.
 
     The quotient of two exact sums is rounded once, so it is the same number on every device.
 
@@ -99,7 +100,7 @@ def class_margins(model: Any, X: Array, y: Array) -> Array:
     Returns
     -------
     array (n_samples,) of float64, in the library and on the device of X
-        From -1 to 1. For two classes it is `normalised_margins`. 0 without votes.
+        From -1 to 1. For two classes it is `normalised_margins`. 0 if the model has no votes.
 
     Raises
     ------
@@ -108,13 +109,14 @@ def class_margins(model: Any, X: Array, y: Array) -> Array:
 
     Notes
     -----
-    The score of the sample's class minus the largest score of another class, over the sum of the
-    largest differences between two classes' votes that each round can make, and between two of the
-    scores from which boosting starts. Where each round votes for a single class, this is the weight
-    of the votes for the right class minus the largest weight of the votes for a wrong one, their
-    share of all votes [Schapire, Freund, Bartlett and Lee 1998, section 1]. It stays
-    the same if a number is added to all classes' votes, as the softmax does. `margin_bound` is a
-    theorem about two classes; it says nothing of these margins for more.
+    The score of the sample's class minus the largest score of another class, divided by a sum. Each
+    round adds to this sum the largest difference between two classes' votes that it can make; the
+    scores from which boosting starts add the largest difference between two of them. Where each
+    round votes for a single class, the margin is the weight of the votes for the right class minus
+    the largest weight of the votes for a wrong one, as a share of the weight of all votes
+    [Schapire, Freund, Bartlett and Lee 1998, section 1]. As with the softmax, nothing changes if a
+    number is added to the votes of all classes. `margin_bound` is a theorem about two classes; it
+    says nothing about these margins for more.
 
     The quotient of two exact sums is rounded once.
 
@@ -209,8 +211,9 @@ def _totals(model: StumpEnsemble) -> float | list[float]:
 def _total_of_differences(model: StumpEnsemble) -> float:
     """The sum over rounds of the largest difference between two classes' votes; 1 without votes.
 
-    The stumps of one class against the rest lie on features of their own. So any two of a round's
-    votes may meet; of shared stumps only those of the same region do.
+    With one class against the rest, each class has a stump of its own in a round, and a sample may
+    lie in any region of each. So any two votes of different classes may meet. Of the votes of a
+    shared stump only those of the same region do.
     """
     constant = model.additive.constant
     found = [max(constant) - min(constant)]
@@ -224,7 +227,7 @@ def _total_of_differences(model: StumpEnsemble) -> float:
 
 
 def _largest_difference(votes: np.ndarray) -> float:
-    """The largest difference between the votes of two outputs, (n_regions, n_outputs), anywhere."""
+    """The largest difference between two outputs' votes (n_regions, n_outputs), in any regions."""
     high, low = votes.max(axis=0), votes.min(axis=0)
     differences = high[:, np.newaxis] - low[np.newaxis, :]
     np.fill_diagonal(differences, 0.0)

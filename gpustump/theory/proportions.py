@@ -1,4 +1,4 @@
-"""How well a share is known that was counted on some samples."""
+"""How precisely a share is known that was counted on some samples."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def wilson_interval(share: float, n_samples: float) -> tuple[float, float]:
     share : float
         In [0, 1].
     n_samples : float
-        How many; need not be whole, as an `effective_size` is not. (`scipy.stats.binomtest` gives
-        the same interval for whole counts only.)
+        The number of samples. It need not be whole, so that an `effective_size` may be given.
+        (`scipy.stats.binomtest` gives the same interval for whole counts only.)
 
     Returns
     -------
@@ -29,8 +29,8 @@ def wilson_interval(share: float, n_samples: float) -> tuple[float, float]:
     Notes
     -----
     Wilson (1927), Probable inference, the law of succession, and statistical inference: all
-    probabilities from which the share is at most 1.96 standard errors away. Other than the share
-    plus or minus 1.96 standard errors, it is right for small numbers and shares near 0 or 1.
+    probabilities from which the share is at most 1.96 standard errors away. Unlike the share plus
+    or minus 1.96 standard errors, it is right for few samples and for shares near 0 or 1, too.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def wilson_interval(share: float, n_samples: float) -> tuple[float, float]:
 
 
 def effective_size(weights: np.ndarray) -> float:
-    """The number of equally weighted samples that know a mean as well as these weighted ones.
+    """The number of samples of equal weight that determine a mean as precisely as these do.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def effective_size(weights: np.ndarray) -> float:
     Notes
     -----
     Kish (1965), Survey Sampling, section 11.7: the square of the sum over the sum of the squares.
-    It is at most the number of samples, and just that if all weights are equal.
+    It is at most the number of samples, and equals it if all weights are equal.
 
     Examples
     --------

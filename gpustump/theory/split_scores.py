@@ -1,4 +1,4 @@
-"""What a split is worth for real and for Newton votes, as a function of its threshold.
+"""The score of a split for real and for Newton votes, as a function of its threshold.
 
 Training takes the split of the largest score. The scores are computed here as in training, from the
 same integers and by the same operations. So the largest one is, bit for bit, that of the split that
@@ -33,9 +33,9 @@ class VotedCut(NamedTuple):
     Attributes
     ----------
     threshold : float
-        Infinite if no two values are parted.
+        Infinite if it separates no two values.
     score : float
-        As `SplitScores.scores`.
+        As in `SplitScores.scores`.
     votes : (float, float, float)
         Of the left region, of the right one and of missing values.
     is_constant : bool
@@ -57,10 +57,10 @@ class SplitScores:
     values : ndarray (k,) of float64
         The distinct values, increasing. The score has a step at each.
     thresholds : ndarray (k + 1,) of float64
-        As for `Losses`. The first and the last part the values that are present from missing ones,
-        and nothing else.
+        As for `Losses`. The first and the last separate the values that are present from missing
+        ones, and nothing else.
     scores : ndarray (k + 1,) of float64
-        What each split is worth; see `RegionRound.score`. Real votes: -Z/2. Newton votes: the sum
+        The score of each split; see `RegionRound.score`. Real votes: -Z/2. Newton votes: the sum
         over the regions of A**2 / (B + lambda).
     constant : float
         The score without any split.
@@ -96,7 +96,7 @@ def split_scores(
     votes: VoteKind = "real",
     l2_regularization: float = 0.0,
 ) -> SplitScores:
-    """What every split of one feature is worth in the first round of boosting from scores of 0.
+    """The score of every split of one feature, in the first round of boosting from scores of 0.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ def split_scores(
     Notes
     -----
     Real votes: Z is twice the sum over the regions of sqrt(P * N), where P and N are the shares of
-    the weight that are in the region and have the label +1 or -1: the sum of the next weights, if
-    every region votes 1/2 ln(P / N) [Schapire and Singer 1999, section 4.1]. Newton votes: A is the
-    region's sum of weight * y / 2 and B that of weight / 4; the score is twice the decrease of the
-    loss ln(1 + exp(-2 * y * F)) in a Newton step, to second order [Friedman, Hastie and Tibshirani
-    2000, section 4.3].
+    the weight that are in the region and have the label +1 or -1. It is the sum of the next weights
+    if every region votes 1/2 ln(P / N) [Schapire and Singer 1999, section 4.1]. Newton votes: A is
+    the region's sum of weight * y / 2 and B that of weight / 4; the score is twice the decrease of
+    the loss ln(1 + exp(-2 * y * F)) in a Newton step, to second order [Friedman, Hastie and
+    Tibshirani 2000, section 4.3].
 
     Examples
     --------
@@ -188,9 +188,9 @@ def _scores(cuts: Cuts, integers: Sums, votes: SplitVotes) -> SplitScores:
 def _place_of_best(scores: np.ndarray, constant: float, *, has_missing: bool) -> int | None:
     """The place of the cut that training takes; None for the constant.
 
-    The lowest of the best cuts between two values, unless the constant is better. The last place
-    parts present values from missing ones, if there are any of both; it is taken only if it is
-    better than all others.
+    It is the lowest of the best cuts between two values, unless the constant is better. The last
+    place separates present values from missing ones, if there are any of both; it is taken only if
+    it is better than all others.
     """
     between = scores[1:-1]
     best = float(between.max()) if between.size else -math.inf

@@ -30,8 +30,8 @@ def training_bounds(
     errors : array (n_rounds,)
         e_t, the weighted error of each round's stump, in [0, 1).
     votes : array (n_rounds,), optional
-        alpha_t. Needed if they are not AdaBoost's own ln((1 - e_t) / e_t) / 2, so with a learning
-        rate or a perfect stump.
+        alpha_t. Needed if they are not AdaBoost's own ln((1 - e_t) / e_t) / 2, as with a learning
+        rate other than 1, or after a stump without error.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def training_bounds(
     votes = host_vector(votes, "votes")
     if votes.shape != errors.shape:
         raise ValueError(
-            f"errors and votes must be equally many; got {len(errors)} and {len(votes)}."
+            f"errors and votes must have the same length; got {len(errors)} and {len(votes)}."
         )
     _refuse(votes, "votes", ~(np.abs(votes) <= VOTES_LIMIT), f"within +-{VOTES_LIMIT:g}")
     pairs = zip(errors.tolist(), votes.tolist(), strict=True)
@@ -75,7 +75,8 @@ def bounds_of_rounds(rounds: Sequence[AnyRound]) -> np.ndarray:
     Parameters
     ----------
     rounds : sequence of Round or of RegionRound
-        From the first on, as `boost` gives them; one of a classifier's `rounds_`.
+        All rounds of one run from the first on, as `boost` yields them, or an item of a
+        classifier's `rounds_`.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def bounds_of_rounds(rounds: Sequence[AnyRound]) -> np.ndarray:
     ValueError
         If a round has no normaliser: with Newton votes, no product bounds the training error.
     TypeError
-        If the rounds are no records.
+        If rounds holds anything but such records.
 
     Notes
     -----
@@ -108,8 +109,8 @@ def bounds_of_rounds(rounds: Sequence[AnyRound]) -> np.ndarray:
         raise TypeError("rounds must be the records of one run, such as classifier.rounds_[0].")
     if any(one.normaliser is None for one in rounds):
         raise ValueError(
-            "rounds must be of AdaBoost: with Newton votes, no product of normalisers bounds the "
-            "training error. See losses_by_round for the log-loss."
+            "rounds must come from AdaBoost: with Newton votes, no product of normalisers bounds "
+            "the training error. See losses_by_round for the log-loss."
         )
     first = rounds[0] if len(rounds) else None
     n_outputs = len(first.votes[0]) if isinstance(first, RegionRound) else 1
@@ -123,7 +124,7 @@ def edge_bounds(errors: Sequence[float] | Array) -> np.ndarray:
     Parameters
     ----------
     errors : array (n_rounds,)
-        As for `training_bounds`. Without votes, those bounds are never above these, except by
+        As for `training_bounds`, whose bounds without votes are never above these, except by
         rounding.
 
     Returns

@@ -147,9 +147,9 @@ def make_intervals(
     y : array (n_samples,) of int64
         -1 or +1.
     function : IntervalFunction
-        The function that labels them, before noise. Its ends are values of X. At least one sample
-        is inside, one above if there are two samples, and one below if there are three (if no two
-        values are equal).
+        The function that labels them, before noise. Its ends are values of X. If no two values are
+        equal, at least one sample is inside, one is above if there are two samples or more, and one
+        is below if there are three or more.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def random_distribution(
 
 
 def _random_interval(X: np.ndarray, rng: np.random.Generator) -> IntervalFunction:
-    """An interval from one sample's value to another's, each with the same probability."""
+    """An interval between the values of two samples; all such intervals are equally likely."""
     n_samples, n_features = X.shape
     feature = int(rng.integers(n_features))
     values = np.sort(X[:, feature])

@@ -168,7 +168,7 @@ def test_jax_is_left_as_it_was_set():
     assert jax.config.jax_enable_x64 == before
 
 
-def test_float32_tables_do_in_jax_without_64_bit_types(backend: Backend):
+def test_float32_tables_train_in_jax_without_64_bit_types(backend: Backend):
     """A table made in JAX's usual mode; everything 64-bit is switched on only inside."""
     if not backend.name.startswith("jax"):
         pytest.skip("about JAX")

@@ -11,7 +11,7 @@ import pytest
 from backends import BACKENDS, TESTED, has_nvidia_driver
 
 
-def test_names_of_the_backends_are_unlike():
+def test_names_of_the_backends_differ():
     assert len({backend.name for backend in BACKENDS}) == len(BACKENDS)
 
 

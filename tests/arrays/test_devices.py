@@ -1,7 +1,7 @@
 """Which devices can be used, and why the others cannot, in every state that CuPy may be in.
 
-CuPy itself is played by a module of the same name, so that all of it can be proved without a GPU:
-not installed, broken, without a driver, without a device, out of memory, computing wrongly, well.
+A module of the same name stands in for CuPy, so that all states can be tested without a GPU: not
+installed, broken, without a driver, without a device, out of memory, computing wrongly, and well.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def test_an_error_without_words_is_named(install):
     assert "CUDARuntimeError" in cuda()[0].detail
 
 
-def test_a_driver_without_a_device_is_said(install):
+def test_a_driver_without_a_device_is_reported(install):
     install(fake_cupy(count=0))
     (device,) = cuda()
     assert (device.usable, device.detail) == (False, "CuPy finds a CUDA driver, but no device.")
@@ -237,7 +237,7 @@ def test_other_names_are_refused(name):
 
 
 @pytest.mark.parametrize("value", [None, 0, b"cpu"])
-def test_things_that_are_no_names_are_refused(value):
+def test_things_that_are_not_names_are_refused(value):
     with pytest.raises(TypeError, match=r"device must be .* got"):
         device_list.check_device(value)
 
@@ -360,7 +360,7 @@ def test_devices_older_than_the_kernels_are_left_to_the_reference(install, monke
     (old,) = cuda()
     assert old.usable
     assert "compute capability 6.1" in old.detail
-    assert "too old for the kernels: the reference scan trains" in old.detail
+    assert "too old for the kernels: the reference scan trains there" in old.detail
     install(cupy_with_kernels(LATE, []))
     device._device.cache_clear()
     assert device.device_named("cuda").name == "cuda:0"

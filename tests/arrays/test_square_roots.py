@@ -57,7 +57,7 @@ def test_square_roots_keep_the_shape(backend: Backend, shape: tuple[int, ...]):
 
 
 def test_pytorchs_own_square_roots_on_the_cpu_are_not_all_correctly_rounded():
-    """The reason for a function of our own; where this fails, it may have become superfluous."""
+    """The reason why `square_root` exists; if this test fails, it may no longer be needed."""
     torch = pytest.importorskip("torch")
     x = random_numbers()
     own = torch.sqrt(torch.from_numpy(x)).numpy()

@@ -69,6 +69,8 @@ def test_a_contender_that_knows_nothing_has_the_log_loss_of_the_number_of_classe
     assert (found.samples, found.features, found.classes) == (60, 4, (20, 20, 20))
 
 
+# scikit-learn 1.6 gives SciPy options that SciPy 1.16 no longer wants.
+@pytest.mark.filterwarnings("ignore:scipy.optimize. The .disp. and .iprint. options")
 def test_scores_are_those_of_scikit_learn():
     from sklearn.linear_model import LogisticRegression
 

@@ -342,7 +342,7 @@ def test_who_is_needed_and_does_not_take_part_is_missed():
         ("backends --features 2", "argument --features: '2' is not a whole number of at least 3"),
         ("backends --rounds 12 2", "--rounds 12 2: the second fit must have more rounds"),
         ("backends --turns 0", "argument --turns: '0'"),
-        ("backends --threads 9999", "9999 threads; there are"),
+        ("backends --threads 9999", "9999 threads were asked for; there are only"),
         ("backends --only everyone", "invalid choice: 'everyone'"),
         ("backends --data nonsense", "invalid choice: 'nonsense'"),
         ("backends --data noise --features 3", "noise needs 4 features; 3 were asked for"),

@@ -1,4 +1,4 @@
-"""Figures show the figures: what is drawn is what the JSON says."""
+"""Figures show the numbers of the JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The few figures of the README: those of the whole tables, and the best of the others."""
+"""The README's table: its numbers are those of the whole tables, and of the best other library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ci/gpu` is ready to run as it stands: every command that it would run is one that can be run."""
+"""`ci/gpu` can run as it stands: every command in it exists, with the options that it is given."""
 
 from __future__ import annotations
 

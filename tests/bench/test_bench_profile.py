@@ -1,4 +1,4 @@
-"""The profile of a round, on the stand-in device: what is timed, what is told."""
+"""The profile of a round, on the stand-in device: what is timed and what is printed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_kernel_of_a_round_is_timed(monkeypatch, capsys):
     for kernel, speed in speeds.items():
         assert (speed != "-") == kernel.startswith(("add", "advance"))
     assert {"all of them", "a round by the clock"} <= dict(rows).keys()
-    assert "The smallest order takes " in said
+    assert "The smallest launch takes " in said
     for kernel in ("add_8", "add_16", "add_32", "add_staged"):
         for blocks in (1, 2, 3):  # of 4096, 1024 and 256 samples, as far as there are processors
             assert re.search(rf"^\| +{kernel} \| +1024 \| +{blocks} \|", said, re.M)

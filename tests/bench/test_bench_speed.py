@@ -1,4 +1,4 @@
-"""The memory's speed, and what is taken of it: on the host, and on GPUs that are played here."""
+"""The memory's speed and its peak: on the host, and on GPUs that are simulated here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rounds of a run are a sequence like a tuple of their records, however they came about."""
+"""The rounds of a run are a sequence like a tuple of their records, however they were made."""
 
 from __future__ import annotations
 

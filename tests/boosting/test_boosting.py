@@ -396,7 +396,7 @@ def test_the_bound_holds_with_a_sample_that_weighs_next_to_nothing():
         assert record.training_error <= record.training_bound
 
 
-def test_rounds_that_are_not_made_yet_are_told_of():
+def test_the_repr_tells_how_many_rounds_are_done():
     rounds = boost([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1], n_rounds=2)
     assert repr(rounds) == "<Boosting: 0 of 2 rounds done, iterate over it for more>"
     list(rounds)

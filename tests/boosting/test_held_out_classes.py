@@ -298,7 +298,7 @@ def test_repeated_samples_score_as_weighted_ones_do(scoring, link):
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
-def test_scores_without_a_class_are_those_that_do_not_need_it(scoring):
+def test_only_scores_that_need_every_class_are_refused_without_one(scoring):
     classes, weights, scores = held_out()
     kept = classes != 2
     parts = classes[kept], weights[kept], scores[kept]

@@ -1,4 +1,4 @@
-"""Judges: one place with all samples and many places with a group each say the same numbers."""
+"""Judges: one place with all samples and many places with a group each give the same numbers."""
 
 from __future__ import annotations
 

@@ -250,14 +250,14 @@ def test_a_table_of_nothing_but_categories_is_learnt_in_the_same_rounds(monkeypa
 
 
 def fitted_unseen(*given: np.ndarray, **how: Any) -> tuple[Any, ...]:
-    """All that can be seen of a fit in whose rounds nobody looks."""
+    """All that can be seen of a fit without callbacks."""
     how = {"n_estimators": 90, "learning_rate": 0.3, "device": "cpu", **how}
     return seen(LogitBoostClassifier(**how).fit(*given))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("case", CASES)
-def test_rounds_that_nobody_looks_at_are_the_same(case, n_classes):
+def test_rounds_without_callbacks_are_the_same(case, n_classes):
     X, y = table(len(case), n_classes)
     how = CASES[case]
     if "monotonic_cst" in how and n_classes > 2:
@@ -288,7 +288,7 @@ def test_several_classes_are_learnt_in_the_same_rounds(case, n_classes, multi_cl
 
 
 @pytest.mark.parametrize("weight", [1e-300, 1e9])
-def test_weights_far_apart_are_no_matter(weight):
+def test_weights_may_be_far_apart(weight):
     X, y = table(3)
     weights = np.where(np.arange(len(X)) % 7 == 0, weight, 1.0)
     assert fitted(X, y, weights) == by_the_reference(lambda: fitted(X, y, weights))
@@ -324,7 +324,7 @@ def test_nearly_all_rounds_are_made_ahead_and_few_beyond_the_last(told):
 
 
 @pytest.mark.parametrize("patience", [1, 7, 30, 1000])
-def test_where_nobody_looks_calls_make_what_early_stopping_waits_for(told, patience):
+def test_without_callbacks_calls_make_as_many_rounds_as_early_stopping_waits_for(told, patience):
     X, y = table(shape=(300, 4))
     fitted_unseen(X, y, **{**STOPPING, "n_iter_no_change": patience}, n_estimators=600)
     asked = [number for name, number in told if name == "asked"]
@@ -333,7 +333,7 @@ def test_where_nobody_looks_calls_make_what_early_stopping_waits_for(told, patie
     assert patience < 1000 or len(asked) < 6
 
 
-def test_no_record_is_made_before_somebody_looks(monkeypatch):
+def test_no_record_is_made_before_it_is_read(monkeypatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("a record was made")
 
@@ -478,11 +478,11 @@ def test_a_boosting_that_looks_ahead_hands_out_the_rounds_of_one_that_does_not(b
     assert boosting.weights.tolist() == other.weights.tolist()
 
 
-def test_what_is_further_on_than_the_rounds_is_not_told(boosting):
+def test_weights_and_resume_are_refused_while_the_engine_is_ahead(boosting):
     boosting.look_ahead()
     next(boosting)
     for ask in (lambda: boosting.weights, lambda: boosting.resume([], [])):
-        with pytest.raises(RuntimeError, match="looks ahead"):
+        with pytest.raises(RuntimeError, match="has made rounds ahead"):
             ask()
     list(boosting)
     boosting.resume([], [])

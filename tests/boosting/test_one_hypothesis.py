@@ -172,7 +172,7 @@ def test_discrete_votes_give_the_stump_of_least_error_as_ever():
     "column", [np.ones(6), np.full(6, np.nan), np.full(6, 3.0)], ids=["ones", "missing", "threes"]
 )
 @EVERY
-def test_a_table_that_says_nothing_gives_a_constant(votes, l2, column):
+def test_a_constant_column_gives_a_constant(votes, l2, column):
     y = np.asarray([1, 1, 1, 1, -1, -1])
     found = fit_stump(column[:, np.newaxis], y, votes=votes, l2_regularization=l2)
     expected = votes_of(Problem(column[:, np.newaxis], y, np.ones(6)), (0, None), votes, l2)

@@ -185,7 +185,7 @@ def test_factors_of_odds_are_those_of_decimals(vote):
     assert factors_of(vote) == exact_factors_of(vote)
 
 
-def test_decimals_are_needed_next_to_never_for_votes_of_a_usual_size(monkeypatch):
+def test_votes_of_a_usual_size_hardly_ever_need_decimals(monkeypatch):
     calls = []
     monkeypatch.setattr(newton_votes, "exact_factors_of", calls.append)
     draw = random.Random(1)

@@ -73,8 +73,8 @@ def test_resuming_in_another_library_goes_on_bit_for_bit(backend: Backend, optio
 
 
 @EVERY
-def test_votes_of_elsewhere_are_followed_as_given(options):
-    """The records say what the given votes do here, not what the best ones would be."""
+def test_resumed_votes_are_used_as_given(options):
+    """The records describe the given votes, not the best ones."""
     X, y, w = noisy(2)
     run = boost(X, y, w, **options)
     votes = ((0.25,), (-0.5,), (0.125,))

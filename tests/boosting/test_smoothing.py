@@ -1,4 +1,4 @@
-"""Smoothing rounds: what they offer, by laws of chance, and what they take, by an oracle."""
+"""Smoothing rounds: the cuts that they offer are spread evenly, and they take the best of these."""
 
 from __future__ import annotations
 

@@ -186,8 +186,8 @@ def test_a_learning_rate_whose_votes_round_to_zero_is_told_from_no_edge(kind):
 
 
 @pytest.mark.parametrize("kind", ["real", "newton", "shared newton"])
-def test_where_every_value_has_as_many_of_each_class_there_is_no_edge(kind):
-    """The others see each class against more samples of the rest, and vote for the rest."""
+def test_there_is_no_edge_if_every_value_has_equally_many_samples_of_each_class(kind):
+    """Only these kinds: the others weigh each class against more samples of the rest."""
     votes, n_outputs = KINDS[kind]
     run = boosting(VoteSettings(votes), balanced(n_outputs))
     assert list(run) == []

@@ -15,7 +15,7 @@ from gpustump import AdaBoostClassifier, LogitBoostClassifier
 
 polars = pytest.importorskip("polars")
 
-SAME = "those of the training, by their fingerprint"
+SAME = "those of the fit, by their fingerprint"
 
 
 def table(n_rows: int = 300, seed: int = 0) -> polars.DataFrame:
@@ -139,7 +139,7 @@ def test_a_changed_cell_is_told_by_its_column_and_its_round(files):
     changed.write_csv("other.csv")
     outcome = files("audit", "model.json", "other.csv")
     assert (outcome.code, outcome.err) == (1, "")
-    assert outcome.row("data") == "not those of the training: the values of feature 'age' differ"
+    assert outcome.row("data") == "not those of the fit: the values of feature 'age' differ"
     assert outcome.row("result").startswith("differs: round 1, ")
 
 
@@ -196,7 +196,7 @@ def test_rows_without_a_target_are_left_out_as_in_training(files):
     files.succeeds("train", "table.csv", *LABEL, "--rounds", "4", "--drop-missing-target")
     outcome = files.succeeds("audit", "model.json", "table.csv")
     assert outcome.row("table").endswith(
-        "298 rows, 60 of them held out in training, 2 without target left out"
+        "298 rows, 60 of them held out in training, 2 without a target left out"
     )
     assert outcome.row("data") == SAME
 
@@ -260,9 +260,9 @@ def test_a_model_that_an_estimator_saved_is_audited_with_a_file(command, named):
         (lambda own: own["training"].update(weak_learner="tree"), "weak_learner"),
         (lambda own: own["training"].update(bags=10**12), "bags"),
         (lambda own: own["training"].update(patience=0.5), "n_iter_no_change"),
-        (lambda own: own["training"].update(monotone={"age": 7}), "must give 1 or -1"),
+        (lambda own: own["training"].update(monotone={"age": 7}), "must map columns to 1 or -1"),
         (lambda own: own["training"].update(monotone={"x": 1}), "constraint of 'x'"),
-        (lambda own: own["training"].update(monotone=["age"]), "must give 1 or -1"),
+        (lambda own: own["training"].update(monotone=["age"]), "must map columns to 1 or -1"),
         (lambda own: own.update(dtype="object"), "dtype"),
         (lambda own: own.update(dtype=[1]), "dtype"),
         (lambda own: own.update(fingerprint="x"), "fingerprint"),
@@ -316,7 +316,7 @@ def test_a_table_of_too_few_rows_to_hold_some_out_is_not_that_of_the_training(fi
     np.savez("table.npz", X=own["X"][:, :3], y=own["y"])
     files("train", "table.npz", "--target", "y", "--force", "--quiet")
     message = files.refuses("audit", "model.json", "few.npz")
-    assert "few.npz is not the table of the training" in message
+    assert "few.npz is not the table that the model was trained on" in message
     assert "leave that row out" not in message
 
 

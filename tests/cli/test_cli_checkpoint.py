@@ -42,7 +42,7 @@ def whole(command) -> bytes:
 
 
 def _rounds_in(path: str | Path) -> int:
-    """How many rounds a checkpoint holds; it is whole at any time at which it is there."""
+    """How many rounds a checkpoint holds; the file is complete whenever it exists."""
     if not Path(path).exists():
         return -1
     bags = json.loads(Path(path).read_text())["bags"]
@@ -73,16 +73,16 @@ def test_after_each_signal_the_same_command_goes_on_to_the_model_of_an_uninterru
     assert code == 130
     made = _rounds_in("run.json")
     assert told == (
-        f"gpustump: interrupted after {made} rounds; run.json holds them: the same command with "
-        "--resume goes on\n"
+        f"gpustump: interrupted after {made} rounds, kept in run.json; to go on, run the same "
+        "command with --resume\n"
     )
     code, told = _ended(command.folder, signal.SIGTERM, "--resume")
     assert code == -signal.SIGTERM
     assert _rounds_in("run.json") >= made + 20
     made = _rounds_in("run.json")
     assert told == (
-        f"gpustump: ended by SIGTERM after {made} rounds; run.json holds them: the same command "
-        "goes on\n"
+        f"gpustump: ended by SIGTERM after {made} rounds, kept in run.json; to go on, run the "
+        "same command\n"
     )
     ended = _ended(command.folder, signal.SIGKILL, "--resume", "--quiet")
     assert ended == (-signal.SIGKILL, "")
@@ -115,7 +115,7 @@ def _interrupt_in_this_process(command, monkeypatch, *more: object) -> None:
         patch.setattr(RunLog, "note", interrupting)
         outcome = command(*TRAIN, "--checkpoint", "run.json", *more)
     assert (outcome.code, outcome.out) == (130, "")
-    assert "interrupted after 30 rounds; run.json holds them" in outcome.err
+    assert "interrupted after 30 rounds, kept in run.json" in outcome.err
 
 
 def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monkeypatch):
@@ -123,7 +123,7 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
     before = Path("run.json").read_bytes()
     assert command.refuses(*TRAIN, "--checkpoint", "run.json") == (
         "--checkpoint: run.json exists; --resume goes on from it, --force replaces it and starts "
-        "anew."
+        "again."
     )
     _interrupt_in_this_process(command, monkeypatch, "--force")
     assert Path("run.json").read_bytes() == before  # the same rounds, made anew
@@ -139,7 +139,7 @@ def test_a_checkpoint_is_replaced_only_if_an_option_says_so(command, whole, monk
     [
         (("--learning-rate", "0.5"), "learning_rate was 1.0, and is 0.5 now"),
         (("--seed", 1), "the sample weights differ"),
-        (("--drop", "2"), "the table has 2 features in place of 3"),
+        (("--drop", "2"), "the table has 2 features instead of 3"),
         (("--loss", "logistic", "--rounds", 300), "l2_regularization"),
     ],
 )
@@ -153,13 +153,13 @@ def test_other_options_are_refused_and_the_checkpoint_stays(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--resume",), "--resume is for a checkpoint; name its file by --checkpoint."),
+        (("--resume",), "--resume is for a checkpoint; name its file with --checkpoint."),
         (("--checkpoint-every", "5s"), "--checkpoint-every is for a checkpoint"),
         (("--checkpoint", "model.json"), "--checkpoint and --output both name model.json."),
         (("--checkpoint", "none/run.json"), "--checkpoint: the folder "),
         (("--checkpoint", "t.npz", "--force"), "would replace the file that is read"),
-        (("--checkpoint", "-"), "--checkpoint: - is no file that can be read again"),
-        (("--checkpoint", "."), "--checkpoint: . is no file that can be read again"),
+        (("--checkpoint", "-"), "--checkpoint: - cannot be read again later"),
+        (("--checkpoint", "."), "--checkpoint: . cannot be read again later"),
         (("--checkpoint", ""), "--checkpoint needs the name of a file."),
         *(
             (("--checkpoint", "run.json", "--checkpoint-every", wrong), "must be a time or a numb")

@@ -98,7 +98,7 @@ def test_many_files_give_the_model_file_and_the_summary_of_one(
     assert [line for line in summaries[1] if line not in added] == summaries[0]
     assert there.row("workers") in ("1", "2")  # as Dask places the parts
     assert there.row("workers lost") == "0"
-    assert there.row("traffic").endswith("B a worker and round")
+    assert there.row("traffic").endswith("B per worker and round")
 
 
 def there_parts(ending: str) -> str:
@@ -134,7 +134,7 @@ def test_arrays_are_cut_into_parts_and_indices_are_left_out(command, scheduler):
             lambda t: t.drop("a"),
             "other.parquet has other columns than part-1.parquet: it lacks 'a'",
         ),
-        (lambda t: t.rename({"a": "z"}), "it lacks 'a', and it has 'z' besides."),
+        (lambda t: t.rename({"a": "z"}), "it lacks 'a', and it also has 'z'."),
         (lambda t: t.select(t.columns[::-1]), "has other columns than part-1.parquet: they are in"),
         (
             lambda t: t.with_columns(a=pl.lit("x")),
@@ -173,7 +173,7 @@ def test_what_a_worker_refuses_is_told_in_one_line(command, scheduler):
         (("--dask",), "--dask needs DATA, the names of files."),
         (("part-*.csv", "--dask"), "DATA: no file matches 'part-*.csv'."),
         (("part-1.csv", "--dask"), "DATA: part-1.csv: no such file."),
-        (("x.npy", "x.n*", "--dask"), "DATA: x.npy is there twice; its rows would count twice."),
+        (("x.npy", "x.n*", "--dask"), "DATA: x.npy is given twice; its rows would count twice."),
         (
             ("x.npy", "--dask", "--weight", "2"),
             "--weight: x.npy has no column 2; its 2 columns are",

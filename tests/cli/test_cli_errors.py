@@ -98,7 +98,7 @@ TEXT_REFUSALS = {
     ("latin.csv", "label"): "latin.csv is not UTF-8 text",
     ("ragged.csv", "label"): "ragged.csv has 3 fields in line 3, but 2 names",
     ("twice.csv", "label"): "two columns named 'label'; rename one of them",
-    ("table.txt", "label"): "the ending of a name tells the format, one of .csv",
+    ("table.txt", "label"): "the name must end in that of its format, such as .csv",
     ("plain.parquet", "label"): "plain.parquet cannot be read as Parquet: ",
     ("plain.csv.gz", "label"): "plain.csv.gz is not an intact gzip file",
     ("table.csv", "lable"): "no column 'lable'; it has 'x', 'label', 'same', 'part'. Did you mean "
@@ -112,7 +112,7 @@ TEXT_REFUSALS = {
     (
         "mostly.csv",
         "label",
-    ): "all its values are numbers but 'x'. Give --missing x if it "
+    ): "all its values are numbers except 'x'. Give --missing x if it "
     "stands for a missing value, --categorical x for text, or leave it out with --drop x.",
     ("rare.csv", "label"): "0 occurs only once",
     ("gaps.csv", "label"): "the target is missing in 10 rows of 30",
@@ -182,15 +182,15 @@ def test_options_that_make_no_sense_are_refused(command, options):
     [
         (
             ["trian"],
-            "unknown command 'trian'; there are train, predict, explain, inspect, audit, export, "
-            "devices.",
+            "unknown command 'trian'; the commands are train, predict, explain, inspect, audit, "
+            "export, devices.",
         ),
         (["trian"], "Did you mean 'train'?"),
-        (["table.npy"], "unknown command 'table.npy'; there are train"),
+        (["table.npy"], "unknown command 'table.npy'; the commands are train"),
         (["--nope"], "the following arguments are required: COMMAND (see gpustump --help)"),
         (
             ["train", "a.npy", "b.npy"],
-            "DATA is one file, but here are 2; with --dask, several are one table",
+            "DATA is one file, but 2 are given; only with --dask are several files one table",
         ),
         (["train", "table.npy"], "--target COLUMN is needed"),
         (["train", "table.npz"], "--target COLUMN is needed: which column holds the labels? "),

@@ -203,7 +203,7 @@ def test_a_picture_of_the_row_is_that_of_the_library(command):
         (("--row", 1, "--top", 0), "argument --top: must be a whole number of at least 1"),
         (("--row", 1, "--class", "oaks"), "'oaks' is none of the model's classes: 'ash', 'elm'"),
         (("--row", 1, "--class", "oaks"), "Did you mean 'oak'?"),
-        (("--row", 1, "-o", "out.csv"), "--output is for the contributions to all rows"),
+        (("--row", 1, "-o", "out.csv"), "--output writes the contributions for all rows"),
         (("--row", 1, "--plot", "row.gif"), "--plot: 'row.gif' must end in .png, .svg or .pdf"),
         (("--row", 1, "--plot", "pair.npy"), "must end in"),
         (("--row", 1, "--row", 2, "--plot", "row.png"), "one row, but --row is given 2 times"),

@@ -93,7 +93,7 @@ def test_text_of_a_csv_file_is_text_in_the_query(command):
         ((), "--to is needed"),
         (("--to", "c", "-o", "model.py"), "'model.py' must end in .h; --force takes any name"),
         (("--to", "cobol"), "--to: must be onnx or c or sql or python; got 'cobol'"),
-        (("--to", "onnx"), "ONNX is no text; give the name of a file that ends in .onnx"),
+        (("--to", "onnx"), "ONNX is not text; give the name of a file that ends in .onnx"),
         (("--to", "c", "--table", "t"), "--table is for --to sql."),
         (("--to", "python", "--name", "t"), "--name is for --to c and sql."),
         (("--to", "c", "--name", "1st"), "name must be 1 to 63 letters, digits and _"),

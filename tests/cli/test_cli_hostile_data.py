@@ -88,7 +88,7 @@ def test_after_reading_an_abort_is_what_it_was(tmp_path):
     assert (ended.returncode, ended.stderr) == (-signal.SIGABRT, "")
 
 
-def test_damage_in_packed_bytes_is_told_with_the_file_s_name(command):
+def test_damage_in_compressed_bytes_is_told_with_the_file_s_name(command):
     content = bytearray(intact()["lz4.feather"])
     at = content.rindex(b"\x04\x22\x4d\x18")  # what begins a frame of LZ4
     content[at + 4 : at + 7] = b"\xff\xff\xff"

@@ -181,7 +181,7 @@ def test_devices_says_what_auto_does_with_tables_of_either_size(
     if problem is None:
         assert text == (
             f"--device auto: for 100 rounds, {size} train on a GPU, smaller ones on the CPU. "
-            "For more rounds they may be smaller, for fewer not."
+            "With more rounds the limit is lower, with fewer higher."
         )
     else:
         assert text.startswith("--device auto: all tables train on the CPU here.")

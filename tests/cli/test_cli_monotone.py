@@ -66,7 +66,7 @@ def test_several_constraints_stand_in_one_option_and_zeros_are_no_constraints(co
         (["--monotone", "age"], "not of the form COL=1"),
         (["--monotone", "age=2"], "not of the form COL=1"),
         (["--monotone", "agee=1"], "Did you mean 'age'?"),
-        (["--monotone", "y=1"], "no feature"),
+        (["--monotone", "y=1"], "not a feature"),
         (["--monotone", "age=1,age=-1"], "twice"),
         (["--monotone", "colour=1"], "a column of text"),
         (["--monotone", "age=1", "--weak-learner", "interval"], "--monotone is for stumps"),

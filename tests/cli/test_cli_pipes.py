@@ -86,7 +86,11 @@ def test_every_command_takes_standard_input_and_names_it(command, table, monkeyp
 def test_what_standard_input_cannot_be_is_refused_by_its_name(command, table, monkeypatch):
     for content, arguments, said in (
         (b"", ("predict", "model.json", "-"), "standard input is empty."),
-        (b"\0" * 100, ("predict", "model.json", "-"), "standard input is no table: neither text"),
+        (
+            b"\0" * 100,
+            ("predict", "model.json", "-"),
+            "standard input is not a table: neither text",
+        ),
         (b"PK\x03\x04 and no more", ("predict", "model.json", "-"), "standard input is not an int"),
         (b"a,b\n1,2\n", ("inspect", "-"), "standard input is not a gpustump model: it is not JSON"),
         (b'{"a": 1}', ("inspect", "-"), "standard input is not a gpustump model: it does not say"),

@@ -241,5 +241,5 @@ def test_a_value_that_no_training_row_lacked_is_told_of_in_one_line(command):
         assert outcome.out.count("\n") == 201
         assert outcome.err == (
             "gpustump: values are missing in features where none was missing in training: 'b'. "
-            "What the model votes there was not learnt.\n"
+            "The model's votes for them were not learnt.\n"
         )

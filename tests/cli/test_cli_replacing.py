@@ -78,7 +78,7 @@ def test_the_summary_says_which_model_was_replaced(command, table):
     assert "replaced" not in command.succeeds(*arguments, "-o", "new.json").row("written")
     Path("new.json").write_text("mine")
     written = command.succeeds(*arguments, "-o", "new.json", "--force").row("written")
-    assert written.endswith("; it replaced a file that was no model")
+    assert written.endswith("; it replaced a file that was not a model")
 
 
 def test_text_that_only_speaks_of_models_is_not_replaced(command, table):

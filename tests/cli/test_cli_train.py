@@ -317,7 +317,7 @@ def test_rows_without_a_target_are_left_out_if_asked(command):
         assert "--drop-missing-target" in message
         outcome = command.succeeds("train", name, "--target", target, "--drop-missing-target")
         assert outcome.row("digest") == expected
-        assert outcome.row("rows").endswith("20 without target left out")
+        assert outcome.row("rows").endswith("20 without a target left out")
 
 
 def test_a_npy_file_is_mapped_not_loaded(command):

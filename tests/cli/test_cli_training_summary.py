@@ -134,7 +134,7 @@ def test_rounds_of_several_classes_are_counted_before_it_is_said_why_some_ended(
     np.savez("steps.npz", X=X, y=y)
     outcome = command.succeeds("train", "steps.npz", "--target", "y", "--rounds", 5)
     assert outcome.row("rounds") == (
-        "12 of 20, over 4 classes: for 2 of them a stump without error ended it"
+        "12 of 20, over 4 classes: a stump without error ended it (2 classes)"
     )
 
 

@@ -133,10 +133,10 @@ UNDEFINED = {
     "--l2 inf --loss logistic": "--l2: must be a number of at least 0; got 'inf'",
     "--l2 much --loss logistic": "--l2: must be a number of at least 0; got 'much'",
     "--loss logistic --learning-rate 0": "--learning-rate: must be a number above 0",
-    "--set-aside 0.2": "--set-aside is for --patience, which watches these rows, or for --bags",
+    "--set-aside 0.2": "--set-aside needs --patience, which watches these rows, or --bags",
     "--patience 3 --set-aside 0": "--set-aside: must be a share of the rows, above 0 and below 1",
-    "--glass-box --votes real": "--glass-box is for --loss logistic, without --votes",
-    "--glass-box --loss exponential": "--glass-box is for --loss logistic, without --votes",
+    "--glass-box --votes real": "--glass-box uses --loss logistic, which takes no --votes",
+    "--glass-box --loss exponential": "--glass-box uses --loss logistic, which takes no --votes",
     "--bags 0": "--bags: must be a whole number of at least 1 and at most 1000000; got '0'",
     "--patience 0": "--patience: must be a whole number of at least 1; got '0'",
 }
@@ -194,7 +194,7 @@ def test_help_names_the_estimators_and_the_defaults_of_both_losses(capsys):
     usual = LogitBoostClassifier()
     assert "exponential: AdaBoostClassifier; logistic: LogitBoostClassifier" in shown
     assert f"with --loss logistic: {usual.learning_rate})" in shown
-    rounds = "200, times the number of classes that share the stumps"
+    rounds = "200 times the number of classes that share the stumps"
     assert f"with --loss logistic: {rounds})" in shown
     assert f"in units of the weights (default: {usual.l2_regularization:g})" in shown
     assert "Without options: --loss exponential, --votes discrete, --multi-class one-vs-rest." in (

@@ -45,7 +45,7 @@ def test_a_known_marker_is_a_missing_value_however_many_numbers_there_are(comman
 def test_an_unknown_word_among_numbers_is_asked_about(command, n_values):
     write({7: "x", 90: "x"}, n_values)
     assert command.refuses("train", "table.csv", "--target", "label") == (
-        "table.csv: column 'x' cannot be used: all its values are numbers but 'x'. Give "
+        "table.csv: column 'x' cannot be used: all its values are numbers except 'x'. Give "
         "--missing x if it stands for a missing value, --categorical x for text, or leave it "
         "out with --drop x."
     )
@@ -164,7 +164,7 @@ def test_numeric_names_the_words_that_it_finds(command):
 def test_known_markers_do_not_hide_the_word_that_is_in_the_way(command):
     write({1: "?", 2: "-", 3: "n/a", 4: "unknown", 7: "x"}, 20)
     message = command.refuses("train", "table.csv", "--target", "label")
-    assert "all its values are numbers but 'x'. Give --missing x if" in message
+    assert "all its values are numbers except 'x'. Give --missing x if" in message
     train(command, "--missing", "x", "--quiet")
     write({1: "?", 2: "tall"}, 20)
     message = command.refuses("predict", "model.json", "table.csv", "-o", "out.csv")

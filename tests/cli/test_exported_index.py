@@ -1,4 +1,4 @@
-"""A saved index is no feature, and a column that alone tells the target is pointed out."""
+"""A saved index is not a feature, and a column that alone predicts the target is pointed out."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_column_that_alone_tells_the_target_is_pointed_out(command, answer, n_
     table["answer"] = answer(table["label"].to_numpy())
     outcome = _trained(command, table)
     assert "warning" in outcome
-    assert "'answer' alone tells the target without error: does it hold the answer?" in outcome
+    assert "'answer' alone predicts the target without error: does it hold the answer?" in outcome
     table.loc[table.index[-1], "answer"] = table["answer"].iloc[int(table["label"].iloc[-1] == 0)]
     table.loc[table.index[-1], "label"] = 0 if table["label"].iloc[-1] else 1
     swapped = table.copy()

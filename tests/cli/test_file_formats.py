@@ -57,7 +57,7 @@ PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 @pytest.mark.parametrize("packed", [*PACKED, ".zst"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
-def test_packed_text_is_read(command, frame, ending, packed):
+def test_compressed_text_is_read(command, frame, ending, packed):
     pack = PACKED.get(packed) or zstd().compress
     write = {
         ".csv": frame.write_csv,
@@ -74,7 +74,7 @@ def test_packed_text_is_read(command, frame, ending, packed):
 
 
 @pytest.mark.parametrize("packed", [*PACKED, ".zst"])
-def test_a_damaged_package_is_named(command, frame, packed):
+def test_a_damaged_compressed_file_is_named(command, frame, packed):
     pack = PACKED.get(packed) or zstd().compress
     content = pack(frame.write_csv().encode())
     name = f"table.csv{packed}"
@@ -163,6 +163,7 @@ def test_decimal_commas_give_the_same_model_and_are_mentioned(command, frame):
         (("--encoding", "utf-9"), "--encoding: must be an encoding that Python knows"),
         (("--encoding", "base64"), "--encoding: must be an encoding that Python knows"),
         (("--drop", "label"), "--drop and --target both name 'label'; the target is never"),
+        (("--numeric", "label"), "--numeric and --target both name 'label'; the target is never"),
         (("--categorical", "absent"), "--categorical: table.csv has no column 'absent'"),
         (("--numeric", "x", "--categorical", "x"), "--categorical and --numeric both name 'x'"),
         (("--weight", "absent"), "--weight: table.csv has no column 'absent'"),

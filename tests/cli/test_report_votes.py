@@ -160,7 +160,7 @@ def test_the_page_says_what_holds_for_its_votes_only(drawn):
 def test_without_held_out_rows_the_worth_of_each_split_stands_below_the_errors(drawn):
     found = drawn("softmax", has_held_out=False)
     strip = found.figures["Errors by round"][-1]
-    assert strip.get_ylabel() == "worth of\nthe split"
+    assert strip.get_ylabel() == "score of\nthe split"
     assert "what the question of each round is <b>worth</b>" in found.text
     assert "No held-out rows are drawn" in found.text
 
@@ -174,7 +174,7 @@ def test_the_page_of_a_bagged_model_says_what_bands_are_and_bounds_nothing(drawn
         assert "The dotted line is a bound" not in one.text
         panel = one.figures["What the features add to the score"][0]
         assert any(band.get_gid() == "band" for band in panel.collections)
-    assert "The rounds of the 3 bags in turns." in found.text
+    assert "The rounds of the 3 bags are taken in turns." in found.text
     assert "Errors by round" in found.figures
     assert "Errors by round" not in without.figures
     assert 'href="#errors"' not in without.text

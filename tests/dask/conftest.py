@@ -41,7 +41,8 @@ def few() -> Iterator[Any]:
 
 @pytest.fixture
 def looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost worker of this process leaves its connections open: only the scheduler tells."""
+    """A lost worker of this process leaves its connections open; only the scheduler notices the
+    loss."""
     monkeypatch.setattr("gpustump.dask.conversation._LOOK_AGAIN", 0.1)
     monkeypatch.setattr("gpustump.dask.shards._LOOK_AGAIN", 0.1)
 

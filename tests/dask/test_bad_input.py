@@ -1,4 +1,5 @@
-"""What cannot be trained on is refused in words that say what to do; nothing is left behind."""
+"""Data that cannot be trained on are refused with a message that says what to do; nothing is left
+behind on the workers."""
 
 from __future__ import annotations
 

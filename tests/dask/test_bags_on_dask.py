@@ -1,4 +1,4 @@
-"""Bags on a cluster: the shares, the rounds and the average of one machine."""
+"""Bags on a cluster: the same shares, rounds and average as on one machine."""
 
 from __future__ import annotations
 
@@ -151,6 +151,6 @@ def test_if_data_are_lost_the_error_has_the_average_of_the_bags_so_far(few):
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
     fit = DaskAdaBoostClassifier(client=few, **HOW, callback=lose)
-    with pytest.raises(ClusterLostError, match="a part of the data cannot be had") as error:
+    with pytest.raises(ClusterLostError, match="a part of the data is lost") as error:
         fit.fit(table[:, :-1], table[:, -1])
     assert error.value.model.bags.sizes == ((7, 4),)

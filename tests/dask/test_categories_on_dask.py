@@ -1,4 +1,4 @@
-"""Categorical features on a cluster: the lists, the sets and the model of one machine."""
+"""Categorical features on a cluster: the same categories, sets and model as on one machine."""
 
 from __future__ import annotations
 

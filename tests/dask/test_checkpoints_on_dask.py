@@ -1,4 +1,4 @@
-"""Checkpoints of fits on clusters: they go on on any cluster, and on one machine."""
+"""Checkpoints of fits on clusters: a fit goes on from them on any cluster, or on one machine."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_other_data_are_refused_wherever_they_are(threads, tmp_path):
         ((X, label, weights), "the labels differ"),
         ((X, y, weight), "the sample weights differ"),
         ((X.astype(np.float32), y, weights), "dtype of X was 'float64', and is 'float32' now"),
-        ((X[:-1], y[:-1], weights[:-1]), "the table has 149 rows in place of 150"),
+        ((X[:-1], y[:-1], weights[:-1]), "the table has 149 rows instead of 150"),
     ]
     for given, message in changes:
         with pytest.raises(ValueError, match=message):

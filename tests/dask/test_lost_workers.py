@@ -1,4 +1,4 @@
-"""Workers that go in any phase of a fit cost time, not the model; nothing is left behind."""
+"""Workers that are lost in any phase of a fit cost time, not the model; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_lost_data_are_named_and_the_rounds_so_far_are_kept(few):
                 few.sync(worker.close, nanny=False, executor_wait=False)
 
     fit = DaskAdaBoostClassifier(client=few, n_estimators=20, callback=lose)
-    with pytest.raises(ClusterLostError, match="a part of the data cannot be had any more") as e:
+    with pytest.raises(ClusterLostError, match="a part of the data is lost") as e:
         fit.fit(table[:, :30], table[:, 30])
     assert e.value.model.n_rounds == 4
     here = AdaBoostClassifier(n_estimators=4).fit(X, Y)
@@ -219,13 +219,13 @@ def test_two_fits_at_the_same_time_do_not_disturb_each_other(threads):
     assert found == [wanted, wanted]
 
 
-def test_rows_that_come_after_it_was_settled_whose_they_are_are_refused(tmp_path):
+def test_rows_of_a_task_that_comes_too_late_are_refused(tmp_path):
     holding = Holding(Store(None, str(tmp_path)), 1)
     for number in range(3):
         holding.add(number, Part(X[:9], Y[:9], None))
     assert holding.keep((0, 2))
     assert sorted(holding.samples_by_part()) == [0, 2]
-    with pytest.raises(RuntimeError, match="it is settled which partitions are kept here"):
+    with pytest.raises(RuntimeError, match="this partition came too late"):
         holding.add(1, Part(X[:9], Y[:9], None))
     assert not Holding(Store(None, str(tmp_path)), 1).keep((0,))
 

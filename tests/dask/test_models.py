@@ -73,7 +73,8 @@ def test_worker_processes_make_the_model_of_one_machine(processes, kind, how):
 
 @pytest.mark.parametrize("multi_class", ["shared", "one_vs_rest"])
 def test_smoothing_rounds_make_the_model_of_one_machine(threads, multi_class):
-    """Which rows are sampled depends on their order in the table, not on who holds them."""
+    """Which rows are sampled depends on their order in the table, not on the workers that hold
+    them."""
     X, y = load_wine(return_X_y=True)
     X = np.round(np.tile(X, (9, 1)) * np.linspace(0.9, 1.1, 9 * len(y))[:, None], 3)
     X[::7, 2], y = np.nan, np.tile(y, 9)
@@ -256,6 +257,29 @@ def test_predictions_are_lazy_keep_the_partitions_and_equal_those_of_one_machine
     assert there.score(parts.X, parts.y) == here.score(X, y)
 
 
+def test_the_share_of_right_predictions_takes_labels_and_weights_as_fit_does(threads):
+    X, y = load_breast_cancer(return_X_y=True)
+    weights = np.arange(len(y)) % 4.0
+    weights[:300] = 0  # all of a partition's
+    table = da.from_array(X, chunks=(200, -1))
+    there = DaskAdaBoostClassifier(client=threads, n_estimators=3)
+    there.fit(table, da.from_array(y, chunks=200))
+    here = AdaBoostClassifier(n_estimators=3).fit(X, y)
+    labels, other = da.from_array(y, chunks=150), da.from_array(weights, chunks=90)
+    assert there.score(table, labels, other) == pytest.approx(here.score(X, y, weights))
+    frames = (dd.from_pandas(pd.DataFrame(part), npartitions=3) for part in (X, y))
+    assert there.score(next(frames).to_dask_array(), next(frames)) == here.score(X, y)
+    for bad, words in (
+        (da.zeros(len(y)), "sample_weight is zero for every sample"),
+        (da.from_array(-weights), "sample_weight contains negative weights"),
+        (other[1:], "X and sample_weight have inconsistent numbers of samples: 569 and 568"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            there.score(table, labels, bad)
+    with pytest.raises(TypeError, match="y must be a Dask array or frame; got ndarray"):
+        there.score(table, y)
+
+
 def test_chunks_of_unknown_sizes_are_taken_and_predicted(threads):
     X, y = load_breast_cancer(return_X_y=True)
     frame = dd.from_pandas(pd.DataFrame(X).assign(y=y), npartitions=3)
@@ -334,7 +358,7 @@ def test_traffic_does_not_grow_with_the_rows_and_is_counted(threads):
     assert max(said) < 5e5
 
 
-def test_a_gpu_that_is_not_there_is_asked_for_in_vain(threads):
+def test_asking_for_a_gpu_without_cupy_or_an_unknown_device_is_an_error(threads):
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("CuPy is installed")
     X, y = load_breast_cancer(return_X_y=True)

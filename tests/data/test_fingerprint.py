@@ -99,10 +99,10 @@ def test_each_change_is_named() -> None:
         "the sample weights differ",
     ]
     assert before.differences(fingerprint_of(X[:-1], y[:-1], weights[:-1])) == [
-        "the table has 4999 rows in place of 5000"
+        "the table has 4999 rows instead of 5000"
     ]
     assert before.differences(fingerprint_of(X[:, :2], y, weights)) == [
-        "the table has 2 features in place of 3"
+        "the table has 2 features instead of 3"
     ]
     assert before.differences(fingerprint_of(X, y.astype(str), weights)) == ["the labels differ"]
 

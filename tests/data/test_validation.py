@@ -1,4 +1,4 @@
-"""Every bad input is refused, in every library; the message names the argument and the find."""
+"""Bad inputs are refused in every library; the message names the argument and what was found."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_bad_options_are_refused(option, value, error):
     assert repr(value) in str(caught.value)
 
 
-def test_numpy_scalars_are_good_options():
+def test_numpy_scalars_are_accepted_as_options():
     (record,) = boost(X, y, learning_rate=np.float32(0.5), n_rounds=np.int64(1))
     (same,) = boost(X, y, learning_rate=0.5, n_rounds=1)
     assert record == same
@@ -270,7 +270,7 @@ def test_nothing_given_is_changed(backend: Backend):
     ]
 
 
-def test_a_tensor_that_takes_gradients_is_no_hindrance():
+def test_a_tensor_that_takes_gradients_is_accepted():
     torch = pytest.importorskip("torch")
     arguments = [torch.tensor(np.array(a), requires_grad=True) for a in (X, y, np.arange(1.0, 5.0))]
     assert fit_stump(*arguments) == fit_stump(X, y, np.arange(1.0, 5.0))

@@ -90,11 +90,38 @@ def test_a_kernel_is_compiled_anew_when_a_helper_in_another_file_changes(package
 
 
 @pytest.mark.slow
-def test_a_kernel_is_compiled_anew_when_the_least_weight_changes(package):
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("engines/integer_weights.py", "2.0**-900", "2.0**-901"),
+        ("engines/movement.py", "2.0**-", "1.0 * 2.0**-"),
+        (
+            "engines/ahead.py",
+            "    scale: float\n    l2: float\n",
+            "    l2: float\n    scale: float\n",
+        ),
+    ],
+)
+def test_a_kernel_is_compiled_anew_when_a_constant_or_a_tuple_that_kernels_use_changes(
+    package, file, old, new
+):
     called(package)
-    weights = package / "engines" / "integer_weights.py"
-    weights.write_text(weights.read_text().replace("2.0**-900", "2.0**-901"))
+    source = package / file
+    assert old in source.read_text()
+    source.write_text(source.read_text().replace(old, new))
     assert called(package)[2] == 0
+
+
+@pytest.mark.slow
+def test_environments_with_different_versions_of_numba_keep_kernels_of_their_own(package):
+    _, path, _ = called(package)
+    assert path is not None
+    sources, _, version = path.name.partition("-numba-")
+    other = path.rename(path.with_name(f"{sources}-numba-0.1.2"))
+    assert version.count(".") == 2
+    assert called(package) == (20, path, 0)
+    assert called(package) == (20, path, 1)
+    assert other.exists()
 
 
 @pytest.mark.slow
@@ -143,7 +170,7 @@ def caller(x):
 """
 
 COMPILES = "gpustump: compiling the CPU kernels, once on this machine: up to a minute ...\n"
-WAITS = "gpustump: waits for another process, which is compiling the CPU kernels ...\n"
+WAITS = "gpustump: waiting for another process that is compiling the CPU kernels ...\n"
 
 
 class Loader:

@@ -117,7 +117,7 @@ def test_without_cupy_the_problem_says_what_to_install(install):
 
 def test_a_device_number_that_is_too_high_is_a_problem(install):
     install(fake_cupy(count=2))
-    said = "device 'cuda:5' is not there: CuPy finds 2, from cuda:0."
+    said = "device 'cuda:5' is not there: CuPy finds 2, numbered from cuda:0."
     assert device.problem_of("cuda:5") == said
     with pytest.raises(DeviceError, match="cuda:5"):
         device.device_named("cuda:5")

@@ -1,4 +1,4 @@
-"""Audits: a model is the one that its data give, or the first round that is not is told.
+"""Audits: they confirm a model that follows from its data, or name the first round that does not.
 
 A model is changed in its file, with a digest and a checksum that fit, as a forger would do it.
 """
@@ -62,7 +62,7 @@ def test_what_follows_from_a_model_s_own_stumps_is_what_it_holds(name):
     lengths = [len(rounds) for rounds in fit.classifier.rounds_]
     assert found.n_searched == sum(min(n, n_smoothing) + (n > n_smoothing) for n in lengths)
     assert found.end_derived == (fit.classifier.n_iter_no_change is None)
-    assert ("Where the runs end was not derived" in str(found)) != found.end_derived
+    assert ("did not derive where the runs end" in str(found)) != found.end_derived
 
 
 @pytest.mark.parametrize("kind", ["discrete", "real", "newton"])
@@ -85,7 +85,7 @@ def test_every_library_says_the_same(backend: Backend, name):
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8, 9])
 @pytest.mark.parametrize("name", ["real", "categories, newton"])
-def test_so_many_rounds_are_searched(name, rounds, monkeypatch):
+def test_as_many_rounds_are_searched_as_asked_for(name, rounds, monkeypatch):
     """A search asks the state of the table for its best cut, once."""
     n_searches = 0
     search = ArrayState.best_cut
@@ -103,7 +103,7 @@ def test_so_many_rounds_are_searched(name, rounds, monkeypatch):
     assert n_searches == found.n_searched == min(rounds, 8)
 
 
-def test_as_many_rounds_as_there_are_is_all_of_the_audit():
+def test_searching_as_many_rounds_as_there_are_is_a_full_audit():
     fit = fit_named("early stopping")
     n_rounds = fit.classifier.n_iter_
     assert audited(fit, rounds=n_rounds).end_derived
@@ -144,7 +144,7 @@ def in_row(run: int, number: int, field: str, change):
 def check_found(
     found: Audit, what: str, number: int, run: int = 0, *, n_smoothing: int = 0
 ) -> None:
-    """The difference is told at its round, and the data's stump is worth no less.
+    """The difference is found in its round, and the data's stump is worth no less.
 
     A smoothing round takes the best of few cuts, and the file's may be worth more.
     """
@@ -397,11 +397,11 @@ def test_a_changed_cell_is_found_by_the_fingerprint_and_in_the_rounds(tmp_path):
     found = audit(model, other, y)
     assert found.data_differences == (f"the values of feature {worst.feature} differ",)
     assert found.difference.number == 1
-    assert f"not those of the training: the values of feature {worst.feature}" in str(found)
+    assert f"not those of the fit: the values of feature {worst.feature}" in str(found)
 
 
-def test_data_that_differ_where_no_round_looks_give_the_same_model(tmp_path):
-    """The digest is what counts; the fingerprint is told."""
+def test_data_that_differ_where_no_threshold_is_give_the_same_model(tmp_path):
+    """The digest decides; the difference of the fingerprints is only reported."""
     fit = fit_named("discrete")
     X, y = fit.data
     print_of = fingerprint_of(X, y).as_details()
@@ -513,12 +513,18 @@ def test_a_model_of_the_command_line_says_how_to_audit_it(tmp_path):
         (lambda own: own.update(parameters=[1]), "parameters must be an object"),
         (lambda own: own["parameters"].update(device="cuda"), "no parameter 'device'"),
         (lambda own: own["parameters"].update(learning_rate="fast"), "learning_rate must be"),
-        (lambda own: own["parameters"].update(learning_rate=[[]]), "learning_rate is"),
+        (
+            lambda own: own["parameters"].update(learning_rate=[[]]),
+            "learning_rate has a value of a wrong type",
+        ),
         (lambda own: own["parameters"].update(learning_rate=10**400), "learning_rate must be"),
         (lambda own: own["parameters"].update(n_estimators=0.5), "n_estimators must be"),
         (lambda own: own["parameters"].update(class_weight=[1, 2]), "class_weight must be a list"),
         (lambda own: own["parameters"].update(class_weight=[[0, "a"]]), "class_weight"),
-        (lambda own: own["parameters"].update(class_weight={"0": 1}), "class_weight is"),
+        (
+            lambda own: own["parameters"].update(class_weight={"0": 1}),
+            "class_weight has a value of a wrong type",
+        ),
         (lambda own: own["parameters"].update(categorical_features=[[0]]), "categorical_features"),
         (lambda own: own["parameters"].update(monotonic_cst=["up"]), "monotonic_cst"),
         (lambda own: own["parameters"].update(monotonic_cst=7), "monotonic_cst"),

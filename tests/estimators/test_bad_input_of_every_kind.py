@@ -177,7 +177,7 @@ HARD: dict[str, Callable[[int], Hard]] = {
 
 
 def check_sound(classifier, data: Hard) -> None:
-    """Everything that it answers is finite and consistent."""
+    """All its predictions are finite and consistent."""
     scores = classifier.decision_function(data.X)
     shares = classifier.predict_proba(data.X)
     assert np.isfinite(scores).all()

@@ -18,7 +18,8 @@ callbacks = pytest.importorskip("sklearn.callback")
 
 
 class Recorder:
-    """Notes what it is told: the task, and after each round what the classifier makes of X."""
+    """Notes each task that begins or ends, and after each round what the classifier predicts for
+    X."""
 
     def __init__(self, stops_after: int = 10**9, fails_after: int = 10**9) -> None:
         self.told: list[tuple[str, tuple[int, ...], str]] = []

@@ -115,7 +115,7 @@ def _rounds_in(path: Path) -> int:
 
 
 def _check_interruptions(make: Callable[..., Any], given: Any, watched: Any, path: Path) -> None:
-    """Interrupt a fit at drawn rounds until it is done; it ends as one that is left alone."""
+    """Interrupt a fit at drawn rounds until it is done; it ends like one without interruptions."""
     whole = make().fit(*given, **watched)
     n_made = sum(len(scores) for scores in whole.held_out_scores_) or sum(map(len, whole.rounds_))
     random, n_done = np.random.default_rng(n_made), 0
@@ -152,7 +152,7 @@ def test_an_interrupted_fit_ends_with_the_rounds_of_an_uninterrupted_one(
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_so_does_a_fit_with_other_hypotheses(name, tmp_path):
+def test_an_interrupted_fit_with_other_hypotheses_ends_so_too(name, tmp_path):
     make, given, watched = _special(name)
     whole = {"n_estimators": 12, "random_state": 0}
     _check_interruptions(lambda **own: make(**(whole | own)), given, watched, tmp_path / "run.json")
@@ -214,7 +214,9 @@ def test_another_library_and_engine_goes_on_to_the_same_model(
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(5)], ids=["none", "state"])
-def test_samples_that_nobody_can_draw_again_are_those_of_the_checkpoint(random_state, tmp_path):
+def test_samples_that_random_state_cannot_draw_again_are_those_of_the_checkpoint(
+    random_state, tmp_path
+):
     given, _ = _data()
     how = {**STOPPING, "n_estimators": 9, "n_bags": 2, "random_state": random_state}
     path = tmp_path / "run.json"
@@ -269,7 +271,7 @@ def test_a_run_that_a_callback_ended_stays_ended(tmp_path):
 
 @pytest.mark.parametrize("way", ["plain", "stopped early"])
 def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch, way, tmp_path):
-    """As after a kill at any moment: what was written last is all there is."""
+    """As after a kill at any moment: only the last file that was written is left."""
     given, _ = _data(3)
     path, kept = tmp_path / "run.json", dict[bytes, None]()
 
@@ -296,7 +298,7 @@ def test_every_file_that_was_ever_written_goes_on_to_the_same_model(monkeypatch,
 
 @pytest.fixture
 def certain_interruptions() -> Iterator[None]:
-    """SIGINT interrupts, whatever a shell in the background said, and no hook catches it.
+    """SIGINT interrupts, even where a shell in the background ignores it, and no hook catches it.
 
     Python prints an exception in a hook of its garbage collector, as Hypothesis has one, and goes
     on.
@@ -337,7 +339,7 @@ def test_bags_side_by_side_are_interrupted_and_go_on(monkeypatch, tmp_path, cert
     assert len(noted) <= 1200 + 2  # none was made twice, unless it was on its way in a thread
 
 
-def test_the_error_of_one_bag_is_told_and_not_that_the_others_were_ended(monkeypatch, tmp_path):
+def test_the_error_of_one_bag_is_raised_and_not_that_of_the_bags_it_ended(monkeypatch, tmp_path):
     monkeypatch.setattr(bagging, "_SMALL", 0)
     monkeypatch.setattr(bagging, "_MEDIUM", 0)
     given, _ = _data()
@@ -569,7 +571,7 @@ def test_a_forged_checkpoint_is_refused(interrupted, forgery, tmp_path):
     _refused(path, *given, **watched)
 
 
-def test_a_forged_checkpoint_that_is_only_computed_anew_is_taken(interrupted, tmp_path):
+def test_a_checkpoint_whose_checksum_is_only_computed_anew_is_taken(interrupted, tmp_path):
     """So the forgeries above are refused for what they change."""
     path = tmp_path / "run.json"
     path.write_text(forged(json.loads(interrupted)))
@@ -578,7 +580,7 @@ def test_a_forged_checkpoint_that_is_only_computed_anew_is_taken(interrupted, tm
 
 
 @pytest.mark.parametrize("runs", [None, 5, "all", {}])
-def test_rounds_that_are_no_lists_are_none(interrupted, runs, tmp_path):
+def test_runs_that_are_no_lists_count_as_no_rounds(interrupted, runs, tmp_path):
     path = tmp_path / "run.json"
     document = json.loads(interrupted)
     for bag in document["bags"]:
@@ -757,7 +759,7 @@ def test_what_is_no_checkpoint_is_refused(wrong, message):
         ({"every_seconds": "60"}, "every_seconds must be a finite number"),
     ],
 )
-def test_a_checkpoint_refuses_what_says_nothing(how, message):
+def test_a_checkpoint_refuses_bad_arguments(how, message):
     with pytest.raises((TypeError, ValueError), match=message):
         Checkpoint(**({"path": "run.json"} | how))
 

@@ -1,7 +1,7 @@
 """The estimators against scikit-learn: its own checks, its AdaBoost, its tools around estimators.
 
-What the model itself computes is proved elsewhere; here it is shown that it arrives unchanged
-through labels of any kind, frames, pipelines, copies, and arrays of every library.
+What the model itself computes is tested elsewhere. These tests show that estimators pass it on
+unchanged, for labels of any kind, frames, pipelines, copies, and arrays of every library.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def known_to_fail(estimator: object) -> dict[str, str]:
     return {equivalence: reason}
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=known_to_fail, xfail_strict=True)
+@parametrize_with_checks(CHECKED, expected_failed_checks=known_to_fail)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its checks provoke warnings on purpose
@@ -151,7 +151,7 @@ def test_scikit_learn_s_own_stump_may_be_named_as_the_estimator():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_library_is_answered_in_kind(backend: Backend, n_classes):
+def test_results_are_in_the_library_of_the_table(backend: Backend, n_classes):
     X, y = small(n_classes)
     expected = AdaBoostClassifier(n_estimators=7, device="cpu").fit(X, y)
     there, labels = backend.asarray(X), backend.asarray(y)
@@ -460,7 +460,7 @@ def test_early_stopping_does_not_collapse_on_a_rare_class():
     assert min(areas["loss"]) > 0.8 > np.mean(areas["accuracy"]) + 0.1
 
 
-def test_a_tolerance_asks_for_a_clearer_gain():
+def test_a_tolerance_asks_for_a_larger_gain():
     X, y = CANCER
     options = {"n_estimators": 300, "n_iter_no_change": 10, "random_state": 0}
     strict, patient = (AdaBoostClassifier(tol=t, **options).fit(X, y) for t in (0.05, 0.0))

@@ -1,7 +1,8 @@
-"""What every kind of classifier answers, whatever its votes: scores, parts, copies, frames.
+"""The results of every kind of classifier, whatever its votes: scores, contributions, copies,
+frames.
 
-The model of a kind is proved elsewhere; here each answer is compared with another one that must be
-the same number.
+The models are tested elsewhere; here each result is compared with another one that must be the same
+number.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from gpustump.estimators.stratified import Strata
 
 
 def both(classes: np.ndarray, share: float, seed: int) -> list[list[list[int]] | str]:
-    """What is kept and set aside here and by scikit-learn, or why nothing is."""
+    """The samples kept and set aside here and by scikit-learn, or the error of each."""
 
     def by_scikit_learn() -> tuple[np.ndarray, np.ndarray]:
         index = np.arange(len(classes))

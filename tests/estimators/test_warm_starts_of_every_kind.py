@@ -125,7 +125,8 @@ def test_intervals_do_not_follow_real_votes():
 
 
 def interrupted_at(line: int, run: Callable[[], object]) -> int:
-    """Run, and raise KeyboardInterrupt before that line of the package; how many were passed."""
+    """Run, and raise KeyboardInterrupt before that line of the package. Returns how many were
+    passed."""
     passed = 0
 
     def trace(frame, event, argument):

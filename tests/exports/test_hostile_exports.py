@@ -136,7 +136,7 @@ def test_c_refuses_a_compiler_that_takes_nan_for_impossible(flag: str, tmp_path:
         text=True, capture_output=True, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode != 0
-    assert "-ffast-math takes it that no value is missing" in done.stderr
+    assert "-ffast-math assumes that no value is missing" in done.stderr
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
@@ -266,7 +266,7 @@ def test_sql_refuses_times_that_no_calendar_has(kind: str, threshold: float) -> 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
 @pytest.mark.parametrize("taken", ["score", "LABEL", "probability_1"])
 def test_a_table_that_has_a_column_of_the_result_is_an_error(dialect: str, taken: str) -> None:
-    """Not the score of an older model, which the table holds, for that of this one."""
+    """Otherwise an older model's score, which the table holds, would be taken for this model's."""
     model = StumpEnsemble((Member((Stump(0, 0.0, 1, 1, 0.25),), (1.0,)),), 1, (0, 1), ("a",))
     library: Any = sqlite3 if dialect == "sqlite" else pytest.importorskip("duckdb")
     connection = library.connect(":memory:")

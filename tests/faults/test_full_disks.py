@@ -1,4 +1,4 @@
-"""Disks that are full or cannot be written to: one line, and the old file stays as it was.
+"""Disks that are full or cannot be written to: an error of one line; the old file stays as it was.
 
 The disk is a small one in memory, mounted where only the process under test sees it.
 """

@@ -1,7 +1,7 @@
 """Ctrl-C at any moment, and at once a second time: in `fit`, and in the command line.
 
-A kernel that hands Python a group once ended the process with a segmentation fault, where Ctrl-C
-came while the group was made; so kernels that Python calls return plain numbers.
+A kernel that returned a named tuple to Python once ended the process with a segmentation fault, if
+Ctrl-C came while the tuple was made. So kernels that Python calls return numbers or plain tuples.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def test_the_command_ends_with_130_and_one_line_wherever_it_is_interrupted(runs,
 
 
 def test_kernels_that_python_calls_return_numbers_or_plain_tuples():
-    """Numba asks no question where it looks up the class of anything else that is returned."""
+    """For anything else, Numba looks up a class, and does not check whether that failed."""
     pytest.importorskip("numba")
     from numba.core import types
 

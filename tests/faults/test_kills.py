@@ -52,7 +52,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def models(runs: Forked, table: Path, rounds: tuple[int, int] = ROUNDS) -> list[bytes]:
-    """What a run that nobody kills writes, for both numbers of rounds; the last one stays."""
+    """The models of runs that nobody kills, by number of rounds; the last one stays there."""
     found = []
     for n_rounds in rounds:
         ended = runs.run(table, *TRAIN, "--rounds", n_rounds)
@@ -126,7 +126,7 @@ def test_a_kill_at_every_call_while_the_model_is_written_leaves_the_old_one_or_t
 
 
 def has_ended(run: Run) -> bool:
-    """Whether it has ended, though nobody has asked for its exit code yet."""
+    """Whether it has ended and waits for its exit code to be read."""
     state = Path(f"/proc/{run.number}/stat")
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
 

@@ -1,4 +1,4 @@
-"""A table that becomes shorter while it is mapped: one line and an exit code, never a bus error."""
+"""A table that becomes shorter while it is mapped: an error of one line, never a bus error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Too little memory: MemoryError or one line, never a crash or a hang, and the next fit works.
+"""Too little memory is a MemoryError, or an error of one line from the command; the next fit works.
 
-The limit is the system's own, on the addresses that a process may use.
+It is never a crash or a hang. The limit is the system's own, on a process's address space.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 NO_SPARE_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
-"""Every larger array asks the system, rather than taking what was given back before."""
+"""With these, the memory of larger arrays comes from the system, not from what was freed before."""
 
 LIMITED = """
 import os, resource, sys
@@ -68,7 +68,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forked]:
 
 
 def with_room(folder: Path, megabytes: float) -> Path:
-    """A folder whose name tells the limit."""
+    """A folder whose name is the limit in bytes, for the programs that run in it."""
     room = folder / str(int(megabytes * 1e6))
     room.mkdir()
     return room

@@ -1,6 +1,6 @@
 """Where the system starts no thread: the same model, by the caller's thread alone.
 
-A thread's stack is larger than all addresses that there are, so that the system itself refuses it.
+The stack of a new thread is set larger than the address space, so the system itself refuses it.
 """
 
 from __future__ import annotations

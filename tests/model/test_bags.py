@@ -1,4 +1,5 @@
-"""Averages of models: exact as any model, and each bag's own model can be had back from them."""
+"""Averages of models: as exact as any model, and the model of each bag can be restored from
+them."""
 
 from __future__ import annotations
 

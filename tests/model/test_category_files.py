@@ -151,7 +151,7 @@ def test_votes_whose_sums_with_those_for_missing_values_could_be_rounded_are_ref
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [
-        ((), (1,), "left must hold a category"),
+        ((), (1,), "left must hold at least one category"),
         ((1, 0), (), "left must hold increasing"),
         ((0, 1), (1, 2), r"got \[1\] in both"),
         ((0,), (254,), "right must hold increasing"),

@@ -1,4 +1,4 @@
-"""A file whose digest and checksum fit is still refused if no model could have been written so.
+"""A file with a right digest and checksum is still refused if `save` could not have written it.
 
 The files are edited as a forger or a faulty writer would: see `forged`. What loads has the digest
 that the file says, and predicts.
@@ -251,7 +251,7 @@ def test_a_part_of_the_wrong_size_is_refused_whatever_its_text(tmp_path):
 
 
 def test_class_names_that_would_fill_the_memory_are_refused(tmp_path):
-    """NumPy gives every label the room of the longest one."""
+    """NumPy gives every label as much memory as the longest one."""
     document = document_of(INTERVALS, tmp_path)
     document["model"]["classes"] = [LONG, *(str(number) for number in range(2, 300))]
     document["model"]["members"] += [[] for _ in range(296)]

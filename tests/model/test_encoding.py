@@ -1,7 +1,7 @@
-"""A model takes frames as its own kind of training had them: by name, with text and dates.
+"""A model takes frames like those that it was trained on: columns by name, with text and dates.
 
 A table with text, dates and numbers is encoded by hand here, row by row in Python, and the model's
-answers to the raw frame are compared with its answers to that array.
+predictions for the raw frame are compared with those for that array.
 """
 
 from __future__ import annotations

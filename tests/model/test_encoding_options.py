@@ -1,4 +1,5 @@
-"""What the user said of the training table is a part of the encoding, and frames obey it."""
+"""The user's options for the training table are a part of the encoding, and hold for frames,
+too."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def test_options_are_stored_only_if_they_were_used():
 )
 def test_options_that_make_no_sense_are_refused(wrong):
     details = Encoding(COLUMNS, 2, True).as_details() | wrong
-    with pytest.raises(ValueError, match="hold no encoding of this gpustump"):
+    with pytest.raises(ValueError, match="hold no valid encoding"):
         stored_encoding({"encoding": details}, 3)
 
 

@@ -83,7 +83,8 @@ def test_a_file_with_a_fault_is_refused_or_predicts(
 
 
 def loads(content: bytes, folder: Path) -> bool:
-    """Whether a file is a model, after checking that it is one in every way, or well refused."""
+    """Whether a file is a model, after checking everything in it, or that the refusal is in
+    order."""
     path = folder / "model.json"
     path.write_bytes(content)
     try:
@@ -108,7 +109,7 @@ def is_kept(model: StumpEnsemble, content: bytes, folder: Path) -> None:
 
 
 def answers(model: StumpEnsemble) -> None:
-    """Check everything that a model says of some rows."""
+    """Check everything that a model predicts for some rows."""
     assert repr(model).isprintable()
     if model.n_features > 1000:  # a number in the file, without a name for each
         return
@@ -131,21 +132,21 @@ def command_document() -> dict:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"position": -1}, "a column is not one of 7"),
-        ({"position": 7}, "a column is not one of 7"),
-        ({"position": 10**30}, "a column is not one of 7"),
-        ({"position": 1}, "a column is needed twice"),
-        ({"position": 0.0}, "an int for its place"),
+        ({"position": -1}, "positions must be 0 or more and below 7"),
+        ({"position": 7}, "positions must be 0 or more and below 7"),
+        ({"position": 10**30}, "positions must be 0 or more and below 7"),
+        ({"position": 1}, "positions must all be different"),
+        ({"position": 0.0}, "position an int"),
         ({"kind": "pickle"}, "of an unknown kind"),
         ({"values": ["a"]}, "of an unknown kind"),
-        ({"name": None}, "text for names"),
+        ({"name": None}, "name and values must be text"),
     ],
 )
 def test_an_encoding_that_fits_no_table_is_refused(tmp_path, changes, said):
     document = command_document()
     document["details"]["encoding"]["columns"][0] |= changes
     (tmp_path / "model.json").write_text(forged(document))
-    with pytest.raises(ModelFileError, match=f"model's details hold no encoding.*{said}"):
+    with pytest.raises(ModelFileError, match=f"model's details hold no valid encoding.*{said}"):
         StumpEnsemble.load(tmp_path / "model.json")
 
 

@@ -1,4 +1,4 @@
-"""Members as values: what they hold, what they refuse, and what each says of its terms."""
+"""Members as values: what they hold, what they refuse, and the properties of their terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A saved model comes back bit for bit, or is refused with the reason: never anything between.
+"""A saved model comes back bit for bit, or is refused with the reason; there is nothing in between.
 
 Files are cut off, edited, replaced by others of every kind, and written under failing conditions.
 """

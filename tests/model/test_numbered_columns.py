@@ -60,7 +60,7 @@ def test_other_categories_in_a_file_are_refused(values, tmp_path):
     document = json.loads((tmp_path / "model.json").read_text())
     document["details"]["encoding"]["columns"][1]["values"] = values
     (tmp_path / "model.json").write_text(forged(document))
-    with pytest.raises(ModelFileError, match="details hold no encoding of this gpustump"):
+    with pytest.raises(ModelFileError, match="details hold no valid encoding"):
         StumpEnsemble.load(tmp_path / "model.json")
 
 

@@ -1,4 +1,4 @@
-"""What people see who print a model: one short line, and in a notebook a small table."""
+"""What printing a model shows: one short line, and in a notebook a small table."""
 
 from __future__ import annotations
 

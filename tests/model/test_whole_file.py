@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is left of processes that were killed."""
+"""Files that appear whole or not at all, and temporary files of processes that were killed."""
 
 from __future__ import annotations
 

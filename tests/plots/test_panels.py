@@ -154,11 +154,11 @@ def test_several_classes_have_bars_side_by_side():
         ({"colour": [1, 2]}, "groups must be a mapping"),
         ({"colour": {}}, r"groups\['colour'\] is empty"),
         ({"colour": {"red": 9}}, "feature must be below 6"),
-        ({"colour": {"red": 1, "blue": 1}}, "stands twice"),
-        ({"a": {"red": 1}, "b": {"blue": 1}}, r"groups\['b'\] has a feature that stands twice"),
+        ({"colour": {"red": 1, "blue": 1}}, "appears twice"),
+        ({"a": {"red": 1}, "b": {"blue": 1}}, r"groups\['b'\] has a feature that appears twice"),
         ({"colour": {"red": "x"}}, "no feature names"),
-        ({"colour": {"red": 0, "blue": 1}}, r"groups\['colour'\]: row 0 of X is no single value"),
-        ({"colour": {"red": 1, "blue": 5}}, "row 0 of X is no single value"),
+        ({"colour": {"red": 0, "blue": 1}}, r"groups\['colour'\]: row 0 of X has no single value"),
+        ({"colour": {"red": 1, "blue": 5}}, "row 0 of X has no single value"),
     ],
 )
 def test_groups_that_are_none_are_refused(groups, message):
@@ -176,10 +176,10 @@ def test_a_row_with_two_values_is_refused():
     model = coloured(np.random.default_rng(0))
     X = np.zeros((4, 6))
     X[2, 1:3] = 1.0
-    with pytest.raises(ValueError, match="row 2 of X is no single value"):
+    with pytest.raises(ValueError, match="row 2 of X has no single value"):
         plots.shape_functions(model, X=X, groups={"colour": COLOUR}, features="colour")
     X[2, 1:3] = 0.0, math.nan
-    with pytest.raises(ValueError, match="row 2 of X is no single value"):
+    with pytest.raises(ValueError, match="row 2 of X has no single value"):
         plots.shape_functions(model, X=X, groups={"colour": COLOUR}, features="colour")
 
 

@@ -262,7 +262,7 @@ def test_panels_in_a_row_are_level_though_some_have_votes_on_missing_values(bina
     assert len({(ax.get_position().y0, ax.get_position().y1) for ax in alone}) == 1
 
 
-def test_what_is_said_of_missing_values_keeps_within_the_picture(binary, cancer):
+def test_the_text_on_missing_values_stays_within_the_picture(binary, cancer):
     X, _ = cancer
     for votes in ((1.0, 0.1), (0.1, 1.0), (0.5, 0.5)):
         stumps = Stump(0, 15.0, 1, 1, 0.2), Stump(0, 20.0, 1, -1, 0.2)
@@ -565,7 +565,7 @@ def test_a_line_is_drawn_just_where_two_classes_meet():
     assert met == {((1.0, low), (1.0, 2.0)), ((1.0, 2.0), (1.0, high))}
 
 
-def test_nothing_but_boundaries_parts_the_cells():
+def test_only_boundaries_are_seen_between_cells():
     stumps = tuple(Stump(k % 2, k / 10, 1, 1, 0.2) for k in range(40))
     model = StumpEnsemble((Member(stumps, (1.0,) * 40),), 2)
     ax = plots.decision_regions(model)
@@ -575,7 +575,7 @@ def test_nothing_but_boundaries_parts_the_cells():
     assert_array_equal(ax.collections[0].get_edgecolor(), ax.collections[0].get_facecolor())
 
 
-def test_thresholds_that_no_screen_parts_are_one():
+def test_thresholds_too_close_for_a_screen_are_drawn_as_one():
     thresholds = np.sort(np.random.default_rng(0).uniform(size=5000))
     stumps = tuple(Stump(0, t, 1, 1, 0.2) for t in thresholds)
     model = StumpEnsemble((Member(stumps, (1.0,) * 5000),), 2)

@@ -1,4 +1,4 @@
-"""All cuts behind the samples of an order, and what engines say of them without looking at each.
+"""All cuts after the samples of an order, and checks of the bounds that engines compute for them.
 
 Planes hold the integers of samples: for each output the first ones of the samples labelled +1 and
 of those labelled -1, then, for Newton votes, the second ones of both in the same way. Where a
@@ -94,7 +94,7 @@ def cuts_of_feature(
 
 
 def check_shares(planes: np.ndarray, cuts: np.ndarray, ahead: np.ndarray, search: Search) -> None:
-    """At no cut is a share of the positive or the negative sum further ahead than is said.
+    """At no cut is the share of the positive or negative sum further ahead than `ahead` allows.
 
     Parameters
     ----------

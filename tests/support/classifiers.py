@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpustump import AdaBoostClassifier, LogitBoostClassifier
 
 Make = Callable[..., Any]
-"""From parameters to a classifier."""
+"""Makes a classifier from parameters."""
 
 
 def _kind(cls: type, **fixed: Any) -> Make:

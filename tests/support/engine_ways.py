@@ -92,9 +92,10 @@ class EngineUnderTest:
         n_ways: int | None = None,
         third: int | None = None,
     ) -> None:
-        """Every way knows the reference's facts in every round.
+        """Check that every way has the reference's facts in every round.
 
-        Or the first few do; or, where ways are many, a third of them.
+        With `n_ways` only the first ways are checked; with `third`, for an engine of many ways,
+        every third one from that number on.
         """
         if learner == "interval" and n_ways is None:
             n_ways = self.n_ways_of_intervals

@@ -21,7 +21,7 @@ def lose_one(client: Any, chance: random.Random) -> None:
 
 
 def sent_through(monkeypatch: pytest.MonkeyPatch, before: Callable[[int, Any], None]) -> None:
-    """Have something happen before each message: it is given a number, from 0."""
+    """Call `before` before each sending, with its number, from 0, and the messages."""
     numbers = iter(range(10**9))
     send = Conversation.send
 

@@ -31,12 +31,12 @@ def run(*turns: tuple[float, ...], **others: Any) -> Run:
 
 
 def absent() -> Run:
-    """A run of someone who was not there."""
+    """A run of a contender that is not installed."""
     return run(contender="absent", reason="not installed", load=None, accuracy=None, auc=None)
 
 
 def machine() -> Machine:
-    """A machine that says what it must."""
+    """A machine with the required fields."""
     return Machine(
         processor="a processor",
         cores=1,

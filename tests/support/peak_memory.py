@@ -15,8 +15,8 @@ except ImportError:  # Windows has none
 def peak_bytes() -> int:
     """Its largest resident set so far; 0 where the system does not tell.
 
-    Linux says so of the program that runs; what `getrusage` knows begins with the set of the
-    process that started it.
+    On Linux it is read from /proc: what `getrusage` returns includes the resident set of the
+    process that started this one.
     """
     if resource is None:
         return 0
@@ -29,6 +29,6 @@ def peak_bytes() -> int:
 
 
 def limit_bytes(most: int) -> None:
-    """Let this process ask for no more; does nothing where the system does not keep to it."""
+    """Limit the memory of this process; does nothing on systems that do not enforce the limit."""
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -25,7 +25,7 @@ SAMPLES = st.lists(
 
 
 def brute_force(x, y, weights, threshold: float, polarity: int) -> Fraction:
-    """The loss, sample by sample; those that are missing vote as is best."""
+    """The loss, sample by sample; the vote for missing values is the better of the two."""
     total = sum(map(Fraction, weights))
     wrong = Fraction(0)
     astray = {-1: Fraction(0), 1: Fraction(0)}

@@ -1,4 +1,4 @@
-"""What splits are worth for real and Newton votes: against definitions, and against training."""
+"""Scores of splits for real and Newton votes: against definitions, and against training."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_column_without_a_cut_has_the_constant(kind):
 
 
 @pytest.mark.parametrize("kind", ["real", "newton"])
-def test_missing_values_may_be_all_that_is_parted(kind):
+def test_a_split_may_separate_missing_values_only(kind):
     x, y = [math.nan, math.nan, 1.0, 1.0], [1, 1, -1, -1]
     best = split_scores(x, y, votes=kind).best
     stump = fit_stump(np.asarray(x)[:, None], y, votes=kind)

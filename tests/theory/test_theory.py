@@ -494,7 +494,7 @@ def test_a_larger_edge_more_features_or_more_confidence_ask_for_more_samples():
         (lambda: training_bounds([math.nan]), "errors must be .* got nan at index 0"),
         (lambda: training_bounds([[0.2]]), "errors must have one dimension"),
         (lambda: training_bounds(["a"]), "errors has dtype"),
-        (lambda: training_bounds([0.2], [1.0, 2.0]), "equally many; got 1 and 2"),
+        (lambda: training_bounds([0.2], [1.0, 2.0]), "must have the same length; got 1 and 2"),
         (lambda: training_bounds([0.2], [math.inf]), "votes must be within .* got inf at index 0"),
         (lambda: edge_bounds([-0.1]), "errors must be in"),
         (lambda: share_below([]), "margins is empty"),

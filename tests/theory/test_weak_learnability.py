@@ -1,4 +1,4 @@
-"""Interval functions, and the law that stumps learn them weakly: an error of at most 1/3."""
+"""Interval functions, and the theorem that stumps learn them weakly: an error of at most 1/3."""
 
 from __future__ import annotations
 

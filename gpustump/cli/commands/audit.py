@@ -1,6 +1,6 @@
 """`gpustump audit`: derive a model again from its training table, and compare it round by round.
 
-The model's file says how it was trained. Nothing else is taken from it but what is compared.
+The model's file says how it was trained. Besides that, only what is compared is taken from it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAME, DIFFERENT = 0, 1
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the audit found; the exit code tells whether the model is the data's."""
+    """Print what the audit found; the exit code tells whether the data give the same model."""
     check_one_standard_input(arguments.model, arguments.data)
     check_device_option(arguments.device)
     loaded = load_model(arguments.model)
@@ -63,7 +63,7 @@ def _known(loaded: LoadedModel, recipe: Recipe | None) -> Recorded:
         if known is None:
             raise InputError(
                 "the model does not say how it was trained: models of `gpustump train` do, and "
-                "those that estimators of this version save. For any other one, use "
+                "those that estimators of this version save. For any other model, use "
                 "gpustump.audit(model, X, y, estimator=...) in Python, with the parameters of its "
                 "fit."
             )
@@ -71,7 +71,10 @@ def _known(loaded: LoadedModel, recipe: Recipe | None) -> Recorded:
     encoding = loaded.encoding
     unknown = set(recipe.monotone) - {column.name for column in encoding.columns}
     if unknown:
-        raise InputError(f"the model's details name a constraint of {shown(min(unknown))}.")
+        raise InputError(
+            f"the model's details name a monotone constraint of {shown(min(unknown))}, which is "
+            "not one of its columns."
+        )
     own = estimator(
         recipe.method,
         categorical_features=list(encoding.categorical_features) or None,
@@ -97,8 +100,8 @@ def _kept(data: TrainingData, recipe: Recipe) -> np.ndarray | None:
         rows, held_out = split_rows(data, recipe.test_size, recipe.seed)
     except InputError as error:  # its advice is for `train`
         raise InputError(
-            f"{data.source} is not the table of the training, which held out rows of it "
-            f"(--test-size {recipe.test_size}): these {rows_text(data, 0)} cannot be parted so."
+            f"{data.source} is not the table that the model was trained on: training held out rows "
+            f"(--test-size {recipe.test_size}), and these {rows_text(data, 0)} cannot be split so."
         ) from error
     if held_out is None:
         return None

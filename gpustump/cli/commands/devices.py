@@ -24,7 +24,7 @@ ASKED_FOR = {
     "--loss logistic": Search(votes="newton"),
     "--multi-class shared": Search(n_outputs=3),
 }
-"""What may be asked for beside AdaBoost's discrete votes of one class, and what is looked for."""
+"""Options of `train` other than its defaults, and the search that each of them needs."""
 
 
 _DISCRETE = Search()
@@ -79,7 +79,7 @@ def _device_lines(found: tuple[Device, ...]) -> list[str]:
 
 
 def _large_table() -> Task:
-    """A table on the host that is large enough for a GPU. It takes no memory."""
+    """A table on the host that is large enough for a GPU; its values take no memory."""
     n_samples = route.least_elements()
     return Task(np.broadcast_to(np.float32(0), (n_samples, 1)), n_samples)
 
@@ -100,7 +100,7 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
         for engine, usual, place, tables in (
             (REFERENCE, Search(), "any", "what the others cannot train, and short jobs"),
             (DIRECT, Search(), "cpu", f"tables of up to {small}"),
-            (BINNED, Search(votes="newton"), "cpu", f"tables of up to {medium}, but small ones"),
+            (BINNED, Search(votes="newton"), "cpu", f"tables of up to {medium}, except small ones"),
             (CODED, Search(), "cpu", "larger tables"),
         )
     ]
@@ -110,7 +110,11 @@ def _engines(gpu_problem: str | None) -> list[EngineLine]:
 
 
 def _votes(refusal: Callable[[Task], str | None], usual: Search = _DISCRETE) -> str:
-    """Which votes an engine trains, wherever it may be used; `usual` are among them."""
+    """Which votes an engine trains, whether or not it can be used here.
+
+    The engine trains `usual`. If it refuses that here, the reason is not the votes, so the same
+    refusal of another search does not count.
+    """
     task = _large_table()
     allowed = (None, refusal(replace(task, search=usual)))
     options = {"discrete": _DISCRETE, **ASKED_FOR}
@@ -148,6 +152,6 @@ def _automatic_choice(gpu_problem: str | None) -> list[str]:
     else:
         lines = [
             f"--device auto: for {rounds}, tables of {large} train on a GPU,",
-            "smaller ones on the CPU. For more rounds they may be smaller, for fewer not.",
+            "smaller ones on the CPU. With more rounds the limit is lower, with fewer higher.",
         ]
     return lines

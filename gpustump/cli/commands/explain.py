@@ -32,7 +32,7 @@ from gpustump.cli.output.result_file import (
 from gpustump.model.ensemble import INTERCEPT, StumpEnsemble
 
 SCORE = "(score)"
-"""In parentheses, as it is no feature."""
+"""In parentheses, as it is not a feature."""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -60,7 +60,7 @@ def _layout(loaded: LoadedModel) -> Layout:
 
 
 def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileState | None) -> Result:
-    """The result; each part is worked out, and the table checked, when it is written."""
+    """The result; each part is computed, and the table checked, when it is written."""
     model = loaded.model
 
     def block(rows: slice) -> list[np.ndarray]:
@@ -79,13 +79,13 @@ def _result(layout: Layout, loaded: LoadedModel, X: np.ndarray, before: FileStat
 
 
 def _contributions_and_scores(model: StumpEnsemble, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What `explain` and `decision_function` return, also for no rows."""
+    """What `explain` and `decision_function` return; X may have no rows."""
     rows = at_least_one_row(X)
     return model.explain(rows)[: len(X)], model.decision_function(rows)[: len(X)]
 
 
 def _made_different(names: list[str]) -> list[str]:
-    """The names; a repeated one gets the first number that makes it a new name."""
+    """The names; a repeated one gets the first number that makes it different."""
     given, made = set(names), dict[str, None]()
     for name in names:
         number, new = 1, name

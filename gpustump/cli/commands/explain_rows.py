@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ALONE = {"label": "--class", "top": "--top", "plot": "--plot"}
-"""Options that mean nothing without --row."""
+"""Options that need --row."""
 
 
 def is_about_rows(arguments: argparse.Namespace) -> bool:
@@ -51,7 +51,7 @@ def is_about_rows(arguments: argparse.Namespace) -> bool:
         return False
     if arguments.output != STANDARD_OUTPUT:
         raise InputError(
-            "--output is for the contributions to all rows, --row for text on standard output; "
+            "--output writes the contributions for all rows, --row prints text on standard output; "
             "leave one of them out."
         )
     if arguments.plot is not None and len(arguments.row) > 1:
@@ -97,7 +97,7 @@ def _label(model: StumpEnsemble, text: str | None) -> Label | None:
     if model.is_binary and text != names[1]:
         raise InputError(
             f"--class {text}: with two classes there is one score, that of {quoted(names[1])}; "
-            f"what it is below 0 speaks for {quoted(text)}. Leave --class out."
+            f"below 0 it means {quoted(text)}. Leave --class out."
         )
     return None if model.is_binary else model.classes[names.index(text)]
 
@@ -123,4 +123,4 @@ def _drawn(row: RowScore, limit: int, path: str) -> bytes:
         from gpustump.plots.explanation import draw_row
 
         figure = draw_row(row, limit, None).figure
-        return picture(cast("Figure", figure), path)  # a new one, so no part of another
+        return picture(cast("Figure", figure), path)  # never a SubFigure: no axes were given

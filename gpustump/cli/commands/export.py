@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _language(to: str | None, output: OutputFile) -> _Language:
-    """The language that --to names, or that the file's ending tells."""
+    """The language that --to names, or else the one of the file's ending."""
     if to is not None:
         return _LANGUAGES[to]
     for language in _LANGUAGES.values():
@@ -61,9 +61,9 @@ def _language(to: str | None, output: OutputFile) -> _Language:
 
 
 def _check_ending(language: _Language, output: OutputFile, *, force: bool) -> None:
-    """Refuse a name with another ending, and to replace what is no export to the language."""
+    """Refuse a name with another ending, and replacing a file that is not such an export."""
     if language.ending == ".onnx" and output.path == STANDARD_OUTPUT:
-        raise InputError("--output: ONNX is no text; give the name of a file that ends in .onnx.")
+        raise InputError("--output: ONNX is not text; give the name of a file that ends in .onnx.")
     if force or is_stream(output.path):
         return
     check_ending(output, (language.ending,), "; --force takes any name")

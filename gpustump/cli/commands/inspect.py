@@ -25,7 +25,7 @@ from gpustump.model.ensemble import StumpEnsemble
 from gpustump.model.members import Member
 
 _STARTS = 6
-"""The classes for which it is shown what their scores start from."""
+"""The number of classes for which the header shows what their scores start from."""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -68,7 +68,7 @@ def _header(model: StumpEnsemble, path: str) -> list[tuple[str, str]]:
         ("classes", ", ".join(label_text(label) for label in model.classes)),
         ("features", f"{thousands(model.n_features)}, {len(model.used_features)} of them used"),
         ("rounds", rounds),
-        *([("bags", f"{model.n_bags}, whose rounds take turns")] if model.n_bags > 1 else []),
+        *([("bags", f"{model.n_bags}, their rounds in turns")] if model.n_bags > 1 else []),
         *_scores(model),
         ("digest", model.digest()),
     ]

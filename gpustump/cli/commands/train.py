@@ -89,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> None:
 def _finish(
     found: FittedTraining, method: Method, arguments: argparse.Namespace, before: int | None
 ) -> None:
-    """Write the model, then the summary and the report; the checkpoint is not needed any more.
+    """Write the model, remove the checkpoint, then write the summary and the report.
 
     `before` says how many rounds the checkpoint held at first.
     """
@@ -116,7 +116,7 @@ def _finish(
 
 
 def _show(lines: list[str], arguments: argparse.Namespace) -> None:
-    """Print what is known by now: the next step may take a while, or fail."""
+    """Print at once what is known: the next step may take a while, or fail."""
     if not arguments.quiet:
         stream = sys.stderr if arguments.output == STANDARD_OUTPUT else sys.stdout
         print("\n".join(lines), file=stream, flush=True)
@@ -155,7 +155,7 @@ def _trained(method: Method, arguments: argparse.Namespace) -> FittedTraining:
 def _finished(
     found: FittedTraining, method: Method, arguments: argparse.Namespace
 ) -> FinishedTraining:
-    """The same with the model as it is saved."""
+    """The training, with the model as it is saved: with names and details."""
     data, classifier = found.data, found.classifier
     model = replace(
         classifier.model_,
@@ -209,6 +209,6 @@ def _details(
 
 
 def _of_table(found: FittedTraining) -> dict[str, object]:
-    """What tells the training table from others, whatever kind of file it is in."""
+    """What identifies the training table, whatever kind of file it is in."""
     dtype = working_dtype(str(found.data.X.dtype))
     return {"dtype": dtype, "fingerprint": found.fingerprint.as_details()}

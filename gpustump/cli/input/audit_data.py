@@ -43,18 +43,20 @@ def columns_of(details: Mapping[str, Any], target: str | None, weight: str | Non
     Raises
     ------
     InputError
-        If neither says which column is the target, or the details hold no text for a name.
+        If neither says which column is the target, or a name in the details is not text.
     """
     names = {"target": target, "weight": weight}
     for name, given in names.items():
         held = details.get(name)
         if given is None and held is not None:
             if not isinstance(held, str):
-                raise InputError(f"the model's details hold {shown(held)} as its {name}, no text.")
+                raise InputError(
+                    f"the model's details hold {shown(held)} as its {name}; it must be text."
+                )
             names[name] = held
     if names["target"] is None:
         raise InputError(
-            "--target COLUMN is needed: which column holds the labels? The model does not say it."
+            "--target COLUMN is needed: which column holds the labels? The model does not say."
         )
     return Columns(names["target"], names["weight"])
 
@@ -96,8 +98,8 @@ def _table(path: str | None, reader: _Reader) -> InputTable:
         return read_table(path, reader.request)
     if reader.columns.target != BREAST_CANCER_TARGET:
         raise InputError(
-            "DATA is needed: the table that the model was trained on. (Without DATA the "
-            "breast-cancer data is used, which this model does not come from.)"
+            "DATA is needed: the table that the model was trained on. (Without DATA, "
+            "scikit-learn's breast-cancer data is used; this model was not trained on it.)"
         )
     return breast_cancer()[0]
 
@@ -114,7 +116,7 @@ class _Reader(NamedTuple):
 
     @property
     def is_stored(self) -> bool:
-        """Whether the model knows the columns of its training table, and not its features only."""
+        """Whether the model knows the columns of its training table, and not only its features."""
         return "encoding" in self.loaded.model.details
 
     @property
@@ -181,7 +183,7 @@ class _Reader(NamedTuple):
         return table if places is None else _of(table, places)
 
     def _places(self, table: InputTable) -> list[int] | None:
-        """The columns beside target and weights, where only these can be features."""
+        """The columns besides target and weights, if features are found by position; else None."""
         if self.is_stored or (self.encoding.named and table.named):
             return None
         names = [name for name in self.columns if name is not None]
@@ -206,5 +208,5 @@ def rows_text(data: TrainingData, n_held_out: int) -> str:
     if n_held_out:
         parts.append(f"{thousands(n_held_out)} of them held out in training")
     if data.n_without_target:
-        parts.append(f"{thousands(data.n_without_target)} without target left out")
+        parts.append(f"{thousands(data.n_without_target)} without a target left out")
     return ", ".join([counted(len(data.y), "row"), *parts])

@@ -1,7 +1,7 @@
-"""Monotone constraints as `gpustump train --monotone` takes them: NAME=1, NAME=-1, with commas.
+"""Monotone constraints as `gpustump train --monotone` takes them: NAME=1,NAME=-1.
 
-Names are those of columns. A column of text becomes a feature for each of its values, and these
-have no order to follow, so it is refused.
+Names are those of columns. A column of text is refused: it becomes a feature for each of its
+values, and these have no order.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ def _pairs(option: str, columns: Mapping[str, InputColumn]) -> Iterator[tuple[st
         name, sign, number = text.rpartition("=")
         if not sign or number.strip() not in _NUMBERS:
             raise InputError(
-                f"--monotone {quoted(option)} is not of the form COL=1 or COL=-1, several with "
-                "commas between them: 1 where the score must not fall as the column rises."
+                f"--monotone {quoted(option)} is not of the form COL=1 or COL=-1, with commas "
+                "between several. 1: the score must not fall as the column rises; -1: it must not "
+                "rise."
             )
         yield name if name in columns else name.strip(), _NUMBERS[number.strip()]
 
@@ -70,7 +71,7 @@ def _check_column(name: str, columns: Mapping[str, InputColumn], data: TrainingD
     column = columns.get(name)
     if column is None:
         raise InputError(
-            f"--monotone names {quoted(name)}, which is no feature of {data.source}."
+            f"--monotone names {quoted(name)}, which is not a feature of {data.source}."
             f"{suggestion(name, [*columns])}"
         )
     if column.kind == NUMBERED:

@@ -1,9 +1,9 @@
 """Read CSV and TSV files with polars, block by block, so that the text is never held as a whole.
 
-A block is read as text. Each column of it becomes numbers if it can, which takes the time that
-reading takes, and a third of the memory of its text. The others stay text until all of it is there,
-when it is decided whether they are booleans, dates or times. A column of which only some blocks
-are numbers is read again, as text, and may turn out to be numbers as a whole.
+A block is read as text. Each of its columns is then made into numbers if possible: that takes as
+long as the reading, but the numbers need only a third of the text's memory. The other columns stay
+text. Once the whole file is read, it is decided whether they are booleans, dates or times. A column
+of which only some blocks are numbers is read again, as text, and may be numbers as a whole.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _Parts = dict[int, list[_Part]]
 
 
 class MalformedError(Exception):
-    """polars cannot make rows of a block, because of its quotes."""
+    """polars cannot divide a block into rows, because of its quotes."""
 
 
 def read_csv(path: str, request: Request) -> InputTable:
@@ -130,7 +130,7 @@ def _read_as(file: TextFile, request: Request, blocks_of: _BlocksOf) -> InputTab
 
 
 def _notes(path: str, form: _Format, parts: _Parts) -> tuple[str, ...]:
-    """What was found out about the file and a user may want to know."""
+    """What the reader found out about the file that a user may want to know."""
     notes = []
     with_commas = (j for j, own in parts.items() if any(part.style == "commas" for part in own))
     commas = [form.names[j] for j in with_commas]
@@ -221,7 +221,7 @@ def _fill(column: np.ndarray, parts: list[_Part]) -> None:
 
 
 def _joined(parts: list[_Part], rules: Rules, kind: str | None) -> Any:
-    """A column of one part that is text, or one of wide integers, or without any value."""
+    """A column that is not all floats: text, wide integers, or no value at all."""
     import polars as pl
 
     if not parts:
@@ -330,9 +330,9 @@ def _about_long_line(path: str, form: _Format, blocks_of: _BlocksOf) -> str:
     if len(row) == n_columns + 1 and not row[-1].strip():
         return (
             f"{path}: line {number} ends with a separator, but the line of names does not; remove "
-            "it there, or add it here."
+            "it from the rows, or add it to the line of names."
         )
     return (
-        f"{path} has {len(row)} fields in line {number}, but {n_columns} names; put quotes around "
-        "fields that hold the separator."
+        f"{path} has {len(row)} fields in line {number}, but {n_columns} names of columns; put "
+        "quotes around fields that hold the separator."
     )

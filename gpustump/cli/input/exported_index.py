@@ -1,4 +1,4 @@
-"""Recognise a column that is no feature but the index that a data frame was saved with."""
+"""Recognise a column that is not a feature but the index that a data frame was saved with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INDEX_NAMES = (
     "nr. no no. # level_0 __index_level_0__"
 )
 INDEX_NAMES = frozenset([*_INDEX_NAMES.split(), "", "unnamed: 0"])
-"""What the column of an index is called, in small letters; the first has no name."""
+"""Names of a column that may be an index, in lower case; '' is a column without a name."""
 
 
 class Finding(NamedTuple):
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
         The positions of columns that are left out: one that numbers the rows, and those that have
         neither a name nor values.
     warnings : tuple of str
-        What users are told of it, or of a column that may be an index, too.
+        What users are told about these columns, or about another one that may be an index.
     """
 
     left_out: frozenset[int]
@@ -49,7 +49,7 @@ def find_index(table: InputTable) -> Finding:
 
 
 def may_be_index(position: int, name: str) -> bool:
-    """Whether a column of this place and name may be an index."""
+    """Whether a column with this position and name may be an index."""
     small = name.strip().lower()
     return small in INDEX_NAMES and (position == 0 or small == "__index_level_0__")
 

@@ -1,8 +1,9 @@
 """Whether a table's file changed while it was read.
 
 A .npy file is mapped: its values are read from disk whenever they are needed. If another program
-writes to it meanwhile, a model would be trained on values of two tables. What can be seen of that
-is refused. If the file gets shorter, the process may have to end at once; see `lost_pages`.
+writes to it meanwhile, a model would be trained on values of two tables. Changes that the size or
+the time of the file show are refused. If the file gets shorter, the process may have to end at
+once; see `lost_pages`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: str | None) -> FileState | None:
-        """The state of a file; None for what is no file or cannot be seen."""
+        """The state of a file; None if it is not a plain file or cannot be looked up."""
         if path is None or path == STANDARD_INPUT:
             return None
         try:
@@ -46,7 +47,9 @@ class FileState(NamedTuple):
 
 
 def check_unchanged(before: FileState | None) -> None:
-    """Refuse a file that was written to; one that was replaced as a whole is still mapped.
+    """Refuse a file that was written to.
+
+    A file that was replaced by another is not refused: the old one is still mapped.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def check_unchanged(before: FileState | None) -> None:
 
 
 def check_unchanged_if_mapped(before: FileState | None) -> None:
-    """The same after the work, for files that are read during it; other tables are in memory.
+    """`check_unchanged` after the work, for .npy files; other tables were in memory by then.
 
     Raises
     ------

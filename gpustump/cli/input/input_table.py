@@ -45,7 +45,7 @@ class InputTable(ColumnTable):
     vectors : mapping of str to ArrayColumn
         Vectors that the file holds beside the table (.npz), such as labels.
     notes : tuple of str
-        What its reader found out and a user may want to know.
+        What the reader found out about the file that a user may want to know.
     """
 
     vectors: Mapping[str, ArrayColumn] = field(default_factory=dict)

@@ -16,13 +16,13 @@ from gpustump.data.readable import listed, quoted
 from gpustump.model.encoding import NUMBERED, Encoding, InputColumn
 
 LEAST_NUMBERS, MOST_WORDS = 3, 3
-"""A column of text is refused if at most `MOST_WORDS` of its values are no numbers, while at least
-`LEAST_NUMBERS`, and twice as many, are: the words may stand for missing values."""
+"""A column of text is refused if 1 to `MOST_WORDS` of its distinct values are not numbers, while at
+least `LEAST_NUMBERS`, and twice as many as the words, are: the words may mean missing values."""
 
 
 class Forced(NamedTuple):
-    """Columns whose kind the user decides: positions of those that are text, and numbers; and
-    whether a column of text is one categorical feature."""
+    """What the user decides: the positions of columns that are text, and of those that are numbers,
+    and whether a column of text becomes one categorical feature."""
 
     text: frozenset[int] = frozenset()
     numbers: frozenset[int] = frozenset()
@@ -35,13 +35,13 @@ class Forced(NamedTuple):
 
     @property
     def most_values(self) -> int:
-        """Of a column of text."""
+        """The most distinct values that a column of text may have."""
         return MOST_CATEGORIES if self.as_sets else CATEGORY_LIMIT
 
 
 class _Refused(NamedTuple):
-    """A column that cannot be a feature, why, and what to do about columns of these names, which
-    are "it" or "them"."""
+    """A column that cannot be a feature, the reason, and a function that says what to do, given the
+    names of such columns and "it" or "them"."""
 
     column: Column
     reason: str
@@ -56,7 +56,7 @@ def learn_encoding(
     Raises
     ------
     InputError
-        That names the columns that cannot be features, if there are any.
+        If columns cannot be features; the message names them.
     """
     forced = forced or Forced()
     columns, refused = [], []
@@ -79,7 +79,7 @@ def learn_encoding(
 def _problem(
     column: Column, values: Sequence[str], position: int, forced: Forced
 ) -> _Refused | None:
-    """Why a column cannot be a feature, if so."""
+    """Why a column cannot be a feature; None if it can."""
     if column.kind not in USABLE:
         return _Refused(column, f"its type is {column.kind}", _leave_out_or_convert)
     words = [value for value in values if not is_number(value)]
@@ -95,7 +95,7 @@ def _problem(
     n_numbers = len(values) - len(words)
     are_numbers = n_numbers >= max(LEAST_NUMBERS, 2 * len(others))
     if 0 < len(others) <= MOST_WORDS and are_numbers and not is_forced:
-        reason = f"all its values are numbers but {listed(others)}"
+        reason = f"all its values are numbers except {listed(others)}"
         return _Refused(column, reason, _name_missing(others))
     if len(values) <= forced.most_values:
         return None

@@ -1,14 +1,14 @@
 """What happens when a file that is mapped becomes shorter: one line and an exit code.
 
-A .npy file is mapped, and polars maps what it reads. Where another program cuts such a file short,
-or its disk fails, the system sends SIGBUS to the process at its next look at a page that is gone,
-which ends it without a word. A handler of Python's would run after the instruction that failed,
-which is repeated for ever. So this one is called by the system itself, in the middle of that
-instruction: it tells what happened and ends the process. The instruction only reads from the file,
-so it holds no lock that the handler needs.
+A .npy file is mapped, and polars maps what it reads. If another program cuts such a file short, or
+its disk fails, the system sends SIGBUS to the process when it next reads a page that is gone. That
+ends the process without a message. A Python handler would run after the instruction that failed,
+but that instruction is repeated for ever. So the system itself calls this handler, in the middle of
+the instruction: it prints what happened and ends the process. The instruction only reads from the
+file, so it holds no lock that the handler needs.
 
-Reading the file into memory instead would take the memory twice, beside the system's own copy, and
-tables larger than the memory could not be read at all.
+Reading the file into memory instead would take twice the memory, because the system keeps a copy,
+and tables larger than the memory could not be read at all.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _end(number: int) -> None:
 def _message() -> str:
     shorter = [path for path, size in _mapped.items() if _size(path) < size]
     if not shorter:
-        return "a part of a file can no longer be read; see whether its disk is intact."
+        return "a part of a file can no longer be read; check whether its disk is intact."
     return (
         f"{shorter[-1]} became shorter while it was read; wait until it is complete, and start "
         "again."

@@ -1,4 +1,4 @@
-"""A model file and a table that the model takes: what predict, explain and inspect begin with."""
+"""Read a model file, and a table for the model: how predict, explain and inspect begin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load_model(path: str) -> LoadedModel:
 
 
 def at_least_one_row(X: np.ndarray) -> np.ndarray:
-    """A table (n_rows, n_features), or one row of zeros in place of none, which models refuse."""
+    """A table (n_rows, n_features), or a row of zeros if it is empty, which models refuse."""
     return X if len(X) else np.zeros((1, X.shape[1]), dtype=X.dtype)
 
 

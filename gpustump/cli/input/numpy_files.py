@@ -1,8 +1,8 @@
 """Read NPY and NPZ files without unpickling anything.
 
-A .npy file is memory-mapped, so it may be larger than the memory. Of a .npz file, the table is
-loaded, and each other array when a command asks for it: NumPy cannot map them. What a header says
-is checked against the size of the file before memory is taken for it.
+A .npy file is memory-mapped, so it may be larger than the memory. NumPy cannot map a .npz file: its
+table is loaded, and each other array when a command asks for it. What a header says is checked
+against the size of the file before memory is taken for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_CHARACTERS = 300
 """The longest part of an error of NumPy or zipfile that a message repeats."""
 
 MOST_EMPTY_COLUMNS = 2**20
-"""A table without rows takes no bytes, however many columns its header claims."""
+"""A table without rows takes no bytes, so the size of the file does not limit its columns."""
 
 
 class ArrayHeader(NamedTuple):
@@ -81,7 +81,7 @@ def read_npy(path: str) -> InputTable:
 def read_npz(path: str) -> InputTable:
     """Read a .npz file; see `reading.read_table`."""
     if not zipfile.is_zipfile(path):
-        raise InputError(f"{path} is not an intact NumPy file: it is no .npz archive.")
+        raise InputError(f"{path} is not an intact NumPy file: it is not a .npz archive.")
     headers, damaged = _headers(path)
     of_table = _name_of_table(path, headers)
     matrix = _member(path, of_table)
@@ -119,7 +119,7 @@ def _headers(path: str) -> tuple[dict[str, ArrayHeader], dict[str, InputError]]:
             except InputError as error:
                 if name == "X":
                     raise
-                if info.filename.endswith(".npy"):  # others are no arrays
+                if info.filename.endswith(".npy"):  # others are not arrays
                     damaged[name] = error
     if damaged and not headers:
         raise next(iter(damaged.values()))
@@ -140,7 +140,7 @@ def _header(file: IO[bytes], size: int) -> ArrayHeader:
     Raises
     ------
     ValueError
-        If it is none, or more is claimed than the file holds.
+        If it is not a header, or claims more than the file holds.
     """
     file.seek(0)
     version = np.lib.format.read_magic(file)
@@ -169,7 +169,7 @@ def _parsed(version: tuple[int, int], text: bytes) -> tuple[tuple[int, ...], boo
 
 def _check_header(header: ArrayHeader, size: int) -> None:
     shape, dtype = header.shape, header.dtype
-    if dtype.hasobject:  # pickled, so of any size; whoever needs them refuses them
+    if dtype.hasobject:  # pickled, so of any size; refused when they are read
         return
     if len(shape) > MOST_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
         raise ValueError(f"its header claims the shape {str(shape)[:60]}")
@@ -185,7 +185,7 @@ def _check_header(header: ArrayHeader, size: int) -> None:
 
 
 def _name_of_table(path: str, headers: Mapping[str, ArrayHeader]) -> str:
-    """X, or else the only array of two dimensions; one of a single column may be labels."""
+    """X, or else the only array of two dimensions. An array of one column may be labels."""
     if "X" in headers:
         return "X"
     tables = [name for name, header in headers.items() if len(header.shape) == 2]
@@ -209,7 +209,7 @@ def _column_names(
                 check_column_names(path, names)
                 return names
             raise InputError(
-                f"the array {name!r} has shape {headers[name].shape}, but the table "
+                f"{path}: the array {name!r} has shape {headers[name].shape}, but the table "
                 f"{matrix.shape}; it must hold one name for each column."
             )
     return None

@@ -41,7 +41,7 @@ def _parquet_rows(path: str, names: list[str], rows: tuple[int, int] | None) -> 
 
 
 def parquet_number_columns(path: str) -> frozenset[str]:
-    """The names of the columns that hold numbers, whatever they are."""
+    """The names of the columns that hold numbers in a Parquet file."""
     import_polars(path)
     import polars as pl
 
@@ -119,7 +119,7 @@ def _table(path: str, frame: Any) -> InputTable:
 
 
 def import_polars(path: str) -> Any:
-    """polars.
+    """The module polars.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def explained(path: str, format_name: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = one_line(str(error).strip().partition("\n")[0])[:200]
         raise InputError(f"{path} cannot be read as {format_name}: {reason}") from error
-    except OSError as error:  # so polars reports damage in packed bytes, too
+    except OSError as error:  # polars raises it for damaged compressed bytes, too
         if error.errno is not None:
             raise
         reason = one_line(str(error))[:200]
@@ -153,7 +153,7 @@ def explained(path: str, format_name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Hide the page of Rust messages that polars prints when a damaged file makes it panic."""
+    """Hide the page of Rust messages that polars prints if it panics at a damaged file."""
     try:
         saved = os.dup(2)
     except OSError:  # there is no stderr

@@ -1,10 +1,10 @@
 """What happens when polars ends the process: one line and an exit code.
 
-A damaged file can claim more memory than there is. Where Rust cannot get memory, it calls `abort`,
-which no `except` can catch, and the process would end without a word. A handler of Python's would
-run after `abort` has returned, which it never does. So this one is called by the system itself: it
-tells what happened and ends the process. polars has let go of Python's lock while it reads, so the
-handler gets it.
+A damaged file can claim more memory than there is. If Rust cannot get memory, it calls `abort`,
+which no `except` can catch, and the process ends without a message. A Python handler would run
+after `abort` returns, which it never does. So the system itself calls this handler: it prints what
+happened and ends the process. polars releases Python's lock while it reads, so the handler can take
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXIT_CODE = 2  # an error that the user can mend
 def explained_abort(message: str) -> Iterator[None]:
     """Within it, a call of `abort` prints this message on stderr and ends the process.
 
-    Only the main thread of a program can say so: a handler is one for all threads.
+    Only the main thread sets the handler, because all threads of a process share it.
     """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield

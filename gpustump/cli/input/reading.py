@@ -1,4 +1,4 @@
-"""Read a data file with the reader for its format, which the ending of its name tells.
+"""Read a data file with the reader for its format, which follows from the ending of its name.
 
 Standard input and pipes are copied to a file first; see `standard_input`.
 """
@@ -85,8 +85,8 @@ def _reader(path: str) -> Callable[[str, Request], InputTable]:
         return polars_files.read_json_lines
     if os.path.exists(path):
         raise InputError(
-            f"{path}: the ending of a name tells the format, one of .csv, .tsv, .parquet, "
-            ".feather, .jsonl, .npy and .npz; rename the file, or convert it."
+            f"{path}: the name must end in that of its format, such as .csv, .tsv, .parquet, "
+            ".feather, .jsonl, .npy or .npz; rename the file, or convert it."
         )
     raise InputError(f"{path}: no such file.")
 

@@ -13,7 +13,7 @@ from gpustump.cli.input.input_table import InputTable
 
 TEXT = "text"
 NUMBER = "number"
-"""What is said of a column that is to be text, and of one known to hold numbers or times."""
+"""Kinds in `Wanted`: a column to read as text, and one that is known to hold numbers or times."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class TextOptions:
     fallback : str or None
         The encoding of a file that turns out not to be UTF-8; None to refuse it.
     decimals : str or None
-        What may separate a number's whole part from its fraction: ".", "," or ".,". None for a
-        point, and a comma, too, in files that are not separated by commas.
+        The decimal marks: ".", "," or ".,". None for a point and, if the file is not separated by
+        commas, a comma.
     missing : tuple of str
         Words that stand for missing values, beside the known ones.
     """
@@ -71,8 +71,8 @@ class Request:
         an InputError if the file lacks what is needed.
     text : TextOptions
     rows : tuple of int, or None
-        The first row, and that after the last; None for all. Only where rows can be read alone: in
-        Parquet and .npy.
+        The first row, and the one after the last; None for all. Only for formats in which rows can
+        be read separately: Parquet and .npy.
     """
 
     choose: Callable[[InputTable], Wanted] = everything

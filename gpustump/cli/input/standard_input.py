@@ -25,7 +25,7 @@ from gpustump.model.temporary_files import new_temporary_file, remove_abandoned_
 STANDARD_INPUT = "-"
 
 HEAD_BYTES = 2**16
-"""Bytes that are read to find out the format. If it is none that is known, the rest is not read."""
+"""Bytes that are read to find out the format. If it is unknown, the rest is not read."""
 
 BINARY_FORMATS = {
     b"PAR1": ".parquet",
@@ -38,14 +38,14 @@ BINARY_FORMATS = {
     b"\xfd7zXZ\x00": ".csv.xz",
     b"\x28\xb5\x2f\xfd": ".csv.zst",
 }
-"""What files begin with; packed text is taken for CSV."""
+"""What files of each format begin with; compressed text is taken for CSV."""
 
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zst")
 ENDINGS = (
     *(kind + packed for kind in (".csv", ".tsv", ".jsonl", ".ndjson") for packed in _PACKED),
     *(".parquet", ".pq", ".feather", ".arrow", ".ipc", ".npy", ".npz"),
 )
-"""Endings that say how to read a pipe that has one of them in its name."""
+"""A pipe whose name has one of these endings is read as that format."""
 
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -93,7 +93,7 @@ def is_stream(path: str) -> bool:
         return True
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # whoever opens it says why it cannot be opened
+    except (OSError, ValueError):  # opening it will say why
         return False
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raise InputError(f"{path} is a device; give the name of a file, or - for standard input.")
@@ -101,7 +101,7 @@ def is_stream(path: str) -> bool:
 
 
 def _needs_copy(path: str) -> bool:
-    """Whether to read a copy: of a stream, or of a file whose name is no UTF-8 text.
+    """Whether to read a copy: of a stream, or of a file whose name is not UTF-8 text.
 
     polars cannot open such a name; NumPy's readers can.
     """
@@ -180,7 +180,7 @@ def _opened(path: str, name: str) -> Iterator[BinaryIO]:
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
-    """So many bytes, or fewer only at the end."""
+    """This many bytes, or fewer only at the end."""
     parts, wanted = [], size
     while wanted:
         part = stream.read(wanted)
@@ -202,7 +202,7 @@ def _ending_of_table(name: str, head: bytes) -> str:
         if head.startswith(mark):
             return ending
     if b"\0" in head and not head.startswith(_BYTE_ORDER_MARKS):
-        raise InputError(f"{name} is no table: neither text nor Parquet, .npy or .npz.")
+        raise InputError(f"{name} is not a table: neither text nor Parquet, Feather, .npy or .npz.")
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return ".jsonl" if text.startswith(b"{") else ".csv"
 

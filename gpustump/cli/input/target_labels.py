@@ -9,7 +9,7 @@ from gpustump.data.columns import LARGEST_WHOLE, Column
 from gpustump.data.readable import quoted
 
 MOST_CLASSES_OF_FRACTIONS = 20
-"""So few distinct numbers with fractions may well be codes of classes, such as scaled ones."""
+"""Up to this many distinct numbers with fractions may be codes of classes, such as scaled ones."""
 
 
 def target_labels(column: Column, source: str) -> np.ndarray:
@@ -38,7 +38,7 @@ def target_labels(column: Column, source: str) -> np.ndarray:
 
 
 def plain_labels(column: Column, source: str) -> np.ndarray:
-    """The same for some of the rows: there may be any number of classes.
+    """The labels as `target_labels` has them, but of any number of classes: for some of the rows.
 
     Raises
     ------

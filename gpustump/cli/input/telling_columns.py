@@ -1,7 +1,8 @@
 """Find columns that alone determine the target; most often they were made from it.
 
-Such a column has the labels one after the other as its values grow, with one threshold between two
-of them, or is text that has one value for each label. Its missing values have one label.
+A column of numbers does if each label has a range of values of its own. A column of text does if no
+two labels share a value, and all labels but one have a single value. The missing values of either
+must all have the same label.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gpustump.cli.input.training_data import TrainingData
 from gpustump.model.encoding import NUMBERED, InputColumn
 
 _LOOKED_AT = 500
-"""Rows that are checked first; they rule out almost every column."""
+"""Rows that are checked first; they exclude almost every column."""
 
 
 class _Labels(NamedTuple):
@@ -32,7 +33,7 @@ class _Labels(NamedTuple):
 
 
 def telling_columns(data: TrainingData) -> list[InputColumn]:
-    """The columns that tell the target without error."""
+    """The columns that determine the target without error."""
     _, codes = np.unique(data.y, return_inverse=True)
     some = np.unique(np.linspace(0, len(codes) - 1, _LOOKED_AT).astype(np.int64))
     labels, labels_of_some = _in_order(codes), _in_order(codes[some])
@@ -54,7 +55,7 @@ def _in_order(codes: np.ndarray) -> _Labels:
 
 
 def _tells(features: np.ndarray, labels: _Labels, *, is_set: bool) -> bool:
-    """Whether the features of a column, (n_rows, n_features), tell the label of each row.
+    """Whether the features of a column, (n_rows, n_features), determine the label of each row.
 
     `is_set` says that one feature holds numbers of categories, whose order means nothing.
     """

@@ -1,7 +1,7 @@
-"""The text of a file as UTF-8, in blocks of whole lines, of any compression and encoding.
+"""The text of a file as UTF-8, in blocks of whole lines, whatever its compression and encoding.
 
-A large file is never in memory as text. A line break in quotes does not end a block: outside of
-quotes, the number of quotes so far is even.
+The text of a large file is never in memory as a whole. A line break in quotes does not end a block;
+outside of quotes, the number of quotes before it is even.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TextFile(NamedTuple):
 
 
 def without_compression(path: str) -> str:
-    """A file's name in small letters, without the ending that tells its compression."""
+    """A file's name in lower case, without the ending of its compression."""
     name = path.lower()
     for ending in COMPRESSIONS:
         name = name.removesuffix(ending)
@@ -72,14 +72,14 @@ def blocks(file: TextFile, *, n_columns: int = 1, has_quotes: bool = True) -> It
     """The file's text in blocks of whole lines, without blank lines at its end.
 
     The blocks of a file with thousands of columns are larger, as each column of a block takes some
-    time. `has_quotes` says that there may be line breaks in quotes, which belong to a line.
+    time. `has_quotes` says that lines may have line breaks in quotes.
 
     Raises
     ------
     InputError
-        If it is not intact, or not text in that encoding.
+        If the file is not intact, or not text in that encoding.
     OpenQuoteError
-        If a quote is never closed; the blocks before were then cut at the wrong places.
+        If a quote is never closed; earlier blocks were then cut at the wrong places.
     """
     size = BLOCK_BYTES * max(1, n_columns // 1_000)
     held, wanted = b"", size
@@ -101,9 +101,10 @@ def blocks(file: TextFile, *, n_columns: int = 1, has_quotes: bool = True) -> It
 
 
 def rewritten_blocks(file: TextFile, separator: str) -> Iterator[bytes]:
-    """The same rows as `blocks` has, with quotes as they should be.
+    """The same rows as in `blocks`, with correct quotes.
 
-    Python's reader, which is slow, takes a quote in the middle of a field for what it is.
+    They come from Python's csv reader, which is slow, but takes a quote in the middle of a field as
+    a character.
 
     Raises
     ------
@@ -145,7 +146,7 @@ def rows_of(path: str, lines: Iterable[str], separator: str) -> Iterator[tuple[l
     try:
         for row in reader:
             yield row, reader.line_num
-    except csv.Error as error:  # its only reason here
+    except csv.Error as error:  # the only possible reason here
         raise InputError(
             f"{path}: a field in line {reader.line_num} holds a carriage return; remove it, or put "
             "quotes around the field."
@@ -174,7 +175,7 @@ def first_lines(file: TextFile) -> tuple[str, str]:
         end = end_of_first_line(held)
         if end < len(held):
             break
-    if end == len(held) and held.count(b'"') % 2:  # no quote may be trusted
+    if end == len(held) and held.count(b'"') % 2:  # a quote is never closed, so quotes do not count
         end = held.find(b"\n") + 1 or len(held)
     return held[:end].decode(errors="replace"), held[end:].decode(errors="replace")
 

@@ -1,7 +1,7 @@
 """What the fields of a column of text are: numbers, booleans, dates, times, or words.
 
-Fields are stripped of blanks. A column is of numbers if all its fields are, but for those that
-stand for missing values. The same is done for booleans, dates and times.
+Fields are stripped of blanks. A column is of numbers if all its fields are numbers, except those
+that stand for missing values. The same holds for booleans, dates and times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MARKERS = (
     "1.#ind -1.#ind 1.#qnan -1.#qnan none null nil missing unknown undefined"
 )
 MARKERS = frozenset([*_MARKERS.split(), "#n/a n/a", "not available"])
-"""Missing values in columns whose other fields are numbers, dates, ...; in small letters."""
+"""Missing values in columns whose other fields are numbers, dates, ...; in lower case."""
 
 _DECIMAL_COMMA = r"^[-+]?((\d+,?\d*|,\d+)([eE][-+]?\d+)?|inf|Infinity)$"
 _DATE_OR_TIME = r"^\d{1,4}[-/.:]\d{1,2}"
@@ -31,7 +31,7 @@ class Rules(NamedTuple):
     Attributes
     ----------
     decimals : str
-        What may separate whole and fraction: ".", "," or both, but not in one column.
+        The decimal marks: ".", "," or both, but not both in one column.
     missing : tuple of str
         The user's words for missing values.
     """
@@ -51,11 +51,11 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     values : polars.Series
-        Integers if all are, else float64.
+        Integers if all are integers, else float64.
     style : str
         "integers", "floats", "commas", "codes", or "nothing" if none has a value.
     n_marked : int
-        Number of fields that were taken as missing since the others are numbers.
+        Number of fields that were taken as missing because the others are numbers.
     """
 
     values: Any
@@ -115,14 +115,14 @@ def _cast(frame: Any, dtype: Any) -> dict[str, Any]:
 def numbers_in(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
     """A series of text as numbers; None if it holds anything else.
 
-    `is_known` says that the column is one of numbers, even if no field here is.
+    `is_known` says that the column holds numbers, even if no field here is one.
     """
     plain = plain_numbers(text.to_frame(), rules)
     return plain.get(text.name) or other_numbers(text, rules, is_known=is_known)
 
 
 def other_numbers(text: Any, rules: Rules, *, is_known: bool = False) -> Numbers | None:
-    """The same for a series that is none of `plain_numbers`."""
+    """`numbers_in` for a series that `plain_numbers` does not find."""
     return _with_others(_words(text, rules), rules, is_known=is_known)
 
 
@@ -134,7 +134,7 @@ def typed(text: Any, rules: Rules, kind: str | None = None) -> Any:
     text : polars.Series of String
     rules : Rules
     kind : str or None
-        "text" to leave it as text, "number" if the column is known to be one of numbers.
+        "text" to leave it as text, "number" if the column is known to hold numbers.
     """
     words = _words(text, rules)
     if kind == "text":
@@ -169,7 +169,7 @@ def _with_others(words: Any, rules: Rules, *, is_known: bool) -> Numbers | None:
     if not n_words:
         return Numbers(words.cast(pl.Float64), "nothing")
     floats = words.cast(pl.Float64, strict=False)
-    if "." not in rules.decimals:  # a point would be one between thousands
+    if "." not in rules.decimals:  # a point would separate thousands
         floats = words.cast(pl.Int64, strict=False).cast(pl.Float64)
     others = words.filter(floats.is_null() & words.is_not_null())
     unknown = others.filter(~_is_marker(others))
@@ -215,7 +215,7 @@ def _are_codes(text: Any) -> bool:
 
 
 def _wide_integers(text: Any) -> Numbers | None:
-    """Integers that 64 bits do not hold, as labels must be told apart exactly."""
+    """Integers that need more than 64 bits: as labels, they must differ exactly."""
     import polars as pl
 
     wide = text.cast(pl.Int128, strict=False)

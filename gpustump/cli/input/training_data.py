@@ -57,7 +57,7 @@ class TrainingData:
     n_without_target : int
         Number of rows left out because their target is missing.
     notes : tuple of str
-        What was found out about the file and a user may want to know.
+        What the reader found out about the file that a user may want to know.
     """
 
     source: str
@@ -99,14 +99,14 @@ class Part:
             warnings.simplefilter("always")
             scores = np.concatenate([model.decision_function(self.X[rows]) for rows in blocks])
         for category, text in dict.fromkeys((one.category, str(one.message)) for one in caught):
-            where = "in the held-out rows, "  # those that were trained on give no cause
+            where = "in the held-out rows, "  # rows trained on cause no such warning
             warnings.warn(where + text, category, stacklevel=2)
         return scores
 
 
 @dataclass(frozen=True)
 class FittedTraining:
-    """What a fit made of which rows.
+    """A fitted classifier, and the rows that it was fitted on.
 
     Attributes
     ----------
@@ -211,12 +211,14 @@ def choice_of(table: InputTable, target: str, arguments: argparse.Namespace) -> 
         if weight is column or (target_at is not None and weight_at == target_at):
             raise InputError(f"--weight and --target both name {quoted(column.name)}.")
     dropped = _positions(table, arguments.drop, "--drop")
-    if target_at in dropped:
-        raise InputError(
-            f"--drop and --target both name {quoted(column.name)}; the target is never a feature."
-        )
     text = _positions(table, arguments.categorical, "--categorical")
     numbers = _positions(table, arguments.numeric, "--numeric")
+    for option, positions in ("--drop", dropped), ("--numeric", numbers):
+        if target_at in positions:
+            raise InputError(
+                f"{option} and --target both name {quoted(column.name)}; the target is never a "
+                "feature."
+            )
     for position in sorted(text & numbers):
         name = quoted(table.names[position])
         raise InputError(f"--categorical and --numeric both name {name}.")
@@ -303,14 +305,14 @@ def target_of(table: InputTable, choice: Choice) -> Column:
 def _with_target(
     table: InputTable, choice: Choice, arguments: argparse.Namespace
 ) -> tuple[InputTable, int]:
-    """The rows whose target is known, and the number of those left out, which must be allowed."""
+    """The rows whose target is known, and the number of others, which an option must allow."""
     missing = target_of(table, choice).missing()
     n_missing = int(np.count_nonzero(missing))
     if n_missing == len(missing):
         raise empty_target(table.source, choice)
     known = table.with_rows(~missing) if n_missing else table
     if n_missing and not arguments.drop_missing_target:
-        target_labels(target_of(known, choice), table.source)  # what no option mends is told first
+        target_labels(target_of(known, choice), table.source)  # first what no option mends
         raise missing_target(table.source, n_missing, table.n_rows, int(np.argmax(missing)))
     return known, n_missing
 
@@ -402,7 +404,7 @@ def split(data: TrainingData, share: float, seed: int) -> tuple[Part, Part | Non
     Raises
     ------
     InputError
-        If a part would lack one of the classes.
+        If one of the parts would lack a class.
     """
     rows, held_out = split_rows(data, share, seed)
     return _part(data, rows), None if held_out is None else _part(data, held_out)
@@ -436,9 +438,14 @@ def split_rows(data: TrainingData, share: float, seed: int) -> tuple[np.ndarray,
 
 
 def weights_of(data: TrainingData, part: Part) -> np.ndarray | None:
-    """The weights of all rows that make a fit one of a part: 0 for the others.
+    """Weights with which a fit on all rows is a fit on a part: 0 for the other rows.
 
     So the table is not copied.
+
+    Returns
+    -------
+    ndarray (n_rows,) of float64, or None
+        None if the part has all rows, and there are no weights.
     """
     if len(part.rows) == len(data.y):
         return part.weights

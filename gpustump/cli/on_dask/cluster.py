@@ -32,7 +32,7 @@ def check_library() -> None:
 
 @contextmanager
 def connected(arguments: argparse.Namespace) -> Iterator[Any]:
-    """A client of the cluster that the options ask for; what was started here is ended.
+    """A client of the cluster that the options ask for; processes started here are ended.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def connected(arguments: argparse.Namespace) -> Iterator[Any]:
         If there is no such cluster, or if it has no workers.
     """
     silence_logs()
-    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # which rows to train on
+    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # masks of rows
     if arguments.dask:
         with _client_of(arguments.dask) as client:
             yield client
@@ -90,12 +90,10 @@ def _check_scheduler(address: str, patience: float) -> None:
             f"--dask {address}: no scheduler answers there within {patience:g} s. Start one with: "
             "dask scheduler"
         ) from error
-    except Exception as error:  # whatever is there, it is none
+    except Exception as error:  # something else answers
         raise InputError(f"--dask {address}: no scheduler is there: {_shown(error)}") from error
     if kind != "Scheduler":
-        raise InputError(
-            f"--dask {address}: it is a {kind} that answers there; give the scheduler's address."
-        )
+        raise InputError(f"--dask {address}: a {kind} answers there; give the scheduler's address.")
 
 
 async def _kind_of(address: str, patience: float) -> str:

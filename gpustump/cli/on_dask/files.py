@@ -1,4 +1,4 @@
-"""DATA as files, and files as parts of them that one worker reads at a time."""
+"""DATA as files, and files cut into parts, each of which one worker reads at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpustump.cli.input.standard_input import STANDARD_INPUT
 from gpustump.data.readable import quoted
 
 PART_BYTES = 64_000_000
-"""A part holds about so many bytes of float64, if its file can be read in parts."""
+"""About the size of a part, as float64, if its file can be read in parts."""
 
 _VALUE_BYTES = 8
 
@@ -26,7 +26,7 @@ class FilePart(NamedTuple):
     ----------
     path : str
     rows : tuple of int, or None
-        The first, and that after the last; None for all.
+        The first row, and the one after the last; None for all.
     """
 
     path: str
@@ -39,14 +39,14 @@ def files_of(names: Sequence[str]) -> list[str]:
     Raises
     ------
     InputError
-        If a name or pattern stands for none, or a file is there twice.
+        If a name or pattern stands for no file, or a file is given twice.
     """
     found = [file for name in names for file in _files(name)]
     known: dict[str, str] = {}
     for file in found:
         real = os.path.realpath(file)
         if real in known:
-            raise InputError(f"DATA: {file} is there twice; its rows would count twice.")
+            raise InputError(f"DATA: {file} is given twice; its rows would count twice.")
         known[real] = file
     return found
 
@@ -69,7 +69,7 @@ def _files(name: str) -> list[str]:
         raise InputError(f"DATA: no file matches {quoted(name)}.")
     for path in found:
         if not os.path.isfile(path):
-            raise InputError(f"DATA: {path} is no file, but a pipe or a device.")
+            raise InputError(f"DATA: {path} is a pipe or a device; give the names of files.")
     return sorted(found, key=natural_sort_key)
 
 
@@ -101,9 +101,9 @@ def _cut(file: str, groups: Sequence[int], width: int, share: int) -> Iterator[F
 
 
 def _row_groups(file: str) -> tuple[list[int], int]:
-    """How many rows are stored together, group after group, and how many columns there are.
+    """The sizes of the groups of rows that are stored together, and the number of columns.
 
-    Nothing of files that are read as a whole, or not at all: their reader says why.
+    No groups for files that are read as a whole, or not at all: then their reader says why.
     """
     name = file.lower()
     if name.endswith((".parquet", ".pq")):
@@ -124,7 +124,7 @@ def _parquet_groups(file: str) -> tuple[list[int], int]:
 
 
 def _array_groups(file: str) -> tuple[list[int], int]:
-    """Of an array that is mapped, any rows can be read."""
+    """Groups of an array: it is mapped, so any rows can be read."""
     try:
         shape = np.load(file, mmap_mode="r").shape
     except (ValueError, OSError, EOFError):

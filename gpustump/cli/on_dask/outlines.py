@@ -1,7 +1,7 @@
-"""What workers tell of their parts before training: columns, labels, weights; and all of it joined.
+"""What workers report about their parts before training: columns, labels, weights; and the whole.
 
-Joined columns hold no rows, only what is asked of them before training. So the same functions
-decide about columns, labels and weights as on one machine.
+Joined columns do not hold all values, only those that are needed before training. So the same
+functions decide about columns, labels and weights as on one machine.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from gpustump.data.columns import NUMERIC, AsText, Column, values_of_kind
 from gpustump.data.readable import listed, quoted
 
 _MOST_VALUES = 10_000
-"""So many distinct values of a text column are told; far fewer are allowed."""
+"""The most distinct values of a text column that are sent; far fewer are allowed."""
 
 
 @dataclass(frozen=True)
 class ToldColumn:
-    """What is told of a column; see `Column`.
+    """What a worker sends of a column; see `Column`.
 
     Attributes
     ----------
     name, kind : str
     values : ndarray
-        Of text the distinct ones. Of labels, weights, and numbers of rows, all. Of others none.
+        The distinct values of text; all values of labels, weights and columns that may number the
+        rows; none of other columns.
     """
 
     name: str
@@ -69,7 +70,7 @@ _NOTHING = np.empty(0)
 
 
 class Outline(NamedTuple):
-    """What is told of a part.
+    """What a worker sends of a part.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class Outline(NamedTuple):
         Whether the columns have names.
     columns : tuple of ToldColumn
     target : ToldColumn
-        The labels there are, in the order of the rows.
+        The labels that are not missing, in the order of the rows.
     weights : ToldColumn or None
         Those of the same rows.
     choice : Choice
@@ -87,9 +88,9 @@ class Outline(NamedTuple):
     n_rows : int
         With and without a target.
     first_missing : int
-        The first row without one, if there is one.
+        The first row without a target, if there is one.
     notes : tuple of str
-        What the reader found out.
+        What the reader found out about the file that a user may want to know.
     """
 
     part: FilePart
@@ -110,7 +111,7 @@ class Outline(NamedTuple):
 
 
 def outline_of(part: FilePart, arguments: argparse.Namespace) -> Outline:
-    """A task: what is told of a part."""
+    """A task: the outline of a part."""
     with told_from_afar(part):
         reading = read_part(part, arguments, skips_numbers=True)
         table, known, choice = reading.table, reading.known, reading.choice
@@ -146,7 +147,7 @@ def _told(position: int, column: Column, known: Column, choice: Choice) -> ToldC
 
 
 def _with_all(column: Column) -> ToldColumn:
-    """Labels or weights, all of which are known."""
+    """Labels or weights with all their values."""
     usable = column.kind in ("text", *NUMERIC)
     return ToldColumn(column.name, column.kind, column.labels() if usable else _NOTHING)
 
@@ -182,7 +183,7 @@ def _check_names(first: Outline, other: Outline) -> None:
     lacking = [name for name in names if name not in own]
     new = [name for name in own if name not in names]
     parts = [f"it lacks {listed(lacking)}"] if lacking else []
-    parts += [f"it has {listed(new)} besides"] if new else []
+    parts += [f"it also has {listed(new)}"] if new else []
     raise InputError(f"{differ}: {', and '.join(parts) or 'they are in another order'}.")
 
 

@@ -45,7 +45,7 @@ class Reading(NamedTuple):
     choice : Choice
         What the options say of it.
     missing : ndarray (n_rows,) of bool
-        Where it has no target.
+        Rows without a target.
     state : FileContent
     """
 
@@ -89,11 +89,11 @@ def read_part(
 
 
 class _Enough(Exception):  # noqa: N818
-    """What is asked for is known."""
+    """Ends a reading once the columns are checked."""
 
 
 def check_columns(file: str, arguments: argparse.Namespace) -> None:
-    """Refuse options that name no columns of a file, before workers are started.
+    """Refuse options that name columns that a file does not have, before workers are started.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class Plan(NamedTuple):
     ----------
     part : FilePart
     state : FileContent
-        That of the file when its outline was drawn; since then it must not have changed.
+        That of the file when its outline was made; the file must not have changed since.
     n_known : int
         How many rows have a target.
     trained : bytes or None
@@ -165,7 +165,10 @@ def samples_of(plan: Plan, arguments: argparse.Namespace, encoding: Encoding) ->
 
 
 def packed_samples_of(packed: bytes) -> Samples:
-    """The same; what tasks had in common would have to be on one worker, and be lost with it."""
+    """`samples_of` with its arguments packed, so that tasks share no object.
+
+    Dask would keep a shared object on one worker, and it would be lost with that worker.
+    """
     return samples_of(*pickle.loads(zlib.decompress(packed)))
 
 
@@ -180,7 +183,7 @@ def scores_of(
 
 
 class Place(NamedTuple):
-    """Where the rows of a part stand in the whole table, those that have a target.
+    """The rows of a part that have a target, and their place in the whole table.
 
     Attributes
     ----------
@@ -224,7 +227,7 @@ def _read_again(plan: Plan, arguments: argparse.Namespace) -> Reading:
 
 @contextlib.contextmanager
 def told_from_afar(part: FilePart) -> Iterator[None]:
-    """Turn what users can mend into an InputError, which can be sent as it is."""
+    """Turn errors that users can mend into an InputError, which can be sent from a worker."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,8 +1,8 @@
 """Workers on this machine, which end with the command, however it ends.
 
-They are started by a process of their own, which runs this file, in a session of its own. So Ctrl-C
-in a terminal reaches the command alone, and it is the command that ends them: it closes the pipe
-that this process reads, as the operating system does if the command is killed.
+A separate process, which runs this file in a session of its own, starts them. So Ctrl-C in a
+terminal reaches only the command, and the command ends them: it closes the pipe that the separate
+process reads, as the operating system does if the command is killed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from gpustump.cli.errors import InputError
 
 _GRACE = 5.0
-"""Seconds in which the workers may end by themselves."""
+"""Seconds that the workers have to end by themselves."""
 
 _ADDRESS = "scheduler at "
 
@@ -31,7 +31,7 @@ def started_here(n_workers: int, *, quiet: bool) -> Iterator[str]:
     ----------
     n_workers : int
     quiet : bool
-        Whether what the workers say on stderr is hidden, such as that they compile.
+        Whether to hide what the workers write to stderr, such as that they compile.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _kill_all(process: subprocess.Popen[str]) -> None:
 
 
 def silence_logs() -> None:
-    """Hide what Dask, once imported, logs: errors are raised, too, and told in one line."""
+    """Hide what Dask logs, once imported: errors are also raised, and reported in one line."""
     noisy = ("distributed", "tornado", "asyncio")
     own_levels = [n for n in logging.root.manager.loggerDict if n.partition(".")[0] in noisy]
     for name in (*noisy, *own_levels):
@@ -113,7 +113,7 @@ def _main() -> None:
     with cluster:
         print(f"{_ADDRESS}{cluster.scheduler_address}", flush=True)
         sys.stdin.read()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # nobody wants to know how it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what Dask writes at its end does not matter
 
 
 if __name__ == "__main__":

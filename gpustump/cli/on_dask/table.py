@@ -101,7 +101,7 @@ class SpreadTable:
         return self._scores[digest]
 
     def fingerprint(self, data: TrainingData) -> tuple[Fingerprint, np.dtype]:
-        """That of the whole table, as one machine would find it, and the dtype of its features.
+        """The fingerprint of the whole table, as on one machine, and the dtype of its features.
 
         The parts are read once more for it.
         """
@@ -139,12 +139,12 @@ class SpreadPart(Part):
 
 
 def asked(client: Any, task: Callable[..., Any], parts: Sequence[Any], **about: Any) -> list[Any]:
-    """What workers say of each part; `about` are the other arguments of the task.
+    """The results of a task for each part, by the workers; `about` are its other arguments.
 
     Raises
     ------
     InputError
-        What a worker refused.
+        If a worker refuses a part.
     """
     futures = client.map(task, parts, **about, pure=False)
     try:
@@ -176,14 +176,14 @@ class SpreadTraining:
 def learned(
     client: Any, parts: Sequence[FilePart], source: str, arguments: argparse.Namespace
 ) -> SpreadTraining:
-    """Have all parts looked at, and decide what becomes of columns and rows.
+    """Let workers look at all parts; decide what becomes of columns and rows.
 
     Raises
     ------
     InputError
         If a model cannot be trained on it as the options say.
     """
-    arguments = argparse.Namespace(**{**vars(arguments), "files": [], "data": None})  # it is sent
+    arguments = argparse.Namespace(**{**vars(arguments), "files": [], "data": None})  # to be sent
     outlines = asked(client, outline_of, parts, arguments=arguments)
     data = _data(outlines, source, arguments)
     rows, held_out = split_rows(data, arguments.test_size, arguments.seed)
@@ -235,7 +235,7 @@ def _first_missing(outlines: Sequence[Outline]) -> int:
 
 
 def _index(outlines: Sequence[Outline], whole: Any) -> Finding:
-    """Columns that number the rows, of all files together or of each anew."""
+    """Columns that number the rows: of all files together, or of each file from its start."""
     choice = outlines[0].choice
     others = {choice.target_at, choice.weight_at}
     found = find_index(without_columns(whole, others))

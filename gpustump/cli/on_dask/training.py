@@ -1,4 +1,4 @@
-"""Train on a cluster as `train` does on one machine."""
+"""Train on a cluster as `train` does on one machine, and refuse what needs one machine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def checked_files(method: Method, arguments: argparse.Namespace) -> list[str]:
 def fitted(
     method: Method, arguments: argparse.Namespace, files: Sequence[str]
 ) -> Iterator[FittedTraining]:
-    """Train on the workers; they are there until the caller is done with the result.
+    """Train on the workers, which stay until the caller is done with the result.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def fitted(
         classifier = _classifier(found, method, arguments)
         seconds = time.perf_counter() - started
         fingerprint, dtype = found.table.fingerprint(found.data)
-        data = replace(found.data, X=found.data.X.astype(dtype))  # it has no rows
+        data = replace(found.data, X=found.data.X.astype(dtype))  # without rows: only the dtype
         yield FittedTraining(classifier, data, found.trained, found.held_out, seconds, fingerprint)
 
 
@@ -110,7 +110,7 @@ def _classifier(
 
 @contextmanager
 def _told_in_one_line() -> Iterator[None]:
-    """Turn what may happen to a cluster into errors that say what to do."""
+    """Turn failures of a cluster into errors of one line that say what to do."""
     from distributed import KilledWorker
     from distributed.comm.core import CommClosedError
 
@@ -122,8 +122,8 @@ def _told_in_one_line() -> Iterator[None]:
         raise InputError(f"--dask: {error}") from error
     except KilledWorker as error:
         raise InputError(
-            "--dask: workers ended again and again while they read the files, most likely for want "
-            "of memory. Take fewer for the memory there is (--jobs), or more memory for each. "
+            "--dask: workers ended again and again while they read the files, most likely for lack "
+            "of memory. Start fewer workers (--jobs), or give each of them more memory. "
             f"({error})"
         ) from error
     except (CancelledError, CommClosedError, TimeoutError) as error:

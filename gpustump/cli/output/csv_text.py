@@ -1,8 +1,8 @@
-"""Columns of arrays as the lines of a CSV file: the standard library's bytes, but faster.
+"""Arrays as the lines of a CSV file: the same bytes as the standard library's, but faster.
 
 A number is written with the fewest digits that read back as the same float64. Finding those digits
 is most of the work. Contributions and labels have few distinct values, so each column remembers
-the texts of its values, for as long as they repeat; for others, there is `shortest_floats`.
+the texts of its values as long as they repeat. Floats that do not repeat go to `shortest_floats`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _ColumnTexts:
 
 
 class _Remembered(dict[Any, bytes]):
-    """Texts by key; one that is not known yet is made."""
+    """Texts by key; a text that is not known yet is made when it is asked for."""
 
     def __init__(self, make: Callable[[Any], bytes]) -> None:
         super().__init__()

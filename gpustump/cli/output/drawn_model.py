@@ -1,4 +1,4 @@
-"""A model as pictures show it: with the table's names and units, and its categories as one each."""
+"""A model as pictures show it: with the table's names and units, and each text column as one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DrawnModel:
     model : StumpEnsemble
         With the features' names as pictures show them.
     groups : dict of str to dict of str to int
-        For each category its values, and the feature that each value became.
+        For each text column its values, and the feature that each value became.
     """
 
     model: StumpEnsemble

@@ -39,10 +39,10 @@ MARK = "<!-- a report of gpustump -->"
 """Every report begins with it; a file without it is not replaced."""
 
 MOST_ROWS = 100_000
-"""If there are more rows, a random choice of so many is drawn, which shows the same."""
+"""If there are more rows, pictures show a random choice of this many."""
 
 MOST_CLASSES = 3
-"""If there are more classes, only the most frequent ones have pictures of their own."""
+"""If there are more classes, only the most frequent of them have pictures of their own."""
 
 _MATRIX = 10
 """The most classes with a row in the confusion matrix."""
@@ -216,7 +216,7 @@ def _errors(drawing: _Drawing) -> Iterator[Picture]:
     rows: dict[str, Any] = {}
     model = drawing.drawn.model
     if model.n_bags > 1 and drawing.held_out is None:
-        return  # only errors on samples are those of the average
+        return  # the error of the average needs held-out samples
     if drawing.held_out is not None:
         X, y, weights = drawing.held_out
         rows = {"X": X, "y": y, "sample_weight": weights}
@@ -273,7 +273,7 @@ def _margins(drawing: _Drawing) -> Iterator[Picture]:
 
 
 def _drawn_scores(training: FinishedTraining) -> list[DrawnScore]:
-    """The only score, or those of the most frequent classes."""
+    """The only score of two classes, or those of the most frequent classes."""
     model, y = training.model, training.trained.y
     if model.is_binary:
         return [DrawnScore(None, "")]

@@ -37,7 +37,7 @@ MODEL = FileKind("gpustump model", _is_model)
 
 
 def check_model_output(output: OutputFile, *, force: bool) -> None:
-    """Refuse a name that does not end in .json, and to replace what is no model.
+    """Refuse a name that does not end in .json, and replacing a file that is not a model.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def replaced_model(path: str) -> str:
         head = file.read(_HEAD_BYTES)
     digest = _DIGEST.search(head) if _MARK.match(head) else None
     if digest is None:
-        return "; it replaced a file that was no model"
+        return "; it replaced a file that was not a model"
     return f"; it replaced the model {digest[1].decode()[:_DIGITS_SHOWN]}..."
 
 

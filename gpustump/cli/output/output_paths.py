@@ -1,7 +1,7 @@
 """Checks of the files to write, made before the work begins so that it is not lost at the end.
 
-One rule holds for all of them: a file is replaced only if it is empty or can be seen to be what the
-command writes. Any other is refused, unless --force is given.
+One rule holds for all of them: a file is replaced only if it is empty, or if the command recognises
+it as its own kind. Any other file is refused, unless --force is given.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OutputFile(NamedTuple):
 
 
 class FileKind(NamedTuple):
-    """What a file of ours is, and how to know one.
+    """A kind of file that a command writes, and how to recognise it.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def check_output(output: OutputFile, *, inputs: tuple[str | None, ...] = ()) -> 
             raise InputError(f"{option}: standard output is closed.")
         return
     if "\0" in path:
-        raise InputError(f"{option}: {quoted(path)} is no name of a file.")
+        raise InputError(f"{option}: {quoted(path)} cannot be the name of a file.")
     if os.path.isdir(path):
         raise InputError(f"{option}: {path} is a folder; give the name of a file in it.")
     folder = os.path.dirname(os.path.realpath(path))
@@ -96,7 +96,7 @@ def check_output(output: OutputFile, *, inputs: tuple[str | None, ...] = ()) -> 
 
 
 def is_stream(path: str) -> bool:
-    """Whether an output is standard output, a pipe or a device: there is nothing to replace."""
+    """Whether an output is standard output, a pipe or a device, which are not replaced."""
     return path == STANDARD_OUTPUT or (os.path.exists(path) and not os.path.isfile(path))
 
 

@@ -1,8 +1,8 @@
 """Pictures for files: the same on every machine, whatever the user's Matplotlib settings are.
 
 A user's matplotlibrc and backend are meant for their own figures. Here they could make a report
-unreadable, or fail after an hour of training; so neither is used. Warnings of Matplotlib about
-folders and fonts are not shown, except that one line says when a font lacks characters.
+unreadable, or fail after an hour of training, so neither is used. Matplotlib's warnings about
+folders and fonts are not shown; one line says so if a font lacks characters.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def default_matplotlib() -> Iterator[None]:
     others = [warning for warning in caught if "Glyph" not in str(warning.message)]
     if len(others) < len(caught):
         print(
-            "gpustump: the font of the pictures lacks some characters of the names; boxes stand "
-            "for them",
+            "gpustump: the font of the pictures lacks some characters of the names; they are drawn "
+            "as boxes",
             file=sys.stderr,
         )
     for warning in others:
@@ -108,7 +108,7 @@ def default_matplotlib() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure (sizes in inches) that pyplot does not keep, as it is for a file only."""
+    """A figure (sizes in inches) that pyplot does not keep, because it is only for a file."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

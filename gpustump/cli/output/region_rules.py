@@ -21,10 +21,10 @@ from gpustump.model.members import RegionMember
 from gpustump.model.step_tables import is_constant
 
 CLASSES_SHOWN = 3
-"""How many classes a rule of shared stumps shows. One class more is shown, too; more are not."""
+"""How many classes a rule of shared stumps shows; all of them if there is only one more."""
 
 NOT_LEARNT = "-"
-"""In place of a vote for missing values, if no training sample lacked the value."""
+"""Shown instead of a vote for missing values if no training sample lacked the value."""
 
 
 def region_rules(loaded: LoadedModel, member: RegionMember, labels: dict[int, str]) -> list[str]:
@@ -107,6 +107,6 @@ def _is_learnt(model: StumpEnsemble, split: AnySplit) -> bool:
 
 
 def decimals_for(votes: np.ndarray) -> int:
-    """How many decimals votes are shown with: three, or more if the largest has less than three."""
+    """The number of decimals of votes: at least three, and three digits of the largest vote."""
     largest = float(np.abs(votes).max(initial=0.0))
     return 3 if largest == 0.0 else max(3, 2 - math.floor(math.log10(largest)))

@@ -71,7 +71,7 @@ def _probabilities(row: RowScore) -> str:
 
 
 def _over_bags(row: RowScore) -> list[tuple[str, str]]:
-    """What the single bags say of the class predicted: nothing without bags."""
+    """The range of the bags' probabilities of the predicted class; no row without bags."""
     if row.model.n_bags == 1:
         return []
     own = row.probabilities_of_bags[:, row.model.classes.index(row.predicted)]
@@ -80,7 +80,7 @@ def _over_bags(row: RowScore) -> list[tuple[str, str]]:
 
 
 def _probability(share: float) -> str:
-    """Four decimals, which are never 0 or 1: no probability of a model is."""
+    """Four decimals, but never 0 or 1, which no probability of a model is."""
     if share > 0.99995:
         return "> 0.9999"
     return f"{share:.4f}" if share >= 0.00005 else "< 0.0001"

@@ -1,7 +1,7 @@
-"""Bars made of characters, to both sides of a zero line, in colour where the reader is a terminal.
+"""Bars made of characters, to both sides of a zero line, in colour on terminals.
 
-The side tells the sign, so nothing is lost without colour. Where the output cannot hold block
-characters, plain ones stand for them.
+The side tells the sign, so nothing is lost without colour. If the output cannot hold block
+characters, ASCII characters replace them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH = 30
 _LEAST = 10
 
 _LINE_AND_PART = 2
-"""The zero line, and a part of a cell, take so many characters more."""
+"""Characters for the zero line and a part of a cell."""
 
 _POSITIVE, _NEGATIVE, _PLAIN = "\x1b[94m", "\x1b[31m", "\x1b[0m"
 """Blue and red: the codes that all terminals know."""

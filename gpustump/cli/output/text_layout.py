@@ -1,7 +1,7 @@
 """Plain text in aligned columns, without colours, lines or wrapping.
 
 A library such as tabulate would be a dependency of commands that need no optional library now, and
-it aligns wide characters only with a second one, wcwidth. This file is short instead.
+it aligns wide characters only with a second one, wcwidth. This short file does without them.
 """
 
 from __future__ import annotations

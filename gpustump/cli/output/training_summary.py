@@ -121,16 +121,18 @@ def _about_data(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _about_telling_columns(data: TrainingData) -> list[tuple[str, str]]:
-    """A warning of columns that may hold the answer."""
+    """A warning about columns that may hold the answer."""
     found = telling_columns(data) if len(data.X) else []
     if not found:
         return []
     prefix = "" if data.encoding.named else "column "
     names = listed([prefix + column.name for column in found], 3)
     them = "them" if len(found) > 1 else "it"
-    tell, hold = ("each tell", "do they hold") if len(found) > 1 else ("tells", "does it hold")
+    does, hold = (
+        ("each predict", "do they hold") if len(found) > 1 else ("predicts", "does it hold")
+    )
     return [
-        ("warning", f"{names} alone {tell} the target without error: {hold} the answer?"),
+        ("warning", f"{names} alone {does} the target without error: {hold} the answer?"),
         ("", f"If so, leave {them} out with --drop."),
     ]
 
@@ -141,12 +143,12 @@ def _split_of_rows(training: FinishedTraining) -> str:
         parts.append(f"{thousands(len(training.trained.y))} to train on")
         parts.append(f"{thousands(len(training.held_out.y))} held out")
     if training.data.n_without_target:
-        parts.append(f"{thousands(training.data.n_without_target)} without target left out")
+        parts.append(f"{thousands(training.data.n_without_target)} without a target left out")
     return ": " + ", ".join(parts) if parts else ""
 
 
 def _number_of_columns(encoding: Encoding) -> str:
-    """How many columns the features come from, if that is another number."""
+    """How many columns the features come from, if text makes that another number."""
     is_other = any(column.kind == "category" for column in encoding.columns)
     return f", from {counted(len(encoding.columns), 'column')}" if is_other else ""
 
@@ -224,7 +226,7 @@ def _rounds(training: FinishedTraining) -> str:
         rounds += f", over {len(done)} classes"
     if reasons:
         each = [
-            why if len(done) == 1 else f"for {n_classes} of them {why}"
+            why if len(done) == 1 else f"{why} ({counted(n_classes, 'class', 'classes')})"
             for why, n_classes in Counter(reasons).items()
         ]
         rounds += f": {', '.join(each)}"
@@ -268,7 +270,7 @@ def _bound(last: AnyRound) -> float:
 
 
 def _training_log_loss(training: FinishedTraining) -> float:
-    """What the rounds of logistic boosting lower, on the rows trained on."""
+    """The log-loss of the rows trained on, which logistic boosting lowers."""
     part = _with_moderate_weights(training.trained)
     return _log_loss(training.model, part.scores(training.model), part)
 
@@ -288,7 +290,7 @@ def _share(selected: np.ndarray, part: Part) -> float:
 
 
 def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
-    """How good the model is on the rows held out, if there are any, and what is easily reached."""
+    """How good the model is on the rows held out, if there are any, beside simple predictions."""
     model, part = training.model, training.held_out
     if part is None:
         return []
@@ -309,11 +311,11 @@ def _about_held_out(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _about_accuracy(model: StumpEnsemble, scores: np.ndarray, part: Part) -> list[tuple[str, str]]:
-    """The accuracy, its 95 % interval, and what predicting the largest class always would reach.
+    """The accuracy, its 95 % interval, and that of always predicting the largest class.
 
-    Weighted rows count as many as Kish's effective number. That is right if weights make up for
-    rows that are in the table too seldom; if they are counts of equal rows, the interval is too
-    wide. It never makes few rows look precise.
+    For weighted rows, the number of rows is Kish's effective number. That is right if weights make
+    up for rows that are in the table too seldom. If they are counts of equal rows, the interval is
+    too wide; it never makes few rows look precise.
     """
     right = _share(model.labels_of(scores) == part.y, part)
     true = class_numbers(model.classes, part.y, scores)
@@ -410,13 +412,13 @@ def _about_features(training: FinishedTraining) -> list[tuple[str, str]]:
 
 
 def _about_cluster(training: FinishedTraining) -> list[tuple[str, str]]:
-    """The workers, if it was trained on some, what they were told, and how many were lost."""
+    """The workers of a training on a cluster, the bytes sent, and how many workers were lost."""
     use: Use | None = getattr(training.classifier, "cluster_", None)
     if use is None:
         return []
     return [
         ("workers", thousands(use.n_workers)),
-        ("traffic", f"{readable_bytes(round(use.round_bytes))} a worker and round"),
+        ("traffic", f"{readable_bytes(round(use.round_bytes))} per worker and round"),
         ("workers lost", thousands(use.n_lost)),
     ]
 

@@ -1,7 +1,7 @@
 """A shard on arrays of any library: every feature is sorted, so any range of keys is a slice.
 
-It needs no kernel, and runs where its arrays are: on a GPU with CuPy, on the CPU with NumPy. The
-losses are the reference's. The sums over a slice are differences of running sums.
+It needs no compiled kernel, and runs where its arrays are: on a GPU with CuPy, on the CPU with
+NumPy. The losses are the reference's. The sums over a slice are differences of running sums.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ArrayShard:
             return self._tally()
 
     def units(self, ranges: Ranges) -> Units:
-        """The sums over parts of bins, from running sums over the sorted samples."""
+        """The sums over the units of ranges, from running sums over the sorted samples."""
         with arrays.computing_on(self._table.X):
             parts = [self._units_of(r, *own) for r, own in enumerate(zip(*ranges, strict=True))]
         return Units(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
@@ -115,7 +115,7 @@ class ArrayShard:
             return np.asarray(self._state.region_sums(hypothesis), dtype=np.int64)
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """The same for each of several hypotheses."""
+        """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
         return np.stack([self.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
@@ -141,7 +141,10 @@ class ArrayShard:
         return Tally(np.asarray(numbers, dtype=np.int64), np.concatenate(bins, axis=1), by_category)
 
     def _sums_at(self, feature: int, edges: np.ndarray) -> np.ndarray:
-        """The sums of all planes between sorted positions of a feature, (n_planes, n_edges - 1)."""
+        """The sums between sorted positions of a feature: (n_planes, n_edges - 1) of int64.
+
+        The planes are those of `questions.planes_of`.
+        """
         block, row = self._table.row_of(feature)
         xp, start, end = self._xp, int(edges[0]), int(edges[-1])
         order = block.order[row, start:end]
@@ -163,7 +166,7 @@ class ArrayShard:
     def _units_of(
         self, number: int, feature: int, bin_: int, low: int, high: int, shift: int
     ) -> tuple[np.ndarray, ...]:
-        """The units of one range."""
+        """The units of one range, as the fields of `Units`."""
         keys = self._keys[feature]
         start, end = np.searchsorted(keys, [low, high + 1])
         own = keys[start:end]

@@ -1,4 +1,4 @@
-"""The bins that all shards share: where they are cut, and what they hold in all."""
+"""The bins that all shards share: where their edges are, and how many samples they hold in all."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from gpustump.engines.cpu.cuts import cuts_by_sample
 from gpustump.engines.threads import Team
 
 _DRAWN = 2**14
-"""Rows whose values decide where the cuts fall, or 16 for each bin if that is more."""
+"""How many rows are drawn, whose values decide where the bins' edges are; 16 rows for each bin if
+that is more."""
 
 _FEATURE_BYTES = 12_000
-"""What the sums over a feature's bins may take in a shard's answer, for each output. It bounds the
-traffic of a round: 1.2 MB from each shard for 100 features."""
+"""The most bytes of a feature's sums over bins in a shard's answer, for each output. It bounds the
+traffic of a round: 1.2 MB from each shard for 100 features and one output."""
 
 
 @dataclass(frozen=True)
 class CommonBins:
     """The bins of all features, and how shards number them.
 
-    Shards number all bins that there may be. A bin that no shard has a sample in has no slot here.
+    A feature has a slot for each bin and one for its missing values. Shards number all slots that
+    there can be. A bin in which no shard has a sample has no slot here.
 
     Attributes
     ----------
@@ -37,13 +39,13 @@ class CommonBins:
     low, high : ndarray (n_slots,) of int64
         The smallest and the largest key of each bin.
     kept : ndarray (n_slots,) of int64
-        The slot that each slot here has in the shards.
+        For each slot here its number among all slots of the shards.
     number : ndarray (n_slots,) of int64
-        The bin's number among those of its feature in the shards.
+        For each slot here its number among the shards' slots of the same feature.
     n_samples : int
     n_missing : ndarray (n_features,) of int64
     categories : CategoryColumns or None
-        The categorical features, all of whose values count as missing here, without samples.
+        The categorical features, without samples. In the bins all their values count as missing.
     """
 
     layout: BinLayout
@@ -59,7 +61,7 @@ class CommonBins:
     def of(
         cls, coded: list[Coded], n_cuts: np.ndarray, categorical: Sequence[int] = ()
     ) -> CommonBins:
-        """From what all shards found, with so many cuts of each feature."""
+        """From the answers of all shards to `code`, with `n_cuts` (n_features,) edges each."""
         size = functools.reduce(np.add, (own.size for own in coded))
         low = functools.reduce(np.minimum, (own.low for own in coded))
         high = functools.reduce(np.maximum, (own.high for own in coded))
@@ -78,7 +80,7 @@ class CommonBins:
 
 
 def _layout(feature: np.ndarray, size: np.ndarray, is_open: np.ndarray) -> BinLayout:
-    """The slots of some bins, those of missing values included."""
+    """The layout of the slots that hold samples, and of those for missing values."""
     n_slots = np.bincount(feature)
     first = np.cumsum(n_slots) - n_slots
     offset = np.cumsum(size) - size
@@ -101,13 +103,13 @@ def code_all(
     ----------
     shards : Shards
     n_samples : int
-        How many they hold together.
+        How many samples they hold together.
     search : Search
-        What will be searched for first: how many sums a bin has.
+        The first search on the table: it decides how many sums a bin has.
     categorical : sequence of int
         As for `contract.Task`.
     max_cuts : int, optional
-        Most cuts of a feature.
+        The most cuts between bins that a feature may have.
 
     Returns
     -------

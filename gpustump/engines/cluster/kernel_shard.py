@@ -1,4 +1,4 @@
-"""A shard by the CPU's kernels: its rows are coded, and bins are added up as on one machine."""
+"""A shard that computes with the CPU's kernels: rows are coded and added up as on one machine."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ class KernelShard:
         """Follow a step."""
         inside = self._regions(step.hypothesis)
         if step.cut is not None and step.cut.position is None:
-            inside[:] = FIRST  # a constant does not part what is missing from what is not
+            inside[:] = FIRST  # a constant does not separate missing values from others
         self._rows.advance(step, inside)
         return self._tally()
 
     def units(self, ranges: Ranges) -> Units:
-        """The sums over parts of bins, from the samples that lie in them."""
+        """The sums over the units of ranges, from the samples of the bins they lie in."""
         is_new = (np.diff(ranges.feature, prepend=-1) != 0) | (np.diff(ranges.bin, prepend=-1) != 0)
         first = np.flatnonzero(is_new)
         feature, ends = ranges.feature[first], np.append(first, len(ranges.bin))
@@ -112,7 +112,7 @@ class KernelShard:
         return self._rows.region_sums(self._regions(hypothesis))
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """The same for each of several hypotheses."""
+        """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
         return np.stack([self.region_sums(own) for own in hypotheses])
 
     def smallest_weight(self) -> int:
@@ -134,7 +134,7 @@ class KernelShard:
 
 
 class _Rows(Protocol):
-    """What a run knows of a shard's samples."""
+    """What a run keeps of a shard's samples."""
 
     @property
     def terms(self) -> Terms: ...
@@ -147,7 +147,7 @@ class _Rows(Protocol):
         """See `questions.Tally`."""
 
     def advance(self, step: Step, inside: np.ndarray) -> None:
-        """Follow a step; `inside` (n_samples,) of uint8 says which region each sample lies in."""
+        """Follow a step; `inside` (n_samples,) of uint8 is the region of each sample."""
 
     def unit_sums(self, samples: np.ndarray, unit: np.ndarray, n_units: int) -> np.ndarray:
         """See `key_ranges.unit_sums`."""
@@ -237,7 +237,7 @@ class _SplitRows:
         return self._loss.weights
 
     def _take(self, work: Callable[[int, int], PieceSums]) -> None:
-        """Have the terms of all samples made, and added up over the bins."""
+        """Compute the terms of all samples by `work`, and add them up over the bins."""
         found = list[PieceSums]()
 
         def make(low: int, high: int) -> None:
@@ -247,7 +247,7 @@ class _SplitRows:
         self._sums = functools.reduce(operator.add, found)
 
     def _folded(self, planes: np.ndarray) -> np.ndarray:
-        """The planes of `questions.planes_of`, which know one sum of second integers an output."""
+        """The planes of `questions.planes_of`, with one sum of second integers for each output."""
         if not self._is_newton:
             return planes
         by_output = planes.reshape(-1, 4, planes.shape[1])

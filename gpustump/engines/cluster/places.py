@@ -1,9 +1,9 @@
-"""Many shards as one place: what the CPU engine's search asks is asked of all, and added up.
+"""All shards as one place: each question of the CPU engine's search goes to all of them.
 
-A bin of a large table holds many samples, and their number must not decide how much is sent. So a
-range of keys is answered in about a hundred equally wide units, or in fewer where many ranges are
-asked about. Those that may hold the best cut are asked about again, down to single values. A range
-of few samples is answered value by value.
+A bin of a large table holds many samples, but the amount sent must not grow with their number. So a
+range of keys is answered in about a hundred equally wide units, or in fewer if many ranges are
+asked about at once. A unit that may hold the best cut is asked about again, as a range of its own,
+down to single values. A range of few samples is answered value by value.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from gpustump.engines.contract import Search
 from gpustump.engines.cpu.slices import EXACT, UNKNOWN, Answer, Slices
 
 _UNIT_BITS = 7
-"""A range is cut into up to 2**7 units, and at least half as many."""
+"""A range is cut into at most 2**7 units, and at least half as many."""
 
 _LISTED = 256
-"""Up to so many samples are answered one by one."""
+"""A range of at most this many samples is answered value by value."""
 
 _UNITS = 2**13
-"""About the most units of all ranges that are asked about at once. Where there are more ranges,
-each is cut into fewer units, at least two, and fewer samples are answered one by one."""
+"""About how many units one question asks for at most. If there are many ranges, each is cut into
+fewer units, at least two, and `_LISTED` is smaller by the same factor."""
 
 
 class Keys(NamedTuple):
-    """Where the units of an answer are found again.
+    """The keys of the units of an answer, from which more can be asked about them.
 
     Attributes
     ----------
     low, high : ndarray (n_units,) of int64
         The smallest and the largest key of each unit.
     size : ndarray (n_units,) of int64
+        How many samples each unit holds.
     position : ndarray (n_stretches,) of int64
-        The sorted position of a stretch's first sample.
+        The sorted position of each stretch's first sample.
     """
 
     low: np.ndarray
@@ -49,7 +50,7 @@ class Keys(NamedTuple):
 
 
 class ClusterPlace:
-    """All shards of a table under the integers of a round; see `cpu.search.Place`.
+    """All shards of a table, with the integers of the present round; see `cpu.search.Place`.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class ClusterPlace:
         self._seen: list[Answer] = []
 
     def begin_round(self) -> None:
-        """Forget what was asked in the last round."""
+        """Forget the answers of the last round."""
         self._seen.clear()
 
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
@@ -77,7 +78,7 @@ class ClusterPlace:
             yield self._asked(slots, features, (low, high, size, layout.offset[slots]))
 
     def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
-        """The same for some open units, each of them a stretch."""
+        """The same for some open units of an answer; each unit becomes a stretch."""
         slices, keys = answer.slices, answer.where
         first = slices.first[stretches]
         before = np.where(units > first, slices.last[units - 1] + 1, keys.position[stretches])
@@ -85,7 +86,7 @@ class ClusterPlace:
         return self._asked(answer.slots[stretches], slices.feature[stretches], about)
 
     def keys_around(self, slot: int, position: int) -> tuple[int, int] | None:
-        """The keys on either side of a cut, if they have been seen in this round.
+        """The keys on both sides of a cut, if an answer of this round had them; otherwise None.
 
         Parameters
         ----------
@@ -110,7 +111,11 @@ class ClusterPlace:
         features: np.ndarray,
         about: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     ) -> Answer:
-        """Ask about ranges of keys, each a stretch, in order of slots and keys."""
+        """Ask about ranges of keys, each a stretch, in order of slots and keys.
+
+        `about` is (low, high, size, position): the smallest and the largest key of each range, how
+        many samples it holds, and the sorted position of its first sample.
+        """
         low, high, size, position = about
         ranges = Ranges(features, self._bins.number[slots], low, high, _shifts(low, high, size))
         units = _together(self._shards.ask("units", ranges), size)
@@ -130,7 +135,7 @@ class ClusterPlace:
 
 
 def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """How to cut each range into units."""
+    """How to cut each range into units: `Ranges.shift`."""
     fewer = _UNIT_BITS - max(1, min(_UNIT_BITS, (_UNITS // len(low)).bit_length() - 1))
     # In unsigned numbers, as keys of 64 bits may be 2**63 apart and more.
     width = high.astype(np.uint64) - low.astype(np.uint64)
@@ -142,7 +147,10 @@ def _shifts(low: np.ndarray, high: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def _together(answers: list[Units], size: np.ndarray) -> Units:
-    """The units of all shards: those of the same range and number are one."""
+    """The units of all shards, in order: those with the same range and number are added up.
+
+    `size` (n_ranges,) is how many samples all shards hold in each range, for a check.
+    """
     parts = [np.concatenate(part, axis=-1) for part in zip(*answers, strict=True)]
     found = Units(*parts)
     order = np.lexsort((found.number.astype(np.uint64), found.range))

@@ -1,9 +1,9 @@
-"""What a shard is asked, and what it answers: arrays of integers, as long for any number of rows.
+"""What a shard is asked, and what it answers: arrays of integers that do not grow with the rows.
 
-Values are spoken of by their keys (`arrays.order_keys`). A question about part of a feature is a
-range of keys, cut into units: equally wide ones, or one for each value where the range holds few
-samples. Which units there are follows from the keys alone, so the shards' units can be put
-together.
+Values are named by their keys, integers that sort as the values do (`arrays.order_keys`). A
+question about a part of a feature is a range of keys, cut into units: equally wide ones, or one for
+each value if the range holds few samples. The units follow from the keys alone, so the same unit of
+all shards can be added up.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from gpustump.engines.contract import Search, Step
 from gpustump.learners.hypothesis import Partition
 
 BY_VALUE = -1
-"""For `Ranges.shift`: each sample is a unit, to be put together with the others of its value."""
+"""For `Ranges.shift`: each value is a unit. A shard may answer with one unit for each sample; units
+of equal values have the same number, and `places` adds them up."""
 
 NO_KEYS = int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min)
-"""For `Coded`: the smallest and the largest key where there are none."""
+"""For `Coded`: the smallest and the largest key of a slot that holds none."""
 
 
 class Ranges(NamedTuple):
@@ -33,11 +34,11 @@ class Ranges(NamedTuple):
     ----------
     feature : ndarray
     bin : ndarray
-        The bin, counted among the bins that all shards share, in which a range lies.
+        The bin in which a range lies: its number among the shards' bins of the feature.
     low, high : ndarray
-        The smallest and the largest key.
+        The smallest and the largest key of a range.
     shift : ndarray
-        Keys with the same `(key - low) >> shift` are a unit; or `BY_VALUE`.
+        Keys with the same `(key - low) >> shift` form a unit; or `BY_VALUE`.
     """
 
     feature: np.ndarray
@@ -48,20 +49,20 @@ class Ranges(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The units of some ranges that hold samples, range by range.
+    """The units that hold samples, of several ranges, range by range.
 
     Attributes
     ----------
     range : ndarray (n_units,) of int64
-        Which of the ranges a unit is in.
+        The index of the range in which a unit lies.
     number : ndarray (n_units,) of int64
-        Which unit of it: `(key - low) >> shift`, or `key - low`.
+        The unit's number in its range: `(key - low) >> shift`, or `key - low` for `BY_VALUE`.
     size : ndarray (n_units,) of int64
         How many samples it holds.
     low, high : ndarray (n_units,) of int64
-        Their smallest and their largest key.
+        The smallest and the largest key of its samples.
     sums : ndarray (n_planes, n_units) of int64
-        The sums of their integers, in the planes of `planes_of`.
+        The sums of its samples' integers, in the planes of `planes_of`.
     """
 
     range: np.ndarray
@@ -73,18 +74,18 @@ class Units(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """What is known of bins and categories once a shard has coded its rows; arrays of int64.
+    """What a shard knows of bins and categories after it has coded its rows; arrays of int64.
 
-    A feature has a slot for each bin and one for what is missing. All values of a categorical one
-    count as missing.
+    A feature has a slot for each bin and one for its missing values. All values of a categorical
+    feature count as missing.
 
     Attributes
     ----------
     size : ndarray (n_slots,)
         How many samples are in a slot.
     low, high : ndarray (n_slots,)
-        The smallest and the largest key of a bin; `NO_KEYS` where it is empty, and of what is
-        missing.
+        The smallest and the largest key of a bin; `NO_KEYS` for an empty bin, and for the slot of
+        missing values.
     categories : ndarray (n_categorical, N_NUMBERS)
         How many samples are in each category; see `CategoryColumns.counts`.
     """
@@ -116,13 +117,13 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of boosting is about.
+    """What a shard must know of a run of boosting.
 
     Attributes
     ----------
     search : Search
     positive : int
-        With one output the class whose label is +1; the others have -1.
+        With one output, the class whose label is +1; the others have -1.
     exponent : int
         The integers are sample weights times 2**exponent, rounded up.
     """
@@ -133,10 +134,10 @@ class Run:
 
 
 def planes_of(search: Search) -> int:
-    """How many sums a bin has.
+    """How many sums, or planes, each bin has.
 
-    For each output the sum of the positive first integers and that of the sizes of the negative
-    ones; then, for Newton votes, the sum of the second integers.
+    For each output, in this order: the sum of the positive first integers, the sum of the absolute
+    values of the negative ones and, for Newton votes only, the sum of the second integers.
     """
     return search.n_outputs * (3 if search.votes == "newton" else 2)
 
@@ -147,14 +148,15 @@ def no_sums_by_category(search: Search) -> np.ndarray:
 
 
 def counts_of(columns: CategoryColumns | None) -> np.ndarray:
-    """`Coded.categories` of a shard's categorical features, None without any."""
+    """`Coded.categories` of a shard's categorical features; `columns` is None without any."""
     return np.empty((0, N_NUMBERS), dtype=np.int64) if columns is None else columns.counts
 
 
 def unfolded(planes: np.ndarray, search: Search) -> np.ndarray:
     """The planes as the CPU engine's search takes them (`cpu.slices`), from those of `planes_of`.
 
-    It knows the second integers of positive and of negative samples apart, and adds them up.
+    For Newton votes the search takes separate sums of second integers for samples labelled +1 and
+    -1, and adds both. Here the first one holds the sum of both, and the second one is 0.
     """
     if search.votes != "newton":
         return planes
@@ -175,7 +177,17 @@ class Shard(Protocol):
     def code(
         self, cuts: list[np.ndarray], is_crowded: list[bool], categorical: Sequence[int] = ()
     ) -> Coded:
-        """Code all rows, by the keys of each feature's cuts and the numbers of categories."""
+        """Code all rows.
+
+        Parameters
+        ----------
+        cuts : list of ndarray of int64
+            For each feature the largest key that each bin may hold, except the last; increasing.
+        is_crowded : list of bool
+            See `cpu.cuts.Cuts`.
+        categorical : sequence of int
+            As for `contract.Task`.
+        """
 
     def begin(self, run: Run) -> Tally:
         """Begin a run."""
@@ -184,13 +196,13 @@ class Shard(Protocol):
         """Follow a step of the run."""
 
     def units(self, ranges: Ranges) -> Units:
-        """The sums over parts of bins."""
+        """The sums over the units of ranges."""
 
     def region_sums(self, hypothesis: Partition) -> np.ndarray:
         """The sums over the regions of a hypothesis, (n_regions, n_outputs, 2) of int64."""
 
     def sums_over_each(self, hypotheses: Sequence[Partition]) -> np.ndarray:
-        """The same for each of several hypotheses, (n, n_regions, n_outputs, 2)."""
+        """`region_sums` of each of several hypotheses, (n, n_regions, n_outputs, 2) of int64."""
 
     def smallest_weight(self) -> int:
         """The smallest second integer."""

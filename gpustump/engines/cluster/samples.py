@@ -1,6 +1,6 @@
-"""The samples of a shard: values by feature, classes and weights, and what is asked about weights.
+"""The samples of a shard: values by feature, classes and weights, and answers about weights.
 
-Several trainings may share the values, each on some of the rows.
+Several trainings, such as bags, may share the values, each with some of the rows.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Samples:
     Attributes
     ----------
     values : ndarray (n_features, n_rows) of float32 or float64
-        One feature after the other; perhaps in a file.
+        One feature after the other; it may be an array in a mapped file.
     classes : ndarray (n_samples,) of int64
         The number of each sample's class.
     weights : ndarray (n_samples,) of float64
         Positive.
     rows : ndarray (n_samples,) of int64, or None
-        Which of the rows are samples, increasing; None for all.
+        The rows that are samples, in increasing order; None for all.
     """
 
     values: np.ndarray
@@ -41,7 +41,7 @@ class Samples:
         return len(self.weights)
 
     def taken(self, index: np.ndarray) -> Samples:
-        """Some of the samples (n_taken,) of int64, increasing; the values are shared."""
+        """The samples at `index` (n_taken,) of int64, increasing; the values are shared."""
         if len(index) == len(self):
             return self
         rows = index if self.rows is None else self.rows[index]
@@ -61,25 +61,26 @@ class Samples:
         return scaled_total(self.weights, exponent)
 
     def class_weights(self, exponent: int, n_classes: int) -> list[int]:
-        """For each class the sum of its samples' weights in units of 2**-exponent."""
+        """For each class the integer weight of its samples, in units of 2**-exponent."""
         units = scaled(self.weights, exponent).astype(np.int64)
         return [int(units[self.classes == number].sum()) for number in range(n_classes)]
 
     def labels(self, n_outputs: int, positive: int) -> np.ndarray:
-        """As `contract.PreparedTable.start` takes them."""
+        """The labels as `contract.PreparedTable.start` takes them; see `questions.Run`."""
         if n_outputs > 1:
             return self.classes
         signs: np.ndarray = np.where(self.classes == positive, 1.0, -1.0)
         return signs
 
     def categories(self, features: Sequence[int]) -> CategoryColumns | None:
-        """The numbers of categories of some features; None of none."""
+        """The category numbers of some features; None without features."""
         return CategoryColumns.of(self.values.T, self.rows, features) if features else None
 
     def drawn_keys(self, share: float, categorical: Sequence[int] = ()) -> np.ndarray:
-        """The keys (n_drawn, n_features) of about this share of the rows, drawn evenly.
+        """The keys (n_drawn, n_features) of about this share of the samples.
 
-        Those of categorical features are keys of missing values.
+        One sample is drawn from each of n_drawn equal stretches, with the same seed in every
+        process. Categorical features have the key of missing values.
         """
         n_drawn = min(len(self), int(np.ceil(share * len(self))))
         stretch = len(self) / max(1, n_drawn)

@@ -1,7 +1,7 @@
-"""Shards, and how messages reach them: what answers for all rows of a table.
+"""All shards of a table, and how messages reach them.
 
-A message is the name of a method of `questions.Shard` and its arguments. `Together` calls shards in
-this process, one after the other.
+A message is the name of a method of `questions.Shard`, or of `samples.Samples`, and its arguments.
+`Together` calls shards in this process, one after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Shards(Protocol):
     """All shards of a table."""
 
     def ask(self, method: str, *arguments: Any) -> list[Any]:
-        """What each shard answers. All shards are asked at the same time."""
+        """The answers of all shards, in order. All shards are asked at the same time."""
 
 
 class Together:
@@ -29,12 +29,12 @@ class Together:
         self._shards = tuple(shards)
 
     def ask(self, method: str, *arguments: Any) -> list[Any]:
-        """What each shard answers."""
+        """The answers of all shards, in order."""
         return [answer(shard, method, arguments) for shard in self._shards]
 
 
 def answer(shard: Shard, method: str, arguments: Sequence[Any]) -> Any:
-    """What a shard answers to a message: from its samples, or from what it made of them."""
+    """A shard's answer to a message, by its own method or by a method of its samples."""
     asked = shard.samples if method in Samples.__dict__ else shard
     return getattr(asked, method)(*arguments)
 
@@ -47,10 +47,10 @@ def shard_of(samples: Samples, kind: str, n_threads: int = 1) -> Shard:
     samples : Samples
         At least one.
     kind : str
-        "kernels" for the CPU's kernels; "arrays" for NumPy, "cupy", "torch" and so on for another
-        array library; "auto" for the first of these two kinds that works here.
+        "auto" or "kernels" for the CPU's kernels, or for NumPy if these cannot be loaded here;
+        "arrays" for NumPy; "cupy", "torch" and so on for another array library.
     n_threads : int
-        Of the kernels.
+        Threads of the kernels.
     """
     if kind in ("auto", "kernels") and KERNELS.load():
         from gpustump.engines.cluster.kernel_shard import KernelShard

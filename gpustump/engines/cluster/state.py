@@ -1,4 +1,4 @@
-"""A boosting run whose samples are spread over shards: the CPU engine's search, asked of all.
+"""A boosting run whose samples are spread over shards, with the search of the CPU engine.
 
 The sums over bins and categories come with the answer to each step. So a round takes one message
 for the step, and one or two for the bins that may hold the best cut.
@@ -107,7 +107,7 @@ class ClusterState:
         self._take(self._shards.ask("advance", step))
 
     def _take(self, tallies: list[Tally]) -> None:
-        """Add up what the shards say of a round."""
+        """Add up the shards' sums of a round."""
         numbers = np.sum([own.numbers for own in tallies], axis=0)
         bins = functools.reduce(np.add, (own.bins for own in tallies))
         sums = np.take(bins, self._table.bins.kept, axis=1)
@@ -120,7 +120,7 @@ class ClusterState:
 
 
 def _as_tuples(sums: np.ndarray) -> RegionSums:
-    """Sums (n_regions, n_outputs, 2) as Python's own."""
+    """Sums (n_regions, n_outputs, 2) as Python's own numbers."""
     return [[(first, second) for first, second in own] for own in sums.tolist()]
 
 
@@ -130,7 +130,7 @@ class _Bins:
     Parameters
     ----------
     n_inside : ndarray (n_slots,) of int64
-        How many samples stand in each slot.
+        How many samples each slot holds.
     """
 
     is_exact = True
@@ -143,21 +143,21 @@ class _Bins:
         self._moved: Expected | None = None
 
     def renewed(self, sums: np.ndarray) -> None:
-        """Take the sums of a round."""
+        """Take the sums (n_planes, n_slots) of int64 of a round."""
         self.sums, self.off = sums, np.zeros(sums.shape)
         self._expected = self._moved or Expected(sums, self.off)
         self._moved = None
 
     def look(self) -> Expected:
-        """What the last step would have made of the bulk's sums."""
+        """What the sums would be if all samples had followed the last step as the bulk did."""
         return self._expected
 
     def renew(self, features: np.ndarray) -> np.ndarray:
-        """All are exact."""
+        """The features (all that are given), whose sums are exact."""
         return features
 
     def expect(self, move: Move) -> None:
-        """Note what a step is about to make of the sums."""
+        """Note what the sums will be if all samples follow a step as the bulk does."""
         sums, off = self.sums.copy(), np.zeros(self.sums.shape)
         if len(sums) > len(move.factor):
             sums[2:], off[2:] = _second_by_label(sums)
@@ -166,10 +166,11 @@ class _Bins:
 
 
 def _second_by_label(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sums of second integers of positive and of negative samples, from that of both.
+    """Estimates of the sums of second integers by label, from the sum over both labels.
 
-    It makes a difference to what a step does to the first integers. No second integer is larger
-    than the first one, so each sum lies between bounds: the middle is taken.
+    What a step does to the first integers of a label depends on the sum of that label's second
+    integers. No second integer is larger than the absolute first one, so each of the two sums lies
+    between bounds; the middle is taken.
 
     Parameters
     ----------
@@ -178,9 +179,10 @@ def _second_by_label(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    ndarray (2, n_slots) of int64
-    ndarray (2, n_slots) of float64
-        How far each is off at most.
+    sums : ndarray (2, n_slots) of int64
+        For the label +1, and for -1.
+    off : ndarray (2, n_slots) of float64
+        The largest error of each.
     """
     both = sums[2] + sums[3]
     least, most = np.maximum(0, both - sums[1]), np.minimum(both, sums[0])

@@ -1,4 +1,4 @@
-"""The table that the rounds see: bins in one place, rows in many."""
+"""The prepared table of a cluster: its bins are in this process, its rows in the shards."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class ValueTypes:
     Attributes
     ----------
     coded : str
-        In which shards keep them, "float32" or "float64": keys are of its width.
+        The type in which shards keep them, "float32" or "float64"; keys have as many bits.
     compared : str
-        In which they are compared, and thresholds computed: that one, or "float16".
+        The type in which they are compared and thresholds are computed: `coded`, or "float16".
     """
 
     coded: str
@@ -61,11 +61,14 @@ class ClusterTable:
     def prepared(
         cls, X: Any, shards: Shards, types: ValueTypes, search: Search, n_samples: int, **how: Any
     ) -> ClusterTable:
-        """Have the shards code their rows, `n_samples` in all; `how` is that of `code_all`."""
+        """Have the shards code their rows, `n_samples` in all.
+
+        `how` are the arguments categorical and max_cuts of `bins.code_all`.
+        """
         return cls(X, shards, code_all(shards, n_samples, search, **how), types)
 
     def with_sets(self) -> ClusterTable | CategoryTable:
-        """The same with sets of categories, if any features are categorical."""
+        """This table; if any features are categorical, a table that also searches their sets."""
         columns = self.bins.categories
         return self if columns is None else CategoryTable(self, columns)
 
@@ -97,7 +100,7 @@ class ClusterTable:
         Parameters
         ----------
         labels : int
-            With one output the class whose label is +1; the shards know the classes.
+            With one output, the class whose label is +1. The shards know the classes.
         sample_weight : None
             The shards know the weights.
         search : Search
@@ -105,9 +108,9 @@ class ClusterTable:
         return ClusterState(self, Run(search, labels, self.exponent(search.n_copies)))
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position; see `contract.PreparedTable`.
+        """The threshold after a sorted position; see `contract.PreparedTable`.
 
-        Once a run has begun: shards tell keys and sums together.
+        A run must have begun, since shards answer with keys and sums together.
         """
         if position + 1 >= self.n_samples - self.n_missing[feature]:
             return math.inf
@@ -117,7 +120,10 @@ class ClusterTable:
         return found
 
     def note_threshold(self, feature: int, position: int, place: ClusterPlace | None) -> float:
-        """Find a threshold, by what a place has been told in this round if it has; it is kept."""
+        """Find a threshold, and keep it until the next one is found.
+
+        `place` is asked first: if an answer of this round had the keys, no message is needed.
+        """
         low, high = self._keys_around(feature, position, place)
         keys = np.asarray([low, high])
         below, above = values_of(keys, self.types.coded, np.dtype(self.types.compared))
@@ -128,7 +134,7 @@ class ClusterTable:
     def _keys_around(
         self, feature: int, position: int, place: ClusterPlace | None
     ) -> tuple[int, int]:
-        """The keys of the values on either side of a cut."""
+        """The keys of the values on both sides of a cut."""
         bins, layout = self.bins, self.bins.layout
         slot = int(layout.first[feature]) + layout.bin_at(feature, position)
         if position == layout.last[slot]:  # between two bins
@@ -139,9 +145,9 @@ class ClusterTable:
         return known
 
     def _asked_around(self, slot: int, feature: int, position: int) -> tuple[int, int]:
-        """The same for a cut that no search has just found: ask until it is between two units.
+        """The same for a cut that no search has just found: ask until it lies between two units.
 
-        A position inside of a single value is no cut; the value is on either side of it.
+        A position between two samples of equal value is no cut; both keys are that value's.
         """
         place = ClusterPlace(self.shards, self.bins, Search())
         (answer,) = place.parts(np.asarray([slot]), np.asarray([feature]))

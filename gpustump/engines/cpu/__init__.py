@@ -2,10 +2,10 @@
 
 What `route` sees:
 
-    engine        the two engines: direct for small tables, coded for the others
-    host_memory   how much memory they take, and how to make do with less
+    engine        the engines: direct for small tables, binned for medium ones, coded for the others
+    host_memory   how much memory they take, and how to manage with less
 
-What a run knows of its samples, and what a step does to them:
+What a run keeps of its samples, and what a step does to them:
 
     losses        the loss that a kind of votes lowers
     loss          what the three losses have in common
@@ -20,6 +20,21 @@ Few samples:
     direct_signs  the best stump or interval of discrete votes
     direct_splits the best split of other votes
     cut_sums      the sums left of each cut of a sorted feature
+    offered_sums  sums over the regions of a few given splits
+
+Tables of medium size, for Newton votes, are sorted and coded in small bins:
+
+    binned        the table and its runs
+    binned_splits the best split, in one call
+    binned_rows   a row's integers for all outputs, added to a bin at once
+
+Many rounds of Newton votes in one call, on small and medium tables:
+
+    rounds_ahead  the rounds
+    certain_votes   votes and factors, or the answer that they are in doubt
+    exact_powers    exponentials as sums of two floats
+    offered_cuts    the best of a few given cuts
+    held_out_votes  the sums over held-out samples
 
 A table of many samples is prepared once:
 
@@ -27,7 +42,7 @@ A table of many samples is prepared once:
     cuts          where a feature's values are cut into bins
     codes         each value as two bytes, or one: which bin it is in, and where in the bin
     columns       the codes of all features, and room for sums over their bins
-    bin_layout    where the bins of all features stand in common arrays
+    bin_layout    where the bins of each feature are in arrays that hold all features' bins
     bundles       features of few values share a byte
     members       the samples of a feature in the order of their codes
     sorted_bins   the samples of a bin in sorted order; both are found when they are first needed
@@ -36,26 +51,26 @@ A round of the coded engine:
 
     state         a run with discrete votes of one output: these steps put together
     signed_run    its samples, and the sums of their weights over the bins
-    signed_search   its search, and what it remembers of the bins
+    signed_search   its search, and what it keeps of the bins from round to round
     split_state   a run with real, Newton or shared votes
-    split_search    its search, and what it remembers
+    split_search    its search, and what it keeps of the bins
     sweep         discrete votes: the one pass over the samples, and the change in their integers
     bin_sums      other votes: the sums over all bins, exact or estimated
-    estimates     how sums follow a step that parts few samples from many, and how far they are off
+    estimates     sums estimated after a step, and how far they may be off
     changes       what the few samples change, listed and added
     histograms    integers added up for every bin of every column
     search        the best split, by three questions about sums, each about fewer samples
     slices        what the questions and their answers look like
     places        the answers, from codes and samples
     split_scores  what a region adds to a score
-    unit_scores   the cuts between units of samples, and bounds for the cuts inside of them
-    part_bounds     what such a bound is made of
+    unit_scores   the cuts between units of samples, and bounds for the cuts inside them
+    part_bounds     the terms of such a bound
     allowed       which cuts a monotone constraint allows
     allowed_units   units of constrained features: their allowed cuts, and bounds for these
-    half_planes     the allowed part of a unit, and the most of a convex function there
-    bin_profile   what discrete votes remember of each bin, to tighten its bound
-    drift         what other votes remember of it
-    intervals     pairs of cuts
+    half_planes     the allowed part of a unit, and the maximum of a convex function there
+    bin_profile   what is kept of each bin for discrete votes, to tighten its bound
+    drift         what is kept of it for other votes
+    intervals     the search for intervals: pairs of cuts
     found_split   a split as kernels find it, and the order of ties
     regions       which region of a cut each sample lies in
     known_regions   the same for a hypothesis from elsewhere
@@ -66,12 +81,12 @@ Others:
     prediction    the sum of step functions, a tile of rows at a time
     running_scores  scores that grow term by term, for stages and early stopping
     held_out_sums   what early stopping adds up over the held-out samples
-    prefetching   memory asked for ahead of its use
-    watching      looking out for work for a moment before a thread sleeps
+    prefetching   memory loaded into the cache ahead of its use
+    watching      polling for work for a moment before a thread sleeps
     compiling     how kernels are compiled, and their types declared
     kernel_cache  where compiled kernels are kept
     compile_turns one process compiles, the others wait
 
-A kernel stands in the file of its stage. The threads are those of `gpustump.engines.threads`.
-Importing this package imports neither Numba nor a kernel; `engine` does that when it pays.
+A kernel is in the file of its stage. The threads are those of `gpustump.engines.threads`.
+Importing this package imports neither Numba nor a kernel; `engine` does that when it saves time.
 """

@@ -12,14 +12,14 @@ from gpustump.engines.cpu.compiling import Integers, group, kernel
 
 @group
 class Rules(NamedTuple):
-    """What a search's scores and constraints depend on beside the sums.
+    """What a search's scores and constraints depend on besides the sums.
 
     Attributes
     ----------
     l2 : float
         For Newton votes: lambda, in units of the integers.
     smoothing : float
-        For real votes: what their levels are smoothed by.
+        For real votes: the smoothing of their levels; see `monotone.smoothing_of`.
     directions : ndarray (n_features,) of int64
         The features' constraints; empty if there are none.
     """

@@ -1,11 +1,11 @@
 """Real and Newton votes under a monotone constraint: allowed cuts at edges, bounds inside units.
 
-A stretch whose feature is constrained is weighed as others are, and then limited: the scores of
-forbidden cuts at edges give way to `NO_SCORE`, and the bound of each unit to what its allowed part
-may be worth (`half_planes`). There is one output.
+A stretch whose feature is constrained is weighed like any other (see `unit_scores`), and then
+limited: the scores of forbidden cuts at edges are replaced by `NO_SCORE`, and each unit's bound by
+a bound for its allowed cuts (`half_planes`). There is one output.
 
-Where sums are estimates, an edge counts if it may be allowed, and a unit's bound holds for the cut
-at its right end, too.
+Where sums are estimates, an edge counts if it may be allowed, and a unit's bound also holds for the
+cut at its right edge.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from gpustump.engines.cpu.part_bounds import NO_SCORE, least_root, most_gain, re
 
 @group
 class LimitedStretch(NamedTuple):
-    """A stretch whose feature is constrained: what is known of it, but for its scores.
+    """A stretch whose feature is constrained: what is known of it, except its scores.
 
     Attributes
     ----------
     direction : int
         The constraint.
     by_positive, by_negative : ndarray of float64
-        How far one share may be ahead of the other in each unit.
+        How far one share may be ahead of the other in each unit; see `Slices.ahead`.
     missing : float
         What missing values add to each score.
     x, y : ndarray of int64
         P and N, or the sums of the first and of the second integers, left of each edge of units.
     all_x, all_y : int
-        Over all that is present.
+        The same over all samples that have a value.
     left_x, left_y, right_x, right_y : ndarray of float64
-        How far the sums left and right of each edge are off at most.
+        The largest errors of the sums left and right of each edge.
     is_exact : bool
-        Whether no sum is off.
+        Whether all sums are exact.
     """
 
     direction: int
@@ -76,9 +76,9 @@ def _slack_inside(sums, i, low, high, half):  # type: ignore[no-untyped-def]
 
 @kernel("boolean(LimitedStretch, int64, HalfPlane)")
 def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
-    """Whether estimates leave it open that the cut at edge `i` is allowed.
+    """Whether the cut at edge `i` may be allowed, given estimates.
 
-    Where they say that a side is empty, there is no order to keep.
+    A cut with an empty side is always allowed.
     """
     x, y = sums.x[i], sums.y[i]
     if (x == 0 and y == 0) or (x == sums.all_x and y == sums.all_y):
@@ -92,7 +92,7 @@ def _may_be_allowed(sums, i, half):  # type: ignore[no-untyped-def]
 
 @kernel("void(LimitedStretch, HalfPlane, float64[::1], float64[::1])")
 def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def]
-    """Limit the edges of estimated sums, and raise the bounds to what is left of them."""
+    """Limit the scores at edges, given estimates, and raise the bounds to those that remain."""
     for i in range(1, len(bound) + 1):
         if not _may_be_allowed(sums, i, half):
             at_edge[i] = NO_SCORE
@@ -101,7 +101,7 @@ def _limit_estimates(sums, half, at_edge, bound):  # type: ignore[no-untyped-def
 
 @kernel("float64(LimitedStretch, int64, int64, int64)")
 def _roots(sums, i, p, n):  # type: ignore[no-untyped-def]
-    """Real votes: what a cut inside unit `i` adds to Z / 2 at least, but for missing values."""
+    """Real votes: the least that a cut inside unit `i` adds to Z / 2, without missing values."""
     left = least_root(p, n, sums.left_x[i + 1], sums.left_y[i + 1])
     return left + least_root(sums.all_x - p, sums.all_y - n, sums.right_x[i], sums.right_y[i])
 
@@ -150,21 +150,21 @@ def limit_real(sums, smoothing, at_edge, bound):  # type: ignore[no-untyped-def]
 
 @kernel("float64(LimitedStretch, int64, int64, int64, float64)")
 def _gains(sums, i, a, b, l2):  # type: ignore[no-untyped-def]
-    """Newton votes: the most that a cut inside unit `i` gains, but for missing values."""
+    """Newton votes: the most that a cut inside unit `i` gains, without missing values."""
     left = most_gain(a, b, sums.left_x[i + 1], sums.left_y[i + 1], l2)
     return left + most_gain(sums.all_x - a, sums.all_y - b, sums.right_x[i], sums.right_y[i], l2)
 
 
 @group
 class FirstIntegers(NamedTuple):
-    """Newton votes: the first integers of a stretch by label, without their signs.
+    """Newton votes: sums of the absolute values of a stretch's first integers.
 
     Attributes
     ----------
     up, down : ndarray of int64
-        Of each unit's samples with the label +1, and of the others.
+        Over each unit's samples with the label +1, and over the others.
     present : int
-        Of all that is present, whatever the label.
+        Over all samples that have a value.
     """
 
     up: Integers

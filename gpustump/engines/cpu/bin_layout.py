@@ -1,4 +1,4 @@
-"""Where the bins of each feature stand in arrays that hold the bins of all features."""
+"""Where the bins of each feature are in arrays that hold the bins of all features."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from gpustump.engines.cpu.compiling import Bytes, Integers, group
 class BinLayout(NamedTuple):
     """The bins of all features, one feature after the other, each bin in a slot.
 
-    The slots of feature j are `first[j]`, `first[j] + 1`, ... in order of the bins' values,
-    `n_bins[j]` of them, none of them empty; then comes one slot for what is missing.
+    The slots of feature j are `first[j]`, `first[j] + 1`, ..., `n_bins[j]` of them, in order of the
+    bins' values. Then comes one slot for the feature's missing values. Only the bins of a shard may
+    be empty; see `codes.prepare_by_cuts`.
 
     Attributes
     ----------
     first, n_bins : ndarray (n_features,) of int64
     offset : ndarray (n_slots,) of int64
-        Sorted position of a bin's first sample; of a missing slot's too.
+        Sorted position of a slot's first sample.
     last : ndarray (n_slots,) of int64
-        Sorted position of a bin's last sample. That of a missing slot means nothing.
+        Sorted position of a bin's last sample; meaningless for the slot of missing values.
     has_inner_split : ndarray (n_slots,) of uint8
         Whether a bin holds more than one value, so that there are cuts inside it.
     """
@@ -34,7 +35,7 @@ class BinLayout(NamedTuple):
     has_inner_split: Bytes
 
     def slots(self, feature: int) -> slice:
-        """The slots of a feature's bins, without that for what is missing."""
+        """The slots of a feature's bins, without that for missing values."""
         first = int(self.first[feature])
         return slice(first, first + int(self.n_bins[feature]))
 

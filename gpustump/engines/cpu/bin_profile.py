@@ -1,12 +1,12 @@
-"""What discrete votes remember of each bin from round to round: how far sums rise inside it.
+"""What is kept of each bin for discrete votes: how far the sum of signed weights rises inside it.
 
 At the edge between two bins the sum of signed weights on the left, `score_left`, is known. Inside a
 bin it can rise above its value at the bin's left edge by no more than the bin's positive weight,
-and fall by no more than its negative weight. A bin that was looked into in an earlier round is
-known better: there the sum rose by r at most, so now it rises by r and what the positive weight has
-grown since. (No sample's integer ever shrinks but by the common powers of two.)
+and fall by no more than its negative weight. For a bin that was searched in an earlier round there
+is a better bound: if the sum rose by at most r then, it rises by at most r plus the growth of the
+bin's positive weight since. (Samples' integers shrink only by powers of two common to all.)
 
-Under other votes all weights rise and fall; what is remembered there is another thing: see `drift`.
+For other votes all weights rise and fall, and something else is kept: see `drift`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ class Profile(NamedTuple):
     positive, negative : ndarray
         The weight of its samples labelled +1 and -1 in this round.
     rise, fall : ndarray
-        How far `score_left`, from its value at the bin's left edge, rose and fell at cuts inside
-        it, at most; less than 0 if it never did, and 2**62 below if there is no cut.
+        The most that `score_left` rose above its value at the bin's left edge, and fell below it,
+        at cuts inside the bin. Negative if it was below (or above) at all of them; -2**62 if there
+        is no cut.
     positive_then, negative_then : ndarray
-        Its weights when that was so.
+        The bin's weights when `rise` and `fall` were found.
     """
 
     positive: Integers
@@ -48,7 +49,7 @@ class Profile(NamedTuple):
         return cls(*(np.zeros(n_slots, dtype=np.int64) for _ in range(6)))
 
     def forget(self) -> None:
-        """As if no bin had been looked into."""
+        """Drop what searches have found."""
         for known in (self.rise, self.fall, self.positive_then, self.negative_then):
             known[:] = 0
 
@@ -62,7 +63,7 @@ class Profile(NamedTuple):
 
 @kernel("UniTuple(int64, 2)(Profile, int64)")
 def reach(profile, slot):  # type: ignore[no-untyped-def]
-    """How far above its left edge, and how far below it, the sum at a bin's cuts may be."""
+    """How far above its value at a bin's left edge, and how far below, `score_left` may be."""
     positive, negative = profile.positive[slot], profile.negative[slot]
     up = min(positive, profile.rise[slot] + positive - profile.positive_then[slot])
     up = max(up, -negative)  # holds for every cut; `rise` is far below it if there is none

@@ -1,7 +1,7 @@
 """The sums over all bins in a run whose integers all change in every round: exact, or estimates.
 
-Where a step parts few samples from many, the sums are estimated (see `estimates`), and how far they
-are off is kept with them. Those of some features can be had exactly at any time.
+If a step separates few samples from many, the sums are estimated (see `estimates`), and their
+largest errors are kept with them. The sums of single features can be made exact at any time.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class BinSums:
     ----------
     table : CodedTable
     terms : Terms
-        The run's integers; they are written anew in every round.
+        The run's integers; the arrays are overwritten in every round.
     search : Search
 
     Attributes
     ----------
     sums : ndarray (n_planes, n_slots) of int64
-        In the planes of `slices`, as they were looked at last.
+        In the planes of `slices`, as of the last call of `look`.
     off : ndarray (n_planes, n_slots) of float64
-        How far each is off at most.
+        The largest error of each sum.
     is_exact : bool
-        Whether none is.
+        Whether all sums are exact.
     """
 
     def __init__(self, table: CodedTable, terms: Terms, search: Search) -> None:
@@ -63,7 +63,7 @@ class BinSums:
         self._expected = Expected(self.sums, self.off)
 
     def look(self) -> Expected:
-        """Bring the sums up to date; returns what the last step would have made of the bulk's."""
+        """Update the sums; returns what they would be if all samples had followed the bulk."""
         table = self._table
         self.sums = slot_sums(
             self._histograms.total, self._planes, table.bundles, table.layout, table.team
@@ -90,7 +90,10 @@ class BinSums:
         return renewed
 
     def expect(self, move: Move, *, follows: bool) -> None:
-        """Note what a step is about to make of the sums; `follows` if they will be estimates."""
+        """Note what the sums would be if all samples followed a step as the bulk does.
+
+        `follows` says whether the sums will be estimates.
+        """
         off_now = np.zeros_like(self.off)
         move_slots(self.sums, self.off, self._n_inside, move, off_now)
         self._expected = Expected(self.sums, off_now if follows else self.off)
@@ -101,19 +104,19 @@ class BinSums:
         Parameters
         ----------
         make : callable
-            Makes the terms of the samples from `low` to `high`.
+            Computes the terms of the samples from `low` to `high`.
         """
         table = self._table
         add_all_terms(table.columns, self._terms, self._histograms, table.team, make)
         self.is_exact = True
 
     def follow(self, make: Callable[[int, int], None], regions: np.ndarray, move: Move) -> None:
-        """Follow a step.
+        """Update the sums by a step, as estimates.
 
         Parameters
         ----------
         make : callable
-            Makes the terms of the samples from `low` to `high`.
+            Computes the terms of the samples from `low` to `high`.
         regions : ndarray (n_samples,) of uint8
         move : Move
         """
@@ -141,7 +144,7 @@ class BinSums:
 
 
 def _n_inside(table: CodedTable) -> np.ndarray:
-    """How many samples stand in each slot, those of missing values included."""
+    """How many samples each slot holds, those of missing values included."""
     layout = table.layout
     counts = np.diff(layout.offset, append=0)
     counts[layout.first + layout.n_bins] = table.n_missing

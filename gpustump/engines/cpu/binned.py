@@ -1,10 +1,10 @@
-"""Tables of medium size under Newton votes: every feature sorted, and coded in small bins.
+"""Tables of medium size with Newton votes: every feature sorted, and coded in small bins.
 
-Scanning every feature whole takes a look at each sample for each feature and output, out of order,
-and two divisions. Where the samples are first added up by the codes of small bins, most of that is
-left out (see `binned_splits`). A table that is coded alone needs less memory and is the faster one
-from some millions of elements on, as its sums follow the rounds; but it does that in many calls of
-kernels, which take a millisecond in each round, however small the table is.
+A scan of whole features (`direct`) reads each sample for each feature and output, in random order,
+and makes two divisions. If the samples are first added up by the codes of small bins, most of that
+is not needed (see `binned_splits`). A table that is only coded (`codes`) takes less memory, and is
+faster from some millions of elements on, as its sums are updated instead of added up anew. But each
+of its rounds makes many calls of kernels, which take a millisecond however small the table is.
 
 With other votes, or constraints, the features are scanned whole.
 """
@@ -32,10 +32,11 @@ from gpustump.engines.integer_weights import in_units
 from gpustump.engines.threads import Team
 
 PER_BIN = 16
-"""Samples of a bin, where there are not too many: with fewer, edges take longer than looks."""
+"""Samples of a bin, unless that makes too many bins. With smaller bins, the scores at edges take
+longer than the searches inside bins that they save."""
 
 _MOST_ELEMENTS_AHEAD = 2**22
-"""A round of more elements takes about a millisecond: making it ahead saves next to nothing."""
+"""A round of more elements takes about a millisecond, so making it ahead saves almost nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class BinnedTable(DirectTable):
 
     @functools.cached_property
     def binned_columns(self) -> BinnedColumns:
-        """The columns of codes, as the search takes them."""
+        """The columns of codes, in the form that the search takes."""
         return BinnedColumns.of(self)
 
     def start(self, labels: Array, sample_weight: Array, search: Search) -> DirectState:
@@ -85,7 +86,7 @@ class BinnedState(DirectState):
 
 
 def can_search(search: Search) -> bool:
-    """Whether bins are of use in a run: it has Newton votes and no constraints."""
+    """Whether a run can use bins: it has Newton votes and no constraints."""
     return search.votes == "newton" and search.monotone is None
 
 

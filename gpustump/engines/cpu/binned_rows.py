@@ -1,17 +1,17 @@
 """A round's integers sample by sample, and sums of them over the codes of columns.
 
-A sample has one row: for a single output 32 bytes with both integers, the first one again if it is
-positive, and a zero; for several outputs both integers of each in turn, with zeros up to the end of
-a line of the cache, 64 bytes. A row is added to a code's sums in vectors of that size, so a sample
-is read, and its code looked up, once for all outputs. A vector that lies across two lines of the
-cache takes twice as long, so rows and sums are aligned.
+A sample has one row. For one output it has 32 bytes: both integers, the first one again if it is
+positive, and a zero. For several outputs it has both integers of each output in turn, with zeros up
+to a multiple of 64 bytes, a line of the cache. A row is added to a code's sums in vectors of 32 or
+64 bytes, so each sample and its code are read once for all outputs. A vector that lies across two
+lines of the cache takes twice as long, so rows and sums are aligned.
 
-Where samples that follow each other have the same code, an addition has to wait for the one before.
-So some are under way at a time: to four columns with one output, otherwise of four samples that are
-far apart.
+If two successive samples have the same code, the second addition has to wait for the first one. So
+four independent additions are in progress at a time: with one output to four columns, otherwise of
+four samples that are far apart.
 
-The sums of positive first integers alone, which bounds need, are added for several outputs one
-number at a time: a sample is positive for one of them.
+Bounds also need the sums of the positive first integers. With several outputs these are added one
+number at a time, as a sample is positive for one output only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINE = 64
 
 
 def aligned(n_integers: int) -> np.ndarray:
-    """Room for integers, from the start of a line of the cache on."""
+    """Zeros (n_integers,) of int64 that begin at a line of the cache."""
     room = np.zeros(n_integers + _LINE // 8, dtype=np.int64)
     skipped = -room.ctypes.data % _LINE // 8
     return room[skipped : skipped + n_integers]
@@ -47,7 +47,7 @@ def row_width(n_outputs: int) -> int:
 
 
 def positive_width(n_outputs: int) -> int:
-    """How many sums of positive integers a code has beside; none with one output."""
+    """How many sums of positive integers a code has besides; 0 with one output."""
     return 0 if n_outputs == 1 else _rounded_up(n_outputs)
 
 
@@ -56,7 +56,7 @@ def _rounded_up(n_integers: int) -> int:
 
 
 def _adding(width: int) -> Any:
-    """An intrinsic that adds so many integers of one array to those of another."""
+    """An intrinsic that adds `width` integers of one array to those of another."""
 
     @intrinsic
     def add_vector(context, sums, at, rows, place):  # type: ignore[no-untyped-def]

@@ -1,17 +1,17 @@
 """Newton votes on a table that is sorted and coded: the best split, found in one kernel call.
 
 In every round the integers of all samples are added up by the codes of a column, in bins of few
-samples. That yields the sums at the edges of the bins of its features. Inside of a bin the sums lie
-in a rectangle between those at its edges, and the score is convex, so the corners of the rectangle
-bound it (see `unit_scores`). Only bins whose bound reaches the best score so far are looked into:
-their samples are added up in the order of their values. All of that happens for one column after
+samples. That yields the sums at the edges of the bins of its features. Inside a bin the sums lie in
+a rectangle between those at its edges, and the score is convex, so the corners of the rectangle
+bound it (see `unit_scores`). Only bins whose bound reaches the best score so far are searched:
+their samples are added up in the order of their values. All of this is done for one column after
 the other, while its sums are in the nearest cache.
 
-Bounds and the scores at edges are computed with one division for each side of an edge, and rounded
-outwards. What they let through is weighed by the formula of `split_scores`, so what is found has
-the bits of the reference, and ties are broken as `contract.Cut` says. Which column comes first
-decides how many bins are looked into, not what is found; the one that was best in the last round
-does.
+Bounds and the scores at edges are computed in float32, with one division for each side of an edge,
+and rounded outwards. For the cuts that they do not rule out, the score is computed by the formula
+of `split_scores`, so it has the bits of the reference's, and ties are broken as `contract.Cut`
+says. The order of the columns decides how many bins are searched, not what is found; the column
+that had the best split in the last round comes first.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
     from gpustump.engines.cpu.binned import BinnedTable
 
 _ADDITIONS_AT_ONCE = 2**22
-"""Fewer integers to be added than this, about half a millisecond, are not worth another thread: the
-rounds of one thread alone can be made ahead, without Python (see `rounds_ahead`)."""
+"""How many additions, about half a millisecond, are worth another thread. With fewer, one thread
+alone is better, as its rounds can be made ahead, without Python (see `rounds_ahead`)."""
 
 _UNIT = np.float32(2.0**-62)
-"""One, as a share of the largest sum."""
+"""One unit, as a share of the largest sum."""
 
 _WIDER, _WIDER_BY_OUTPUT, _LEAST = 2.0**-18, 2.0**-22, 2.0**-110
-"""By what shares, and by how much, bounds in numbers of 32 bits are widened. They take fewer than
-20 roundings of 2**-24, and one more for each output; numbers below 2**-126 may be lost."""
+"""By what shares, and by how much, bounds in float32 are widened. Their computation has fewer than
+20 roundings of 2**-24, and one more for each output; numbers below 2**-126 may become 0."""
 
 _COLUMNS_OF_ONE = 4
-"""So many columns are added up at once with one output."""
+"""How many columns are added up at once with one output."""
 
 Numbers = Annotated[np.ndarray, "int64[:, ::1]"]
 Singles = Annotated[np.ndarray, "float32[::1]"]
@@ -71,7 +71,7 @@ class BinnedColumns(NamedTuple):
     order : ndarray (n_features, n_samples) of int32
         As `direct.DirectTable.order`.
     features : ndarray (n_features,) of int64
-        Those of the first column, then those of the next.
+        The features of the first column, then those of the next.
     begin : ndarray (n_columns + 1,) of int64
         Where in `features` each column begins.
     missing_code, default, entry, entry_codes, entry_slots
@@ -79,11 +79,13 @@ class BinnedColumns(NamedTuple):
     first, n_bins, offset, is_open
         Of `BinLayout`.
     has_open : ndarray (n_features,) of uint8
-        Whether there may be cuts inside of some bin.
-    n_codes, column_has_open : ndarray (n_columns,) of int64, and of uint8
-        All codes are below the first; whether the second holds for one of a column's features.
+        Whether there may be cuts inside some bin.
+    n_codes : ndarray (n_columns,) of int64
+        All codes of a column are below this.
+    column_has_open : ndarray (n_columns,) of uint8
+        Whether `has_open` holds for one of a column's features.
     most_inside : int
-        The most samples of a bin.
+        The largest number of samples in a bin.
     """
 
     codes: Annotated[np.ndarray, "uint8[:, ::1]"]
@@ -161,16 +163,16 @@ class Rows(NamedTuple):
 
 @group
 class Room(NamedTuple):
-    """Room for the sums over the codes of a few columns, and for those of one feature.
+    """Arrays for the sums over the codes of a few columns, and for those of one feature.
 
     Attributes
     ----------
     width, positive_width : int
-        How many integers a row has, and how many sums of positive ones stand beside.
+        How many integers a row has, and how many sums of positive ones each code has besides.
     sums : ndarray (n_columns_at_once, 256 * width) of int64
         For each code the sum of the rows.
     positive : ndarray (256 * positive_width,) of int64
-        For several outputs, with which there is one column at a time.
+        The sums of positive integers of one column; for several outputs only.
     of_bundled : ndarray (256 * width,) of int64
         The sums of the rows for the bins of a feature of a bundle.
     left : ndarray (2 * n_outputs, 257) of int64
@@ -178,16 +180,16 @@ class Room(NamedTuple):
     of_bins : ndarray (256,) of int64
         An output's sums of positive integers over the bins.
     at_edge, inside : ndarray (257,), (256,) of float32
-        About the scores at the edges of bins, and bounds for those inside.
+        Approximate scores at the edges of bins, and bounds for those inside.
     bounds : ndarray (256,) of float64
     by_left, by_right : ndarray (257,) of float32
-        One over the second sums on either side of an edge.
+        One over the second sums on both sides of an edge.
     at_cuts : ndarray (2, most_inside + 256) of int64
         An output's sums of both integers left of some cuts.
     scores : ndarray (most_inside + 256,) of float64
-        What these cuts are worth.
+        The scores of these cuts.
     extra : ndarray (n_outputs,) of float64
-        What each output adds where a feature is missing.
+        Each output's part of the score for missing values.
     last : ndarray (1,) of int64
         The column that had the best split in the last round.
     """
@@ -241,7 +243,7 @@ NO_BINS = (
     Rows.empty(np.empty((1, 0), dtype=np.int64)),
     Room.empty(1, 0, 0),
 )  # fmt: skip
-"""For kernels that may do without."""
+"""For calls of kernels that search without bins."""
 
 
 @group
@@ -262,7 +264,7 @@ class BinnedScan:
     search : Search
         Without constraints.
     first : ndarray (n_outputs, n_samples) of int64
-        First integers of the run's samples, or any numbers with their signs.
+        First integers of the run's samples; only their signs are used.
     """
 
     def __init__(self, table: BinnedTable, search: Search, first: np.ndarray) -> None:
@@ -277,7 +279,7 @@ class BinnedScan:
 
     @property
     def alone(self) -> tuple[BinnedColumns, Rows, Room] | None:
-        """What one thread needs for the whole search; None if it is worth more threads."""
+        """The arguments of a search by one thread; None if it is worth several threads."""
         if len(self._rooms) != 1:
             return None
         (room,) = self._rooms.values()
@@ -325,7 +327,7 @@ def constant_score(totals, l2):  # type: ignore[no-untyped-def]
 
 @kernel("void(BinnedColumns, Rows, Room, int64, int64)")
 def _add_columns(columns, own, room, low, high):  # type: ignore[no-untyped-def]
-    """The sums over the codes of a few columns: as many as there is room for, or fewer."""
+    """Add up the sums over the codes of columns `low` to `high`, at most as many as `room` has."""
     for column in range(low, high):
         room.sums[column - low, : columns.n_codes[column] * room.width] = 0
     if room.positive_width > 0:
@@ -344,10 +346,10 @@ def _add_columns(columns, own, room, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[::1], int64[::1], int64[::1], uint8[::1], uint8[::1], int64, int64)")
 def _unbundle(sums, into, all_rows, codes, slots, default, n_slots):  # type: ignore[no-untyped-def]
-    """From the sums over the codes of a bundle to those over the bins of one of its features.
+    """Compute the sums over a bundled feature's bins from those over the bundle's codes.
 
-    What is missing stands behind the bins. All codes that are not listed are of one bin. Bins of a
-    bundle hold one value each, so there is no need for sums of positive integers.
+    The sums of missing values come after the bins. All codes that are not listed belong to one bin.
+    Bins of a bundle hold one value each, so sums of positive integers are not needed.
     """
     width = len(all_rows)
     into[: n_slots * width] = 0
@@ -362,16 +364,16 @@ def _unbundle(sums, into, all_rows, codes, slots, default, n_slots):  # type: ig
 
 @kernel("float32(int64)")
 def _scaled(sum_):  # type: ignore[no-untyped-def]
-    """A sum as a share of 2**62, roughly."""
+    """A sum as a share of 2**62, rounded to float32."""
     return np.float32(sum_) * _UNIT
 
 
 @kernel("void(int64[::1], int64[::1], float32, float32, float32[::1], float32[::1], float32[::1])")
 def _weigh_edges(a, b, extra, l2, by_left, by_right, at_edge):  # type: ignore[no-untyped-def]
-    """Add an output's part to the scores at the edges of bins, about.
+    """Add an output's part to the approximate scores at the edges of bins.
 
-    Quotients are products with a reciprocal, which the bins on both sides of an edge have in
-    common.
+    Quotients are computed as products with a reciprocal, which the bounds of the bins on both sides
+    of an edge use as well.
     """
     n_edges = len(a)
     all_a, all_b, one = a[n_edges - 1], b[n_edges - 1], np.float32(1.0)
@@ -385,7 +387,7 @@ def _weigh_edges(a, b, extra, l2, by_left, by_right, at_edge):  # type: ignore[n
 
 @kernel("void(int64[::1], int64[::1], float32, float32[::1], float32[::1], float32[::1])")
 def _bound_output(a, positive, extra, by_left, by_right, inside):  # type: ignore[no-untyped-def]
-    """Add an output's part to the bounds inside of bins."""
+    """Add an output's part to the bounds for cuts inside bins."""
     n_bins = len(inside)
     all_a = a[n_bins]
     for i in range(n_bins):
@@ -410,7 +412,7 @@ def _add_gains(a, b, all_a, all_b, extra, l2, scores):  # type: ignore[no-untype
 
 @kernel("UniTuple(int64, 2)(float64[::1])")
 def _highest(scores):  # type: ignore[no-untyped-def]
-    """The first of the highest scores; and 1, or 0 if there are none."""
+    """The index of the first of the highest scores, and 1; the second is 0 without scores."""
     top, number = NO_SCORE, 0
     for c in range(len(scores)):
         if scores[c] > top:
@@ -420,7 +422,7 @@ def _highest(scores):  # type: ignore[no-untyped-def]
 
 @kernel("boolean(_Found, float64, int64, int64)")
 def _is_better(best, score, feature, position):  # type: ignore[no-untyped-def]
-    """Whether a split comes before the best one: `contract.Cut`'s order."""
+    """Whether a split is better than the best one, in the order of `contract.Cut`."""
     if score != best.score:
         return score > best.score
     is_lower = position < best.position
@@ -429,10 +431,10 @@ def _is_better(best, score, feature, position):  # type: ignore[no-untyped-def]
 
 @kernel("int64(int32[::1], int64, int64, int64[::1], int64, int64, int64, int64[:, ::1])")
 def _sums_at_cuts(order, start, end, rows, width, a, b, at_cuts):  # type: ignore[no-untyped-def]
-    """An output's sums left of the cuts behind some sorted samples; returns how many there are.
+    """Write an output's sums left of the cuts after some sorted samples; returns how many.
 
-    `rows` begin with this output. The next sums are written over the last ones unless there is a
-    cut between.
+    `rows` begin with this output. If there is no cut after a sample, the next sums are written to
+    the same place.
     """
     n_cuts, one, step = np.uint64(0), np.uint64(1), np.uint64(width)
     for i in range(start, end):
@@ -465,10 +467,10 @@ def _look(  # type: ignore[no-untyped-def]
     feature,
     least,
 ):
-    """The best of the splits behind some sorted samples and at a bin's right edge, if it may count.
+    """The best split inside a bin and at its right edge, if its score is at least `least`.
 
-    The arguments are plain arrays: a group is handed over field by field, which takes as long as a
-    look.
+    The arguments are plain arrays: a group is passed field by field, which takes as long as the
+    search of a bin.
     """
     n_cuts = 0
     all_scores[: end - start + 1] = 0.0
@@ -495,7 +497,8 @@ def _look(  # type: ignore[no-untyped-def]
 def _apart(left, n_bins, position, extra, l2, constant, feature, best):  # type: ignore[no-untyped-def]
     """The better of the best split and the threshold above all values of a feature.
 
-    It parts what is present from what is missing, where that is better than a constant.
+    This threshold separates all values from the missing ones; it counts only if it is better than a
+    constant.
     """
     score = 0.0
     for k in range(len(extra)):
@@ -519,7 +522,7 @@ def _sum_up(sums, width, n_bins, left):  # type: ignore[no-untyped-def]
 
 @kernel("void(Room, int64[::1], uint8[::1], float64, float64[::1], float64[::1])")
 def _bound_feature(room, sums, is_open, l2, extra, bounds):  # type: ignore[no-untyped-def]
-    """The most that a cut inside of each bin, or at its right edge, may be worth."""
+    """Write the most that a cut inside each bin, or at its right edge, may be worth."""
     n_outputs, n_bins, width = len(extra), len(bounds), room.width
     at_edge, inside = room.at_edge[: n_bins + 1], room.inside[:n_bins]
     by_left, by_right, positive = room.by_left, room.by_right, room.of_bins

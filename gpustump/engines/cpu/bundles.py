@@ -1,12 +1,12 @@
-"""Features of few values share a byte column, if their values occur in at most 256 combinations.
+"""Features of few values share a column of one byte if their values have at most 256 combinations.
 
 Flags, and categories written as flags, are common, and a byte for each would waste memory: eight
-independent flags fit into one byte, and up to 255 flags that exclude each other. The time of a
-round depends on the number of columns, not of features. A feature's weights are added up from its
-column's, exactly, since they are integers.
+independent flags fit into one byte, and so do up to 255 flags of which at most one is set. The time
+of a round depends on the number of columns, not of features. The sums over a feature's bins follow
+exactly from those over its column's codes, since they are integers.
 
-[LightGBM bundles features that are rarely set together (Ke et al. 2017, 4); here what counts is
-how many combinations there are, and none is merged with another.]
+[LightGBM bundles features that are rarely set together (Ke et al. 2017, section 4). Here only the
+number of combinations counts, and no two combinations are merged.]
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_SLOTS = 64
 """A column of more slots than this has too little room for another feature."""
 
 _RUN = 64
-"""Features that are tried for the same bundles, by one thread."""
+"""How many neighbouring features one thread tries to bundle."""
 
 
 @group
@@ -37,18 +37,18 @@ class Bundles(NamedTuple):
     Attributes
     ----------
     column : ndarray (n_features,) of int64
-        Among those of two bytes, or among those of one.
+        The feature's column, among the wide ones or among the narrow ones.
     is_wide : ndarray (n_features,) of uint8
         Whether its codes have two bytes.
     missing_code : ndarray (n_features,) of int64
-        Of a feature that has its column to itself, whose other codes are its bins; -1 if bundled.
-        In a wide column the bin of what is missing.
+        For a feature that has its column to itself, the code of missing values (in a wide column
+        their bin); the other codes are its bins. -1 if it is bundled.
     default : ndarray (n_features,) of int64
-        Of a bundled feature, the slot that most codes stand for; -1 if not bundled.
+        For a bundled feature, the slot that most codes mean; -1 if it is not bundled.
     entry : ndarray (n_features + 1,) of int64
         Where a bundled feature's list of the other codes begins.
     codes, slots : ndarray of uint8
-        Those lists: a code and the slot, counted from the feature's first bin, that it stands for.
+        These lists: a code, and the slot that it means, counted from the feature's first bin.
     """
 
     column: Integers
@@ -60,9 +60,9 @@ class Bundles(NamedTuple):
     slots: Bytes
 
     def by_code(self, feature: int, by_slot: np.ndarray) -> np.ndarray:
-        """What is given for each of a feature's slots, for each code of its column.
+        """The numbers `by_slot` of a feature's slots, for each code of its column.
 
-        For each bin of a wide column, (1024,); for each code of another one, (256,).
+        For a wide column one for each bin, (1024,); otherwise one for each code, (256,).
         """
         if self.default[feature] < 0:
             n_codes = WIDE_BINS if self.is_wide[feature] else NARROW_BINS
@@ -79,7 +79,7 @@ class Bundles(NamedTuple):
 def join(
     codes: Uncoded, layout: BinLayout, n_missing: np.ndarray, team: Team
 ) -> tuple[Columns, Bundles]:
-    """Bundle what fits together; the codes of one byte are rewritten in place."""
+    """Bundle the features that fit together; the codes of one byte are rewritten in place."""
     row = codes.row.copy()
     missing_code = codes.n_cuts + 1
     small = _without_inner_splits(codes, layout)
@@ -99,7 +99,7 @@ def join(
 
 
 def _without_inner_splits(codes: Uncoded, layout: BinLayout) -> np.ndarray:
-    """The features, few enough in slots, whose bins hold one value each."""
+    """The features that have few slots, and bins of one value each."""
     if not len(layout.first):
         return layout.first
     has_inner_split = np.logical_or.reduceat(layout.has_inner_split, layout.first)
@@ -108,7 +108,7 @@ def _without_inner_splits(codes: Uncoded, layout: BinLayout) -> np.ndarray:
 
 
 def _moved_up(codes: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """The columns that are kept, in as much memory as they need."""
+    """The columns that are kept, in no more memory than they need."""
     for row, source in enumerate(kept):  # rows only ever move up
         if row != source:
             codes[row] = codes[source]
@@ -154,7 +154,7 @@ def _bundled(
 ) -> list[tuple[list[int], list[np.ndarray]]]:
     """Bundles of two features or more: their members, and each member's slot for every code.
 
-    A bundle is open until a feature does not fit; its codes stand in its first member's row.
+    A bundle takes features until one does not fit; its codes are in its first member's row.
     """
     found: list[tuple[list[int], list[np.ndarray]]] = []
     members: list[int] = []
@@ -197,7 +197,7 @@ def _bundled(
 
 @kernel("int64(uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])")
 def _pairs(codes, others, slot_of, n_slots, pairs):  # type: ignore[no-untyped-def]
-    """Mark which pairs of a code and a slot occur (0, otherwise -1); stops beyond 256."""
+    """Mark the pairs of a code and a slot that occur with 0, others with -1; stops after 257."""
     pairs[:] = -1
     n_pairs = 0
     for i in range(len(codes)):
@@ -212,7 +212,7 @@ def _pairs(codes, others, slot_of, n_slots, pairs):  # type: ignore[no-untyped-d
 
 @kernel("void(uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])")
 def _rewrite(codes, others, slot_of, n_slots, new):  # type: ignore[no-untyped-def]
-    """Replace each code by that of its pair."""
+    """Replace each code by the code of its pair."""
     for i in range(len(codes)):
         at = np.uint64(codes[i]) * np.uint64(n_slots) + np.uint64(slot_of[others[i]])
         codes[i] = new[at]

@@ -35,7 +35,7 @@ def category_sums(columns: CategoryColumns, terms: Terms, team: Team) -> np.ndar
 
 @kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64, int64, int64[:, :, ::1])")
 def _add(numbers, first, second, low, high, sums):  # type: ignore[no-untyped-def]
-    """Without second integers, the sizes of the first ones stand for them."""
+    """Add up samples `low` to `high`; if `second` is empty, absolute values of the first ones."""
     for output in range(len(first)):
         own, firsts, seconds = first[output], sums[output, 0], sums[output, 1]
         if len(second) == 0:

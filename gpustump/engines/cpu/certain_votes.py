@@ -1,8 +1,8 @@
-"""Newton votes in kernels, and what they multiply odds and probabilities by.
+"""Newton votes in kernels, and the factors by which they multiply odds and probabilities.
 
-The definitions are those of `boosting.newton_votes` and `boosting.split_votes`. Votes and factors
-are the nearest numbers to exact ones. Where what is known here leaves a doubt which number is the
-nearest, the answer is that there is one, and the host decides with more digits.
+The definitions are those of `boosting.newton_votes` and `boosting.split_votes`. A vote or factor is
+defined as the representable number nearest to an exact one. If float64 arithmetic cannot decide
+which number is the nearest, the kernels return NaN or False, and the host decides with more digits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ group(NewtonRule)
 
 @kernel("float64(int64, int64, NewtonRule)")
 def _certain_vote(first, second, rule):  # type: ignore[no-untyped-def]
-    """The vote of a region with these sums; NaN where it is in doubt."""
+    """The vote of a region with these sums; NaN if it is in doubt."""
     if second == 0:  # an empty region
         return 0.0
     step = float(first) / (float(second) + rule.l2)
@@ -36,21 +36,21 @@ def _certain_vote(first, second, rule):  # type: ignore[no-untyped-def]
 
 @kernel("boolean(int64[:, :, ::1], NewtonRule, int64, float64[:, ::1])")
 def set_votes(sums, rule, direction, votes):  # type: ignore[no-untyped-def]
-    """The votes of a split's regions.
+    """Set the votes of a split's regions.
 
     Parameters
     ----------
     sums : ndarray (n_regions, n_outputs, 2) of int64
     rule : NewtonRule
     direction : int
-        The feature's constraint, 1, -1 or 0. Votes out of order are replaced by what left and right
-        would vote together.
+        The feature's constraint, 1, -1 or 0. Votes out of order are replaced by the vote that left
+        and right would have as one region.
     votes : ndarray (n_regions, n_outputs) of float64
 
     Returns
     -------
     bool
-        Whether all of them are certain, and one is not 0.
+        Whether all of them are certain, and at least one is not 0.
     """
     is_certain, is_any = True, False
     for region in range(N_REGIONS):
@@ -72,7 +72,7 @@ def set_votes(sums, rule, direction, votes):  # type: ignore[no-untyped-def]
 
 @kernel("boolean(float64[:, ::1], Powers, float64[:, :, ::1])")
 def set_factors(votes, tables, factors):  # type: ignore[no-untyped-def]
-    """What votes multiply the samples' numbers by, as in `contract.Step`.
+    """Set the factors of the samples' numbers, as in `contract.Step`.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def set_factors(votes, tables, factors):  # type: ignore[no-untyped-def]
 
 @kernel("boolean(float64[:, ::1])")
 def says_nothing_of_missing(votes):  # type: ignore[no-untyped-def]
-    """Whether left and missing vote the same, as in a constant."""
+    """Whether the left region and missing values have the same votes, as in a constant."""
     is_same = True
     for output in range(votes.shape[1]):
         is_same &= votes[FIRST, output] == votes[MISSING, output]

@@ -1,8 +1,8 @@
-"""What a step makes of the integers of the samples outside its largest region, and adding that up.
+"""The changes of the integers of the samples outside a step's largest region, listed and added up.
 
-Where few samples are listed, nearly every code that is read has to come from memory. So codes are
-asked for some samples ahead, and lists are long: each holds the samples of a *segment*, a piece of
-a thread's work, those labelled +1 from the front and the others from the back.
+If few samples are listed, nearly every code that is read comes from memory. So codes are prefetched
+some samples ahead, and lists are long: each holds the samples of a *segment*, a piece of a thread's
+work, those labelled +1 from the front and the others from the back.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from gpustump.engines.cpu.prefetching import prefetch
 from gpustump.engines.threads import Team
 
 _AT_ONCE = 8192
-"""Samples whose regions are looked through at once."""
+"""How many samples' regions are read at once."""
 
 _AHEAD = 48
-"""Codes are asked for so many samples ahead."""
+"""How many samples ahead codes are prefetched."""
 
 _DENSE = 0.3
-"""If more of the samples are listed, the processor guesses by itself what will be read."""
+"""If a larger share of the samples is listed, the processor's own prefetching is enough."""
 
 
 @group
 class Changes(NamedTuple):
-    """The samples outside the largest region, and what is to be added for each.
+    """The samples outside the largest region, and the amount to be added for each.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Changes(NamedTuple):
         Counted from the segment's first sample.
     amount : ndarray (n_samples,) of int64
     n_front, n_back : ndarray (n_segments,) of int64
-        How many samples stand at the front and at the back of each segment.
+        How many samples are listed at the front and at the back of each segment.
     """
 
     segment: int
@@ -71,7 +71,7 @@ class Changes(NamedTuple):
 def add_changes(
     columns: Columns, histograms: Histograms, plane: int, changes: Changes, team: Team
 ) -> None:
-    """Add what is listed: samples labelled +1 to plane `plane`, and the others to the next."""
+    """Add the listed amounts: of samples labelled +1 to plane `plane`, of others to the next."""
     ahead = _AHEAD if changes.n_listed < _DENSE * len(changes.sample) else 0
     parts = parts_of_columns(columns, team)
     if changes.n_listed * columns.n_columns < FEW_ADDITIONS:
@@ -80,7 +80,7 @@ def add_changes(
 
 
 def unpack(words: Histograms, histograms: Histograms, move: Move) -> None:
-    """Add words of two integers, see `packed`, to histograms."""
+    """Add the sums of words of two integers (see `packed`) to histograms."""
     for own, into in zip(words, histograms, strict=True):
         if own.size:
             _unpack_columns(own, into, move.shift)
@@ -88,17 +88,17 @@ def unpack(words: Histograms, histograms: Histograms, move: Move) -> None:
 
 @kernel("int64(int64, int64, int64)")
 def packed(first, second, shift):  # type: ignore[no-untyped-def]
-    """Two integers in one word, the second one more roughly: scores depend less on it.
+    """Two integers in one word, the second one rounded more, as scores depend less on it.
 
-    Words may be added; it does not matter if they overflow meanwhile. In the end the sum of second
-    integers must fit into the lower bits, with its sign, and that of the first ones into the upper.
+    Words can be added up; intermediate overflow does no harm. In the end the sum of second integers
+    must fit into the lower bits, with its sign, and that of first integers into the upper bits.
     """
     return ((first >> shift) << SECOND_BITS) + (second >> (shift + ROUGHER))
 
 
 @kernel("void(int64[:, :, ::1], int64[:, :, ::1], int64)")
 def _unpack_columns(words, sums, shift):  # type: ignore[no-untyped-def]
-    """Add both parts of the words to integers that stand side by side."""
+    """Add both parts of the words to sums that are neighbours."""
     for plane in range(words.shape[0]):
         for column in range(words.shape[1]):
             own, into = words[plane, column], sums[plane, column]
@@ -128,7 +128,7 @@ def _list_others(regions, bulk, found):  # type: ignore[no-untyped-def]
 
 @kernel("void(Terms, uint8[::1], Move, int64, int64, Changes)")
 def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[no-untyped-def]
-    """List the samples of the rest, and what the bulk's move would make of their integers.
+    """List the samples of the rest, with minus what the bulk's move makes of their integers.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[n
     move : Move
     output, segment : int
     changes : Changes
-        Takes the samples. What the move would make of them is taken away from their amounts.
+        The samples are listed here; their amounts are minus the integers after the bulk's move.
     """
     has_second = len(terms.second) > 0
     negative_by, positive_by = move.factor[2 * output + 1], move.factor[2 * output]
@@ -174,7 +174,7 @@ def list_rest(terms, regions, move, output, segment, changes):  # type: ignore[n
 
 @kernel("void(Terms, Move, int64, int64, Changes)")
 def list_changes(terms, move, output, segment, changes):  # type: ignore[no-untyped-def]
-    """Add the integers after the step, so that amounts are what is to be added to the sums."""
+    """Add the integers after the step to the amounts, which then correct the moved sums."""
     has_second = len(terms.second) > 0
     first = terms.first[output]
     begin = segment * changes.segment

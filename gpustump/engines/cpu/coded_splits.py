@@ -1,8 +1,8 @@
-"""Where the samples of a coded table lie in splits at given thresholds: mostly by their codes.
+"""The regions of a coded table's samples in splits at given thresholds, mostly from their codes.
 
-A threshold stands between two bins or in one; the values of that bin's samples tell which of them
-are on the left. So hardly any value is read, and values stand far apart in memory: those of one
-feature lie in as many lines of the cache as there are samples.
+A threshold lies between two bins or inside one. Only for the samples of that one bin must the
+values be read. This saves time because the values of a feature are far apart in memory: they lie in
+as many lines of the cache as there are samples.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND, Part
 from gpustump.learners.thresholds import rounded_down
 
 _ASK = 3
-"""In place of a region: the value tells."""
+"""Instead of a region: it depends on the value."""
 
 _SAMPLES_AT_ONCE, _ELEMENTS_AT_ONCE = 2**18, 2**17
 """Fewer samples, or elements, than this are not worth another thread."""
@@ -127,7 +127,7 @@ def coded_sums(
     BITS=("int32", "int64"),
 )
 def _ask(bits, rows, feature, end, lowest, start, region):  # type: ignore[no-untyped-def]
-    """Find the regions of a block's samples whose codes do not tell them."""
+    """Find the regions of those samples of a block whose codes do not tell them, from values."""
     for i in range(len(region)):
         if region[i] == _ASK:
             row = rows[start + i] if len(rows) > 0 else start + i

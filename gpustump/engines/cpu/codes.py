@@ -1,15 +1,15 @@
 """Each value as a code: bins that are slices of its feature's sorted order, and parts of bins.
 
-A bin holds the values above one cut and up to the next; see `cuts`. Wherever the cuts fall, the
-search returns the same integers: they decide how often it must look inside a bin, not what it
-finds. While values are coded it is noted which bins hold more than one value; there is no cut
-inside the others.
+A bin holds the values above one cut and up to the next; see `cuts`. The search returns the same
+integers whatever the cuts are: they decide how often it must search inside a bin, not what it
+finds. While values are coded it is noted which bins hold more than one value; inside the others
+there is no cut.
 
-Features of many values get codes of two bytes: one of up to 1023 bins, and one of 64 parts of it.
-With the parts, a bin can be looked at more closely without being sorted.
+Features of many values get codes of two bytes: the number of one of up to 1023 bins, and that of
+one of its 64 parts. With the parts, the sums inside a bin are known more finely without sorting it.
 
 The table is read once, a tile of rows and features at a time, so it may be a file larger than the
-memory; what stays is two bytes for each element, or one.
+memory; two bytes for each element are stored, or one.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from gpustump.engines.contract import State
 
 NARROW_CUTS, WIDE_CUTS = NARROW_BINS - 2, WIDE_BINS - 2
-"""Most cuts of a feature: codes up to it are bins, and one more is for what is missing."""
+"""The most cuts of a feature. The codes up to the number of cuts are bins, and the next one is for
+missing values."""
 
 _PER_BIN, _PER_FINE_BIN = 64, 384
-"""Fewer samples than this in a bin cost more to look up than to scan. More bins than `NARROW_CUTS`
-have to hold more: they take more of the cache."""
+"""The fewest samples in a bin for which bins save time. The second number is for more bins than
+`NARROW_CUTS`, since their sums take more of the cache."""
 
 _NO_LOW = np.int64(2**63 - 1)
 
@@ -53,20 +54,20 @@ _TILE = (4096, 64)
 
 
 class Room(NamedTuple):
-    """What the codes of a table, and what is made of them, may take.
+    """The memory that the codes of a table, and orders of its samples, may take.
 
     Attributes
     ----------
     finely : bool
         Whether features of many values get codes of two bytes.
     parted : bool
-        Whether their samples may be kept in the order of their codes, four bytes for each.
+        Whether their samples may be stored in the order of their codes, four bytes for each.
     sorted_bytes : int or None
-        For sorted bins; None for all that they take.
+        The most bytes of sorted bins; None for no limit.
     patience : int
         See `members.PartedSamples`.
     per_bin : int
-        Samples that a bin should hold at least, where there are codes of one byte only.
+        The fewest samples that a bin should hold, if there are codes of one byte only.
     """
 
     finely: bool = True
@@ -96,7 +97,7 @@ class CodedTable:
     bins : SortedBins
         The samples of bins by increasing value.
     parted : PartedSamples or None
-        The samples of features in the order of their codes; None without the memory for it.
+        The samples of features in the order of their codes; None if memory is too short.
     """
 
     source: Source
@@ -136,7 +137,7 @@ class CodedTable:
         return found
 
     def has_parts(self, feature: int) -> bool:
-        """Whether a feature's samples are at hand in the order of their codes."""
+        """Whether a feature's samples are stored in the order of their codes."""
         if self.parted is None or not self.bundles.is_wide[feature]:
             return False
         return self.parted.is_ready(feature)
@@ -150,7 +151,7 @@ class CodedTable:
         return kind(self, arrays.to_host(labels), arrays.to_host(sample_weight), search)
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position; see `engines.contract.PreparedTable`."""
+        """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
         if position + 1 >= self.n_samples - self.n_missing[feature]:
             return math.inf
         known = self._thresholds.get((feature, position))
@@ -187,14 +188,14 @@ def prepare(
 
     Parameters
     ----------
-    X : ndarray (n_samples, n_features)
-    rows : ndarray (n_rows,) of int64, or None
-        Take only these rows.
+    X : ndarray (n_samples_given, n_features)
+    rows : ndarray (n_samples,) of int64, or None
+        Use only these rows.
     team : Team
     room : Room, optional
-        By default all that is of use.
+        By default all that saves time.
     max_cuts : int
-        Most cuts of a feature.
+        The most cuts of a feature.
     categorical : tuple of int
         As for `contract.Task`.
     """
@@ -213,15 +214,15 @@ def prepare(
 def prepare_by_cuts(
     source: Source, cuts: list[Cuts], team: Team
 ) -> tuple[CodedTable, Extremes]:  # fmt: skip
-    """Code a table that is a share of a larger one, whose bins are common to all shares.
+    """Code a table that is a shard of a larger one, whose bins are common to all shards.
 
-    Its layout has a slot for each bin that there may be: some may hold no sample.
+    Its layout has a slot for each bin that there may be, so some slots may hold no sample.
 
     Parameters
     ----------
     source : Source
     cuts : list of Cuts
-        For each feature.
+        The common cuts of each feature.
     team : Team
     """
     coded = _Coded.empty(source, cuts, finely=True, has_extremes=True)
@@ -232,7 +233,7 @@ def prepare_by_cuts(
 
 
 def useful_cuts(n_samples: int, per_bin: int = _PER_BIN) -> int:
-    """How many cuts of a feature pay, of at most `WIDE_CUTS`."""
+    """Up to how many cuts of a feature save time; at most `WIDE_CUTS`."""
     useful = max(min(n_samples // per_bin, NARROW_CUTS), n_samples // _PER_FINE_BIN)
     return min(WIDE_CUTS, max(16, useful))
 
@@ -281,7 +282,7 @@ class Uncoded(NamedTuple):
     narrow : ndarray (n_narrow, n_samples) of uint8
     is_wide : ndarray (n_features,) of bool
     row : ndarray (n_features,) of int64
-        Of one of the two arrays.
+        The feature's row in one of the two arrays.
     n_cuts : ndarray (n_features,) of int64
     """
 
@@ -303,10 +304,10 @@ class _Coded:
     counts : list of ndarray of int64
         For each feature, how many samples are in each bin.
     is_mixed : list of ndarray of uint8
-        Whether they have more than one value.
+        Whether the bins have more than one value.
     low, high : list of ndarray of int64
-        The smallest and the largest key in each bin; the largest and the smallest integer where
-        there is none. Empty lists if nobody asks for them.
+        The smallest and the largest key in each bin; in an empty bin the largest and the smallest
+        int64. Empty lists if they are not needed.
     """
 
     codes: Uncoded
@@ -343,9 +344,9 @@ class _Coded:
         return np.asarray([own[n + 1] for own, n in found], dtype=np.int64)
 
     def layout(self, *, drops_empty: bool = True) -> BinLayout:
-        """Slots for all bins, and for what each feature lacks.
+        """Slots for all bins, and for the missing values of each feature.
 
-        Above the last cut there is one more bin, which is dropped if it is empty and asked to be.
+        Above the last cut there is one more bin; if it is empty and `drops_empty`, it has no slot.
         """
         n_cuts, n_missing = self.codes.n_cuts, self.n_missing
         n_above = np.asarray([own[n] for own, n in zip(self.counts, n_cuts, strict=True)])
@@ -363,7 +364,7 @@ class _Coded:
         return BinLayout(first[:-1].copy(), n_bins, offset, last, has_inner_split)
 
     def extremes_in(self, layout: BinLayout) -> Extremes:
-        """The keys in each slot."""
+        """The smallest and the largest key in each slot."""
         low, high = (np.empty(len(layout.offset), dtype=np.int64) for _ in range(2))
         for j, n_bins in enumerate(layout.n_bins):
             slots = slice(layout.first[j], layout.first[j] + n_bins + 1)
@@ -379,7 +380,7 @@ class _Coded:
 
 
 def _code_all(source: Source, coded: _Coded, team: Team) -> None:
-    """Code all features, some of them at a time."""
+    """Code all features, some at a time."""
     for part in ranges(source.n_features, _TILE[1] * team.size):
         _code(source, slice(*part), coded, team)
 
@@ -432,12 +433,12 @@ def _code(source: Source, part: slice, coded: _Coded, team: Team) -> None:
     KEY=("int32", "int64"),
 )
 def _bins_of_column(bits, j, cuts, n_cuts, bins, counts, is_mixed, keys):  # type: ignore[no-untyped-def]
-    """The bins of column `j` of a block: how many cuts lie below each value.
+    """Find the bins of column `j` of a block: for each value the number of cuts below it.
 
     `bits` are the bit patterns of floats; their keys, as in `arrays.order_keys`, are written to
-    `keys`. `counts` tells how many samples each bin has, `is_mixed` which bins hold more than one
-    value. All samples take one step of the binary search before any takes the next, so that there
-    are no branches and no waiting.
+    `keys`. The samples of each bin are added to `counts`, and bins with more than one value are
+    marked in `is_mixed`. All samples make one step of the binary search before any makes the next,
+    so that there are no branches, and the processor need not wait for the result of a step.
     """
     n_samples = len(bins)
     highest = cuts[len(cuts) - 1]  # the key of NaN
@@ -478,7 +479,7 @@ def _note_extremes(keys, bins, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(KEY[::1], KEY[::1], int64, uint16[::1], uint16[::1])", KEY=("int32", "int64"))
 def _add_parts(keys, cuts, n_cuts, bins, codes):  # type: ignore[no-untyped-def]
-    """Codes of two bytes: the bin, and the part of it, which never falls as keys grow."""
+    """Write codes of two bytes: the bin, and its part, which never decreases as keys grow."""
     low, scale = np.zeros(WIDE_BINS), np.zeros(WIDE_BINS)  # bins without two cuts stay whole
     most = np.float64((1 << PART_BITS) - 1)
     for b in range(1, n_cuts):
@@ -492,7 +493,7 @@ def _add_parts(keys, cuts, n_cuts, bins, codes):  # type: ignore[no-untyped-def]
 
 
 def _floats(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Keys back as the floats, in float64, that they were made from."""
+    """The floats that keys were made from, as float64."""
     lowest = np.iinfo(keys.dtype).min
     bits = np.where(keys < 0, lowest - keys, keys)
     return bits.view(keys.dtype.str.replace("i", "f")).astype(dtype).astype(np.float64)

@@ -1,9 +1,9 @@
-"""The codes of all features as columns: two bytes a value where there are many, else one.
+"""The codes of all features as columns: two bytes for each value of features with many, else one.
 
-A column of two bytes belongs to one feature. Its codes say in which of up to 1023 bins a value lies
-(the upper ten bits) and in which of 64 parts of that bin (the lower six), both in the order of the
-values. A column of one byte belongs to a feature of few values, or to a bundle of such features
-(see `bundles`), or to any feature where memory or samples are too few for more.
+A *wide* column, of two bytes, belongs to one feature. Its codes say in which of up to 1023 bins a
+value lies (the upper ten bits) and in which of 64 parts of that bin (the lower six), both in the
+order of the values. A *narrow* column, of one byte, belongs to a feature of few values, to a bundle
+of such features (see `bundles`), or to any feature if memory or samples are too few for two bytes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from gpustump.engines.cpu.compiling import group
 
 WIDE_BINS, NARROW_BINS = 1024, 256
-"""Room for the bins of a column, missing values included."""
+"""How many bins the codes of a column can tell apart, that of missing values included."""
 
 PART_BITS = 6
-"""The lower bits of a code of two bytes."""
+"""How many lower bits of a code of two bytes tell the part of the bin."""
 
 
 @group
 class Columns(NamedTuple):
-    """The codes of a table. In common numbers the wide columns come first.
+    """The codes of a table. Where all columns are numbered together, the wide ones come first.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Columns(NamedTuple):
 class Histograms(NamedTuple):
     """Sums over the samples of every bin of every column, in planes: one for each kind of samples.
 
-    Where two integers are added up for each sample, their sums stand side by side, so that both are
-    in the cache when one is.
+    If two integers are added up for each sample (width 2), their sums are neighbours, so that both
+    are in the cache when one is.
 
     Attributes
     ----------

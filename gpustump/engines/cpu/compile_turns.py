@@ -1,11 +1,11 @@
 """Processes compile one after the other, so that all but the first find the kernels on disk.
 
 Several processes that start on a machine without compiled kernels, such as those of a cross
-validation, would all compile the same. So a process takes a lock, a file beside the kernels, when
-it finds the first one missing, and keeps it until it has loaded all that it imports. The system
-releases the lock when a process ends, however it ends. A process that has waited for too long, or
-cannot make a lock (in a folder that cannot be written to, or without the library `filelock`),
-compiles without it.
+validation, would all compile the same kernels. So when a process finds the first one missing, it
+takes a lock, a file beside the kernels, and keeps it until it has loaded all that it imports. The
+system releases the lock when a process ends, however it ends. A process that has waited for too
+long, or cannot create a lock (in a folder that cannot be written to, or without the library
+`filelock`), compiles without it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gpustump.engines.announcements import announce_anywhere
 LOCK = "compiling.lock"
 
 PATIENCE = 180.0
-"""Seconds to wait for a process that compiles, which takes some ten; it may have been stopped."""
+"""Seconds to wait for a process that compiles; it may have been stopped."""
 
 
 class Turns:
-    """This process's turns; one lock for all of its threads, which may wait for each other."""
+    """This process's turns, with one lock for all of its threads, which may wait for each other."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -48,7 +48,7 @@ class Turns:
                     self._give_back()
 
     def take(self, folder: Path) -> bool:
-        """Wait for this process's turn; False if it has the turn already, or cannot get one."""
+        """Wait for this process's turn; False if it already has the turn, or cannot get one."""
         with self._guard:
             if self._n_loading == 0 or self._held is not None or not self._can_be_had:
                 return False
@@ -62,7 +62,7 @@ class Turns:
             self._give_back()
 
     def _acquired(self, folder: Path) -> Any:
-        """The lock of a folder, once no other process has it; None if it cannot be had."""
+        """The lock of a folder, when no other process has it; None if it cannot be acquired."""
         try:
             from filelock import FileLock, Timeout
         except ImportError:
@@ -81,7 +81,7 @@ class Turns:
     def _say_once(self) -> None:
         if not self._has_waited:
             self._has_waited = True
-            announce_anywhere("waits for another process, which is compiling the CPU kernels ...")
+            announce_anywhere("waiting for another process that is compiling the CPU kernels ...")
 
     def _give_back(self) -> None:
         if self._held is not None:

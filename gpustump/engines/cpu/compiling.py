@@ -1,11 +1,11 @@
-"""Compiling: every kernel for its declared types when its file is imported, kept on disk.
+"""Every kernel is compiled for its declared types when its file is imported, and kept on disk.
 
-Declared types mean that nothing is compiled later, in the middle of a fit, and that an array of
+Because types are declared, nothing is compiled later, in the middle of a fit, and an array of
 another type or layout is an error rather than one more version. The first import on a machine takes
-some seconds, and says so. Where no folder can be written to, every process compiles the kernels
-anew.
+up to a minute, and announces that. If no folder can be written to, every process compiles the
+kernels anew.
 
-A signature is text as Numba takes it, in which the names of groups of arrays may stand, too:
+A signature is text as Numba takes it. It may also use the names of *groups* of arrays:
 
     @group
     class Slope(NamedTuple):
@@ -21,8 +21,8 @@ Numba takes some microseconds to find the type of a group that comes from Python
 tables so small that a round takes less than a hundred microseconds are given plain arrays.
 
 A kernel that Python calls returns numbers, or a plain tuple of them. To return a group or an array,
-Numba looks up its Python class in between, and does not ask whether that succeeded: where Ctrl-C
-interrupts it, the process ends with a segmentation fault. Kernels may return groups to each other.
+Numba looks up its Python class, and does not check whether that succeeded: if Ctrl-C interrupts it,
+the process ends with a segmentation fault. Kernels may return groups to each other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STAGES = (
     "running_scores",
     "held_out_sums",
 )
-"""What a fit or a prediction imports; these import all other files that hold kernels."""
+"""The files that a fit or a prediction imports; these import all other files with kernels."""
 
 Integers = Annotated[np.ndarray, "int64[::1]"]
 Floats = Annotated[np.ndarray, "float64[::1]"]
@@ -66,27 +66,28 @@ _has_compiled = False
 
 
 def group(cls: Group) -> Group:
-    """Let signatures name this NamedTuple, whose annotations tell the types of its fields."""
+    """Allow this NamedTuple in signatures; its annotations give the types of its fields."""
     _groups[cls.__name__] = cls
     return cls
 
 
 def record(name: str, *fields: str) -> np.dtype:
-    """A record of integers, int64, that signatures may name."""
+    """A record of int64 fields, which signatures may name."""
     _records[name] = np.dtype([(field, np.int64) for field in fields])
     return _records[name]
 
 
 def kernel(*signatures: str, **versions: tuple[str, ...]) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function for these types; it runs without Python's lock.
+    """Compile a function for these types; it runs without Python's global lock.
 
-    Indices are never checked: what a kernel is given must fit.
+    Indices are never checked: the shapes of a kernel's arguments must fit.
 
     Parameters
     ----------
     signatures : str
     versions : tuple of str
-        By a name that the signatures use: the types that it stands for, one after the other.
+        For each name with several types that the signatures use, its types in the order of the
+        versions.
     """
 
     def compiled(function: Callable[..., Any]) -> Any:
@@ -130,7 +131,7 @@ def _compiled(function: Callable[..., Any], signatures: Sequence[Any], *, cache:
 
 
 def _notice(dispatcher: Any) -> None:
-    """Announce the compiler the first time that something does not come from disk."""
+    """Announce that kernels are compiled, the first time that one does not come from disk."""
     global _has_compiled
     if not _has_compiled and (dispatcher.stats.cache_misses or not dispatcher.stats.cache_path):
         _has_compiled = True
@@ -138,9 +139,9 @@ def _notice(dispatcher: Any) -> None:
 
 
 class _Names(dict[str, Any]):
-    """What the names in a signature mean: Numba's types, groups, records, and those of a version.
+    """The types of the names in a signature: Numba's types, groups, records, and a version's names.
 
-    A group's type is looked up, rather than kept, because it may depend on the version.
+    A group's type is computed each time, because it may depend on the version.
     """
 
     def __missing__(self, name: str) -> Any:
@@ -151,7 +152,7 @@ class _Names(dict[str, Any]):
         return getattr(numba.types, name)
 
     def type_of(self, text: str) -> Any:
-        """The Numba type that is written so."""
+        """The Numba type of a text."""
         return eval(text, {}, self)
 
     def _type_of_group(self, cls: type) -> Any:

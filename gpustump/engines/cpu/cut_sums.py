@@ -1,8 +1,8 @@
-"""Sums left of each cut of a sorted feature, one cut behind the other.
+"""The sums left of each cut of a sorted feature, in the order of the cuts.
 
-The sorted positions are those of `direct`: the sign bit says that there is no cut behind a sample.
-Every sum is written, and the next one over it unless there is a cut between; so no branch depends
-on the values. Unsigned integers spare a check for indices that count from the end.
+The orders are those of `direct`: the sign bit of a sample is set if there is no cut after it. The
+sum after every sample is written; if there is no cut, the next one is written to the same place. So
+no branch depends on the values. With unsigned indices Numba needs no check for negative ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGN = np.uint32(31)
 
 @kernel("int64(int32[::1], int64, int64[::1], int64[::1])")
 def left_of_cuts(order, n_present, numbers, left):  # type: ignore[no-untyped-def]
-    """The sums of one number of each sample, written to `left`; returns how many cuts there are."""
+    """Write the sums of the samples' numbers to `left`; returns how many cuts there are."""
     reached, n_cuts = 0, np.uint64(0)
     for k in range(n_present - 1):
         marked = np.uint32(order[k])
@@ -32,7 +32,7 @@ def left_of_cuts(order, n_present, numbers, left):  # type: ignore[no-untyped-de
 
 @kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64[::1])")
 def with_sizes_left_of_cuts(order, n_present, numbers, left, sizes):  # type: ignore[no-untyped-def]
-    """The same, and the sums of the numbers' sizes."""
+    """The same, with the sums of the numbers' absolute values in `sizes`."""
     reached, size, n_cuts = 0, 0, np.uint64(0)
     for k in range(n_present - 1):
         marked = np.uint32(order[k])
@@ -47,7 +47,7 @@ def with_sizes_left_of_cuts(order, n_present, numbers, left, sizes):  # type: ig
 
 @kernel("int64(int32[::1], int64, int64[::1], int64[::1], int64[::1], int64[::1])")
 def both_left_of_cuts(order, n_present, first, second, left, left_second):  # type: ignore[no-untyped-def]
-    """The sums of two numbers of each sample; returns how many cuts there are."""
+    """Write the sums of two numbers of each sample; returns how many cuts there are."""
     reached, reached_second, n_cuts = 0, 0, np.uint64(0)
     for k in range(n_present - 1):
         marked = np.uint32(order[k])
@@ -62,7 +62,7 @@ def both_left_of_cuts(order, n_present, first, second, left, left_second):  # ty
 
 @kernel("UniTuple(int64, 2)(int32[::1], int64, int64[::1])")
 def missing_sums(order, n_present, numbers):  # type: ignore[no-untyped-def]
-    """The sums of one number of each sample that is missing, and of the numbers' sizes."""
+    """The sum of the numbers of missing samples, and that of the absolute values."""
     reached, size = 0, 0
     for k in range(n_present, len(order)):
         own = numbers[np.uint32(order[k]) & _SAMPLE]

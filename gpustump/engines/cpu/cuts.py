@@ -1,9 +1,10 @@
-"""Where bins are cut off from each other: at values of a sample of the rows.
+"""Where the edges of bins are: at values of a sample of the rows.
 
-About equally many values of the sample lie between two cuts, so nothing is sorted but the sample;
-values that fill a bin of their own get one. Towards both ends bins become smaller, each about as
-large as all that lies beyond it: where little weight is on one side of a cut, a score depends most
-on the few samples there, and late in a run many of the best cuts part few samples from the rest.
+Each bin holds about as many values of the sample, so only the sample has to be sorted. A value that
+is frequent enough to fill a bin gets one of its own. Towards both ends bins become smaller: each is
+about as large as all bins beyond it. Where one side of a cut has little weight, the score depends
+most on the few samples there, and late in a run many of the best cuts separate few samples from the
+rest.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from gpustump.engines.cpu.source_table import Source
 from gpustump.engines.threads import Team
 
 _SAMPLE = 2**14
-"""Rows whose values decide where the cuts fall, or 32 for each bin if that is more."""
+"""How many rows are drawn to choose the cuts; 32 rows for each bin if that is more."""
 
 
 _LEAST_FOR_ENDS = 100
-"""With fewer cuts than this, bins are equally large up to the ends."""
+"""With fewer cuts than this, bins do not become smaller towards the ends."""
 
 
 _CUTS_OF_END = 8
-"""Kept for the smaller bins at the upper end."""
+"""How many cuts are reserved for the smaller bins at the upper end."""
 
 
 class Cuts(NamedTuple):
-    """The cuts of one feature.
+    """The cuts between the bins of one feature.
 
     Attributes
     ----------
     keys : ndarray (n_cuts,) of int32 or int64
-        Increasing; see `arrays.order_keys`.
+        The keys of the largest values left of each cut, increasing; see `arrays.order_keys`.
     is_crowded : bool
-        Whether the sample holds more values than there may be cuts.
+        Whether the sample has more distinct values than cuts are allowed.
     """
 
     keys: np.ndarray
@@ -45,7 +46,7 @@ class Cuts(NamedTuple):
 
 
 def cuts_of(source: Source, features: slice, limit: int, team: Team) -> list[Cuts]:
-    """Choose the cuts of some features, at most so many for each."""
+    """Choose the cuts of some features, at most `limit` for each."""
     n_samples = source.n_samples
     n_drawn = max(_SAMPLE, 32 * limit)
     if n_samples <= n_drawn:
@@ -59,7 +60,7 @@ def cuts_of(source: Source, features: slice, limit: int, team: Team) -> list[Cut
 
 
 def cuts_by_sample(keys: np.ndarray, limit: int, team: Team) -> list[Cuts]:
-    """Choose cuts by the keys (n_drawn, n_features) of a sample, at most so many for each feature.
+    """Choose cuts by the keys (n_drawn, n_features) of a sample, at most `limit` for each feature.
 
     The keys are those of `codable` values.
     """
@@ -73,7 +74,7 @@ def cuts_by_sample(keys: np.ndarray, limit: int, team: Team) -> list[Cuts]:
         if is_crowded:
             chosen = np.empty(limit, dtype=np.int64)
             n_chosen = _spread(counts[1:], limit - 1, chosen[1:]) if limit > 1 else 0
-            # Only between two cuts a bin has parts, so the lowest value is one.
+            # Only bins between two cuts have parts, so the lowest value is a cut.
             chosen[0] = 0 if limit > 1 else len(values) - 1
             chosen[1:] += 1
             values = values[chosen[: n_chosen + 1]]
@@ -91,10 +92,11 @@ def codable(values: np.ndarray) -> np.ndarray:
 
 @kernel("int64(int64[::1], int64, int64[::1])")
 def _spread(counts, limit, chosen):  # type: ignore[no-untyped-def]
-    """Choose so many of the distinct values as cuts, the samples spread evenly between them.
+    """Choose at most `limit` distinct values as cuts, with samples spread evenly between them.
 
-    Bins become smaller towards the ends. A value that fills a bin alone is cut off from those below
-    it too.
+    `counts` are the samples of each value. The indices of the cuts are written to `chosen`; returns
+    how many there are. Bins become smaller towards the ends. A value that fills a bin alone is
+    separated from the values below it, too.
     """
     has_ends = limit >= _LEAST_FOR_ENDS
     for_end = _CUTS_OF_END if has_ends else 0

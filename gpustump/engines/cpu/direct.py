@@ -1,8 +1,9 @@
 """Few samples: every feature is sorted whole and scanned whole, in one compiled loop.
 
-Where all weights fit into the nearest cache, looking up each of them in sorted order takes no more
-time than looking at a bin, so bins would save nothing. The sorted positions are four bytes each;
-the sign bit says that the next sample has the same value, so that there is no cut between the two.
+If all weights fit into the nearest cache, reading a weight in sorted order takes no more time than
+reading the sum of a bin, so bins would save nothing. The order of a feature has four bytes for each
+sample; the sign bit is set if the next sample has the same value, so that there is no cut between
+the two.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ELEMENTS_AT_ONCE = 2**17
 """Fewer elements than this are not worth another thread."""
 
 _MOST_ELEMENTS_AHEAD = 2**20
-"""A round of more elements takes a millisecond or more: making it ahead saves next to nothing."""
+"""A round of more elements takes a millisecond or more, so making it ahead saves almost nothing."""
 
 _SAMPLE = np.int32(2**31 - 1)
 """Masks the sign bit out."""
@@ -59,7 +60,7 @@ class DirectTable:
     source : Source
         The caller's own table.
     order : ndarray (n_features, n_samples) of int32
-        Samples by increasing value, missing ones last, marked by the sign bit.
+        Samples by increasing value, missing ones last, with the sign bit as said above.
     n_present : ndarray (n_features,) of int64
     team : Team
     """
@@ -72,7 +73,7 @@ class DirectTable:
 
     @functools.cached_property
     def thresholds(self) -> np.ndarray:
-        """What `threshold` returns, (n_features, n_samples) of float64; not for float16."""
+        """All results of `threshold`, (n_features, n_samples) of float64; not for float16."""
         return thresholds_of(self.source, self.order, self.n_present)
 
     @functools.cached_property
@@ -101,7 +102,7 @@ class DirectTable:
         return self.source.values(feature)
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position; see `engines.contract.PreparedTable`."""
+        """The threshold after a sorted position; see `engines.contract.PreparedTable`."""
         if position + 1 >= self.n_present[feature]:
             return math.inf
         return midpoint(self._value(feature, position), self._value(feature, position + 1))
@@ -114,11 +115,11 @@ class DirectTable:
         return DirectState(self, loss, scan, search)
 
     def parts(self, n_outputs: int) -> list[tuple[int, int]]:
-        """Ranges of features, each of them worth a thread's while."""
+        """Ranges of features, each large enough to be worth another thread."""
         return ranges(self.n_features, max(1, _ELEMENTS_AT_ONCE // (self.n_samples * n_outputs)))
 
     def has_cut(self, cut: Cut, hypothesis: Partition) -> bool:
-        """Whether a stump or split parts the samples where a cut does."""
+        """Whether a stump or split has the same regions as a cut."""
         if cut.after is not None or hypothesis.feature != cut.feature:
             return False
         if cut.position is None or cut.position + 1 >= self.n_present[cut.feature]:
@@ -186,7 +187,7 @@ class DirectState:
     sums : PieceSums
         The same, for each output.
     regions : ndarray (n_samples,) of uint8
-        Of the last hypothesis.
+        The regions of the last hypothesis.
     """
 
     totals: Totals
@@ -244,9 +245,10 @@ class DirectState:
         watched: WatchedSamples | None,
         categories: Categories | None = None,
     ) -> RoundsAhead | None:
-        """What makes rounds of Newton votes ahead; see `engines.ahead`.
+        """The object that makes rounds of Newton votes ahead; see `engines.ahead`.
 
-        None where a round is worth more threads than one, or the values are of another type.
+        None if a round is large enough for several threads, if it takes too long for rounds ahead
+        to save time, for other votes, and for values of float16.
         """
         table, n_outputs = self.table, self.search.n_outputs
         is_small = table.order.size * n_outputs <= _MOST_ELEMENTS_AHEAD
@@ -257,12 +259,12 @@ class DirectState:
         return RoundsAhead(self, rule, watched, categories)
 
     def take_made(self, sums: np.ndarray) -> None:
-        """Take the sums over all samples behind rounds that were made ahead."""
+        """Set the sums over all samples after rounds that were made ahead."""
         self._parted = self._found = None
         self._total(PieceSums(sums))
 
     def _part(self, hypothesis: Partition, cut: Cut | None) -> None:
-        """Find the region of each sample; `cut` is where the hypothesis parts them, if known."""
+        """Find the region of each sample; `cut` is the hypothesis's cut, if known."""
         if self._parted is hypothesis:
             return
         self._parted = None
@@ -277,13 +279,13 @@ class DirectState:
         self._parted = hypothesis
 
     def _take(self, take: Callable[[int, int], PieceSums]) -> None:
-        """Take all pieces of the samples, and the sums over them."""
+        """Update all pieces of the samples by `take`, and set the sums over them."""
         sums: list[PieceSums] = []
         self.table.team.each(lambda piece: sums.append(take(*piece)), self._pieces)
         self._total(functools.reduce(operator.add, sums))
 
     def _total(self, sums: PieceSums) -> None:
-        """Take the sums over all samples."""
+        """Set the sums over all samples."""
         self.sums = sums
         *numbers, misclassified = sums.numbers.tolist()
         rest = (misclassified, self.loss.first_weight, self.table.n_samples)

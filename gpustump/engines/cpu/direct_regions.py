@@ -1,4 +1,4 @@
-"""Which region of a cut each sample lies in, from a sorted feature."""
+"""The region of each sample under a cut of a sorted feature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpustump.learners.hypothesis import FIRST, MISSING, SECOND
 
 @kernel("void(int32[::1], int64, int64, int64, uint8[::1])")
 def mark(order, n_present, after, position, regions):  # type: ignore[no-untyped-def]
-    """The regions of samples that are given in sorted order; see `Found` for the positions."""
+    """Write the regions of all samples, given in sorted order; see `Found` for the positions."""
     for k in range(len(order)):
         sample = order[k] & 0x7FFFFFFF
         if k < n_present:

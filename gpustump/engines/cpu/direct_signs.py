@@ -1,4 +1,4 @@
-"""Few samples, votes with signs: the best stump or interval, found by going through all cuts."""
+"""Few samples, discrete votes of one output: the best stump or interval, from all cuts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpustump.engines.cpu.direct import DirectTable
 
 _KNOWN = "int32[:, ::1], int64[::1], int64[::1], int64, int64[::1]"
-"""Types of what both searches are told: order, n_present, units, total, directions."""
+"""Types of the first arguments of both searches: order, n_present, units, total, directions."""
 
 
 class SignedScan:
@@ -57,9 +57,9 @@ class SignedScan:
 
 @kernel(f"UniTuple(int64, 6)({_KNOWN}, int64, int64)")
 def _best_split(order, n_present, units, total, directions, low, high):  # type: ignore[no-untyped-def]
-    """The best split of features `low` to `high`; `total` is the sum of all units.
+    """The best split of features `low` to `high`; `units` are signed weights, `total` their sum.
 
-    A constraint forbids the highest sum, or the lowest one; `directions` may be empty.
+    A constraint excludes the highest sum, or the lowest one; `directions` may be empty.
     """
     best = NOTHING
     room = np.empty(order.shape[1], dtype=np.int64)
@@ -136,7 +136,7 @@ def _best_pair(order, n_present, units, total, directions, low, high):  # type: 
             steep = rise if polarity > 0 else fall
             if 2 * steep - polarity * present + extra < agreement:
                 continue
-            # The first cut at the upper end has the first one at the lower end before it.
+            # The pair with the first upper cut has the first lower cut; see `interval_scan`.
             lowest, lowest_at = top, -1
             reached = 0
             for k in range(n_present[j] - 1):

@@ -1,13 +1,13 @@
-"""Few samples, any votes without signs: the best split, found by going through all positions.
+"""Few samples, votes without signs: the best split, found by the scores of all cuts.
 
-One output after the other, a feature's sorted samples are added up, and the sums at its cuts are
-written one behind the other. Then their parts of the score are computed, several cuts at a time,
-and added to those of the outputs before. The threshold above all values, which parts the present
-values from the missing ones, is one cut more. Cuts that a monotone constraint forbids get a score
+For one output after the other, a feature's sorted samples are added up, and the sums left of its
+cuts are written to an array. Then the output's part of the score is computed, several cuts at a
+time, and added to those of the outputs before. The threshold above all values, which separates all
+values from the missing ones, is one more cut. Cuts that a monotone constraint forbids get a score
 below all others.
 
-Scores compare as integers here: `key_of` maps floats to such, in their order. Compilers vectorise
-the maximum of integers, but not that of floats, since one of those might not be a number.
+Scores are compared as integers: `key_of` maps floats to integers in the same order. Compilers
+vectorise the maximum of integers, but not that of floats, because of NaN.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Best(NamedTuple):
     Attributes
     ----------
     key : int
-        Of its score; `_NO_KEY` if there is no split.
+        The key of its score; `_NO_KEY` if there is no split.
     feature, position : int
     constant : int
         The key of the score of all samples together.
@@ -99,7 +99,7 @@ class SplitScan:
 
 @kernel("int64(int64)")
 def key_of(bits):  # type: ignore[no-untyped-def]
-    """The key of a float with these bits, which compares as the float does; and the other way."""
+    """The key of a float with these bits, which compares as the float does; also the inverse."""
     return bits ^ ((bits >> 63) & _TOP)
 
 
@@ -156,7 +156,7 @@ def _add_scores(left, present, missing, kind, l2, scores):  # type: ignore[no-un
 
 @kernel("void(int64[::1], int64)")
 def _clear(scores, kind):  # type: ignore[no-untyped-def]
-    """Scores of nothing: minus zero, to which a float may be added without a change of its bits."""
+    """Set the scores to 0; floats to minus zero, as adding a float to it keeps the float's bits."""
     scores[:] = 0 if kind == _DISCRETE else -_TOP - 1
 
 
@@ -198,8 +198,8 @@ def _score_output(  # type: ignore[no-untyped-def]
 ):
     """Add an output's part to the scores of a feature's cuts; returns how many there are.
 
-    `second` may be empty, as in `Terms`. Behind the cuts stands the threshold above all values,
-    which is not counted.
+    `second` may be empty, as in `Terms`. After the cuts comes the threshold above all values, which
+    is not counted.
     """
     missing_first, missing_second = missing_sums(order, n_present, first)
     if len(second) > 0:
@@ -265,8 +265,8 @@ def best_split(  # type: ignore[no-untyped-def]
             _forbid(left, present, directions[j], kind, l2, smoothing, scores[:n_cuts])
         key = _largest(scores[:n_cuts])
         apart = key_of(scores[n_cuts])
-        # The threshold above all values makes a split only where it is better than a constant; it
-        # is not where all values are present, or missing.
+        # The threshold above all values counts only if it is better than a constant, which it is
+        # not if all values are present, or all are missing.
         if apart > constant and apart > key and apart > best.key:
             best = _Best(apart, j, n - 1, constant)
         elif key > best.key:

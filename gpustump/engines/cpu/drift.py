@@ -1,20 +1,23 @@
-"""What votes of regions remember of each bin: how far the shares of its two sums are apart.
+"""What is kept of each bin for real, Newton and shared votes: how far its shares are apart.
 
-Under real, Newton and shared votes the weights of all samples change in every round, but those of
-samples with the same label nearly alike: by the factors of the regions that they lie in. So where
-in a bin half of its positive weight lies hardly changes. When a bin is looked into, it is noted how
-far the share of its positive weight left of a cut was ahead of that of its negative weight, and the
-other way round. `engines.movement` says by how much a step moves each share at most; of
-what the step makes of the bulk, see `estimates`.
+A cut inside a bin has a share of the bin's positive weight on its left, and a share of its negative
+weight. When the parts of a bin are added up, the largest difference of these two shares is noted,
+in both directions. It makes the bounds of the bin narrower in later rounds (see `unit_scores`).
 
-The integers are weights rounded up, each by less than one unit; so the shares of the weights and of
-the integers differ by twice the number of samples over the integers' sum, at most. That is part of
-what is noted and of what is returned, with room for the rounding of the weights themselves.
+In every round the weights of all samples change, but those of samples with the same label change
+nearly alike. So the shares hardly move, and `engines.movement` says by how much a step can move
+them. That is added to the noted differences. The *bulk* is the step's largest region, the *rest*
+are all other samples; `estimates` says what the step does to the sums of the bulk.
 
-No weight falls below a floor, far below one unit. There weights do not follow the factors, and once
-they grow again their shares are others. It matters only where all weights of a label in a bin have
-become small; such a bin is forgotten in the round in which its integers say so, and all bins are
-where nobody has looked at the integers between two steps.
+The integers are weights rounded up, each by less than one unit. So the shares of the weights and
+those of the integers differ by at most twice the number of samples over the integers' sum. That is
+added to what is noted and to what is returned, with room for the rounding of the weights
+themselves.
+
+No weight falls below a floor, far below one unit. Weights at the floor do not follow the factors,
+so when they grow again the shares have changed. This matters only where all weights of a label in a
+bin have become small. The notes of such a bin are dropped in the round in which its integers show
+it. If no search has read the integers between two steps, the notes of all bins are dropped.
 """
 
 from __future__ import annotations
@@ -30,21 +33,24 @@ from gpustump.engines.cpu.slices import Slices
 from gpustump.engines.movement import ROUNDINGS, movement_of
 
 _UNITS = 1024
-"""The largest weights are below 2**62 units and rounded by 2**-53 of that for each output."""
+"""Room for the rounding of the weights, in units, for each output: the largest weights are below
+2**62 units, and rounded by 2**-53 of that."""
 
 
 @group
 class Movement(NamedTuple):
     """By how much a step may move shares, for each output and label: +1, then -1.
 
+    The fields are those of `engines.movement.Movement`.
+
     Attributes
     ----------
     most : ndarray (2 * n_outputs,) of float64
         In any bin.
     of_bulk : ndarray (2 * n_outputs,) of float64
-        If all samples were of the bulk.
+        In a bin whose samples are all of the bulk.
     is_one_way : ndarray (2 * n_outputs,) of uint8
-        Whether the samples of the rest all gain weight beside the bulk, or all lose it.
+        Whether all samples of the rest gain weight relative to the bulk, or all lose it.
     """
 
     most: Floats
@@ -53,13 +59,14 @@ class Movement(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a step would make of the sums over the slots if all samples were of the bulk.
+    """What the sums over the slots would be after a step if all samples were of the bulk.
 
     Attributes
     ----------
     sums : ndarray (n_planes, n_slots) of int64
     off : ndarray (n_planes, n_slots) of float64
-        How far the sums after the step, less these, are off as a measure of what the rest gains.
+        The true sums after the step, less `sums`, measure what the rest gains. This is the largest
+        error of that measure.
     """
 
     sums: np.ndarray
@@ -67,7 +74,7 @@ class Expected(NamedTuple):
 
 
 class Drift:
-    """The memory of one run.
+    """The notes of one run.
 
     Parameters
     ----------
@@ -87,7 +94,7 @@ class Drift:
     def ahead(self, sums: np.ndarray, off: np.ndarray, expected: Expected) -> np.ndarray:
         """How far a share may be ahead, (2 * n_outputs, n_slots); see `slices.Slices`.
 
-        Bins with hardly any weight are forgotten here.
+        The notes of bins with hardly any weight are dropped here.
 
         Parameters
         ----------
@@ -104,19 +111,19 @@ class Drift:
         return found
 
     def learn(self, slots: np.ndarray, units: Slices) -> None:
-        """Note the bins whose units are known."""
+        """Note the shares in some bins, from the sums of their units."""
         _note_ahead(slots, units, self._stride, self._n_units, self._noted)
 
     def follow(self, step: Step, counts: np.ndarray | None) -> None:
-        """The weights are about to follow a step.
+        """Prepare for a step, which is about to change the weights.
 
         Parameters
         ----------
         step : Step
         counts : ndarray (n_regions,) or None
-            How many samples lie in each region; None if sums are not followed.
+            How many samples lie in each region; None if that is not known.
         """
-        if self._movement is not None:  # nobody has looked at the integers since the last step
+        if self._movement is not None:  # no search has read the integers since the last step
             self._noted[:] = np.inf
         known_counts = None if counts is None else counts.tolist()
         known = movement_of(step.factors, known_counts, self._search)
@@ -128,7 +135,7 @@ class Drift:
 
 
 def _positive_first(by_label: np.ndarray) -> np.ndarray:
-    """Numbers for the labels -1 and +1, (n_outputs, 2), the other way round and flat."""
+    """Numbers (n_outputs, 2) for the labels -1 and +1 as (2 * n_outputs,) for +1 and -1."""
     return by_label[:, ::-1].ravel()
 
 
@@ -139,7 +146,7 @@ def _positive_first(by_label: np.ndarray) -> np.ndarray:
 def _move(  # type: ignore[no-untyped-def]
     noted, movement, stride, sums, off, expected, expected_off, n_units
 ):
-    """Add to what was noted how far shares may have moved in a step."""
+    """Add to the notes how far the shares may have moved in a step."""
     for output in range(len(noted) // 2):
         for label in range(2):
             of, plane = 2 * output + label, stride * output + label
@@ -162,7 +169,7 @@ def _move(  # type: ignore[no-untyped-def]
     "void(float64[:, ::1], int64[:, ::1], float64[:, ::1], int64, float64[::1], float64[:, ::1])"
 )
 def _ahead_now(noted, sums, off, stride, n_units, found):  # type: ignore[no-untyped-def]
-    """What was noted, what has moved since, and how far shares of integers are off."""
+    """Write the bounds that the notes give to `found`, with the error of the integers' shares."""
     for output in range(len(noted) // 2):
         plane = stride * output
         for s in range(len(n_units)):
@@ -170,14 +177,14 @@ def _ahead_now(noted, sums, off, stride, n_units, found):  # type: ignore[no-unt
             negative = max(float(sums[plane + 1, s]) - off[plane + 1, s], 0.0)
             by_units = n_units[s] / positive + n_units[s] / negative
             for ahead in (2 * output, 2 * output + 1):
-                if not by_units < 1.0:  # for good: see above
+                if not by_units < 1.0:  # drop the note: weights may be at their floor
                     noted[ahead, s] = np.inf
                 found[ahead, s] = min(1.0, noted[ahead, s] + by_units)
 
 
 @kernel("void(int64[::1], Slices, int64, float64[::1], float64[:, ::1])")
 def _note_ahead(slots, units, stride, n_units, noted):  # type: ignore[no-untyped-def]
-    """Note how far a share is ahead of the other at the cuts inside some bins."""
+    """Note how far each share is ahead of the other, at most, at the cuts inside some bins."""
     for output in range(len(noted) // 2):
         more_p, more_n = units.sums[stride * output], units.sums[stride * output + 1]
         for t in range(len(slots)):

@@ -1,8 +1,8 @@
-"""The CPU engines as the route sees them: direct for small tables, coded for large ones.
+"""The CPU engines as `engines.route` sees them: direct for small tables, coded for large ones.
 
-Between them there is one for Newton votes alone, binned, which is both sorted and coded.
+For Newton votes there is a third one for tables of medium size, binned: it both sorts and codes.
 
-Both run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
+All run kernels that Numba compiles. Importing this file imports neither Numba nor a kernel; that
 happens when a table is prepared.
 """
 
@@ -28,21 +28,21 @@ from gpustump.engines.cpu.host_memory import LOADING_BYTES, has_room
 from gpustump.engines.threads import Team, threads_of
 
 START_SECONDS = 0.5
-"""About what loading Numba and the compiled kernels takes."""
+"""About how many seconds it takes to load Numba and the compiled kernels."""
 
 _MOST_FORK_SECONDS = 60.0
-"""A fork waits no longer than that for kernels that are being loaded, or compiled."""
+"""The longest that a fork waits for kernels that are being loaded or compiled."""
 
 
 class Kernels:
     """Loads the kernels in a thread of its own, so that Ctrl-C cannot leave half of Numba loaded.
 
-    An import that is interrupted leaves modules behind that fail when they are imported again, and
-    a working Numba would then be taken for a broken one. So the import goes on in its own thread
-    when the thread that waits for it is interrupted; the next caller waits for the same import. A
-    fork waits for it, too: the child would have half of Numba, and locks that nobody releases.
+    An interrupted import leaves modules that fail when they are imported again, so a working Numba
+    would look broken. Therefore the import continues in its own thread if the thread that waits for
+    it is interrupted, and the next caller waits for the same import. A fork waits for it, too:
+    otherwise the child would have half of Numba, and locks that are never released.
 
-    A process that has too little memory for them at present can go on without.
+    If memory is too short to load the kernels, the process goes on without them.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Kernels:
             os.register_at_fork(before=self._finish, after_in_child=self._start_anew)
 
     def refusal(self, X: Array) -> str | None:
-        """Why the kernels cannot be used for an array; None if they can, as far as is known."""
+        """Why the kernels cannot be used for an array; None if no reason is known."""
         if not (array_api_compat.is_numpy_array(X) or array_api_compat.is_torch_array(X)):
             return f"the CPU kernels do not take arrays of {arrays.library_name(X)}"
         if not arrays.on_host(X):
@@ -66,15 +66,15 @@ class Kernels:
         return self._problem
 
     def are_loaded(self, *stages: str) -> bool:
-        """Whether they can be used at once."""
+        """Whether the kernels of some stages, by default all, can be used without loading."""
         known = (self._loading.get(stages), self._loading.get(()))
         return any(loading is not None and loading.is_done for loading in known)
 
     def load(self, *stages: str) -> bool:
-        """Load some stages, by default all; False if that fails.
+        """Load the kernels of some stages, by default all; returns False if that fails.
 
-        A warning tells once of kernels that do not work. Where only memory was short, a later
-        caller that has more tries again.
+        If the kernels do not work, a warning says so once. If only memory was short, a later call
+        tries again.
         """
         if self._problem is not None:
             return False
@@ -100,12 +100,12 @@ class Kernels:
         return False
 
     def _finish(self) -> None:
-        """Wait for what is being loaded."""
+        """Before a fork: wait for what is being loaded."""
         for loading in list(self._loading.values()):
             loading.wait(_MOST_FORK_SECONDS)
 
     def _start_anew(self) -> None:
-        """Without locks and threads of the parent."""
+        """In a forked child: drop the parent's locks and threads."""
         self._lock = threading.Lock()
         self._loading = {name: own for name, own in self._loading.items() if own.has_ended}
 
@@ -113,8 +113,8 @@ class Kernels:
 class _Loading:
     """An import of kernels in a thread; in the caller's if no other can be started.
 
-    Ctrl-C may interrupt the start of the thread, too. So each one who waits starts a thread if none
-    has begun; the first one to begin does the work.
+    Ctrl-C may interrupt the start of the thread, too. So every caller that waits starts a thread if
+    none has begun; the first thread to begin does the work.
     """
 
     def __init__(self, stages: tuple[str, ...]) -> None:
@@ -131,7 +131,7 @@ class _Loading:
         return self.has_ended and self._problem is None
 
     def wait(self, seconds: float | None = None) -> Exception | None:
-        """Wait for the end, or so long; what went wrong, or None."""
+        """Wait for the end, at most `seconds`; returns what went wrong, or None."""
         if not self._begun.locked():
             try:
                 threading.Thread(target=self._load, name="gpustump loads", daemon=True).start()
@@ -147,7 +147,7 @@ class _Loading:
         try:
             compiling = importlib.import_module("gpustump.engines.cpu.compiling")
             compiling.load(*self._stages)
-        except Exception as error:  # of any kind: what it needs may be missing, broken, or too new
+        except Exception as error:  # of any kind: Numba or LLVM may be missing, broken or too new
             self._problem = error
         except BaseException:  # Ctrl-C, in the caller's thread: the next caller tries again
             self._begun.release()
@@ -156,10 +156,10 @@ class _Loading:
 
 
 def _release_import_lock() -> None:
-    """Give back Python's lock of all imports if this thread still has it, which is in none.
+    """Release Python's lock of all imports if this thread holds it although it imports nothing.
 
-    Where Ctrl-C interrupts an import, and a second one what Python then cleans up, the lock may
-    stay with the thread: every import in another thread would wait for it for ever.
+    If Ctrl-C interrupts an import, and a second Ctrl-C interrupts Python's cleaning up, the thread
+    may keep the lock: every import in another thread would wait for ever.
     """
     with contextlib.suppress(RuntimeError):  # this thread does not have it
         while True:
@@ -170,7 +170,7 @@ KERNELS = Kernels()
 
 
 class DirectEngine:
-    """Sorted positions, scanned in one compiled loop."""
+    """Searches all sorted positions of every feature in one compiled loop."""
 
     name = "direct"
     summary = "CPU kernels, every feature scanned whole"
@@ -195,7 +195,7 @@ class DirectEngine:
 
 
 class BinnedEngine:
-    """Sorted positions and small bins: bins that cannot hold the best cut are left alone."""
+    """Searches sorted features in small bins, and skips bins that cannot hold the best cut."""
 
     name = "binned"
     summary = "CPU kernels, sorted features in small bins"
@@ -222,7 +222,7 @@ class BinnedEngine:
 
 
 class CodedEngine:
-    """Histograms of bins, and a look into the few bins that may hold a better cut."""
+    """Adds up histograms of bins, and searches the few bins that may hold a better cut."""
 
     name = "coded"
     summary = "CPU kernels, histograms"

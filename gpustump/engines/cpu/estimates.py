@@ -1,24 +1,25 @@
-"""Sums over bins that follow a step, without every sample being added up again.
+"""Estimates of the sums over bins after a step, without adding up every sample again.
 
 A step multiplies the weights of all samples of a label in a region by the same factor. Most cuts
-part few samples from many; late in a run, usually less than a tenth. So the histograms are
-multiplied by the factor of the largest region, the *bulk*, and what the samples of the other
-regions, the *rest*, make of it is added up one by one. That holds for the exponential loss. Under
-the logistic loss the odds u are multiplied by a factor f, and with e = f - 1 a sample's integers,
-which are w = u / (1 + u) and w (1 - w) times its weight, become
+separate few samples from many; late in a run, the few are usually less than a tenth. So the
+histograms are multiplied by the factor of the largest region, the *bulk*, and then corrected one by
+one for the samples of the other regions, the *rest*. That is all for the exponential loss. With the
+logistic loss the odds u are multiplied by a factor f. With e = f - 1, a sample's integers, which
+are w = u / (1 + u) and w (1 - w) times its weight, become
 
     w'          = w + e w (1 - w) - e**2 w**2 (1 - w) / (1 + e w)
     w' (1 - w') = (1 + e) w (1 - w) / (1 + e w)**2
 
-So w grows by e times the second integer, but for at most e**2 / min(1, f) of it; and the second
-integer by e w (1 - w) (1 - 2 w), but for at most 4 times as much. For the bulk, e is small: late in
-a run, a thousandth. How large the sum of w w (1 - w) is, is not known, but between which bounds it
-lies (`spread`), and so the middle of them is taken.
+So the first integer grows by e times the second one, with an error of at most e**2 / min(1, f)
+times the second one. The second integer grows by e w (1 - w) (1 - 2 w), with an error of at most 4
+times as much. For the bulk, e is small: late in a run, a thousandth. The sum of w w (1 - w) is not
+known, but it lies between 0 and a bound (`spread`), so the middle is taken.
 
-The sums are estimates from then on, and how far each is off is kept with it: roundings for the
-exponential loss, one unit in 2**62 for each sample; for the logistic loss what the formulas leave
-open, round by round. The search finds out which features may hold the best cut; only those are
-added up anew, sample by sample, and what is found by exact sums is exact.
+From then on the sums are estimates, and the largest error of each is kept with it. For the
+exponential loss it comes from roundings: one unit in 2**62 for each sample. For the logistic loss
+the errors of the formulas are added to it round by round. The search finds the features that may
+hold the best cut. Only these are added up anew, sample by sample, and the cut is found by these
+exact sums.
 """
 
 from __future__ import annotations
@@ -34,41 +35,44 @@ from gpustump.engines.cpu.compiling import Floats, group, kernel
 from gpustump.learners.hypothesis import FIRST, MISSING, N_REGIONS, SECOND
 
 _LARGEST_REST, _LARGEST_REST_IN_CACHE = 0.6, 0.3
-"""If the rest is a larger share of the samples, all of them are added up: that takes less. Codes in
-the nearer caches are quick to add up."""
+"""If the rest is a larger share of the samples, adding up all samples takes less time. The second
+share is for tables whose codes fit into the nearer caches, where adding up is fast."""
 
 _CODES_IN_CACHE = 2**24
+"""How many codes these caches hold, about."""
 
 SECOND_BITS, ROUGHER = 29, 6
-"""Both integers of a sample of the rest are added as one word, the first one to within 2**shift and
-the second one, in so many of the word's bits, to within 2**(shift + ROUGHER)."""
+"""Both integers of a sample of the rest are added as one word. The first one is a multiple of
+2**shift. The second one takes the lower SECOND_BITS bits, and is a multiple of
+2**(shift + ROUGHER)."""
 
 _LARGEST_FACTOR = 1.9
 """Sums of up to 2**62 times this fit into int64."""
 
 _LARGEST_LOGARITHM = 0.2
-"""Of the factor of the odds. What larger ones do is estimated too badly."""
+"""The largest absolute logarithm of a factor of the odds. For larger ones estimates are too bad."""
 
 _ROUNDING = 2.0**-40
-"""More than the share of a sum that the roundings of its floating-point numbers amount to."""
+"""More than the relative error of a sum by the roundings of its floating-point terms."""
 
 _OF_CODES = 1024.0
-"""More than the roundings of the sums over all codes that one bin may stand for."""
+"""More than the roundings, in units, of the sums over all codes that belong to one bin."""
 
 
 @group
 class Move(NamedTuple):
     """What a step does to the bulk's sums, for each plane of the histograms: output and label.
 
-    The sum of first integers becomes `factor` times itself plus `slope` times that of the second
-    ones, to within `bend` times that; see above for the sum of second integers.
+    The sum of first integers becomes `factor` times itself plus `slope` times the sum of second
+    integers, with an error of at most `bend` times the latter. For the sum of second integers see
+    above.
 
     Attributes
     ----------
     bulk : int
-        The region.
+        The largest region.
     shift : int
-        How roughly two integers of a sample of the rest are added; see `changes.packed`.
+        The rounding of the integers of the rest; see `changes.packed`.
     factor, slope, bend : ndarray (2 * n_outputs,) of float64
     """
 
@@ -82,7 +86,7 @@ class Move(NamedTuple):
     def of(
         cls, step: Step, counts: np.ndarray, sums: RegionSums, search: Search
     ) -> Move | None:  # fmt: skip
-        """What a step does to its largest region; None if there is no telling.
+        """What a step does to its largest region; None if that cannot be estimated well.
 
         Parameters
         ----------
@@ -90,7 +94,7 @@ class Move(NamedTuple):
         counts : ndarray (n_regions,) of int64
             How many samples lie in each region.
         sums : tuple
-            The regions' sums before the step.
+            The sums over the regions before the step, as `contract.RegionSums`.
         search : Search
         """
         bulk = int(np.argmax(counts))
@@ -114,11 +118,11 @@ class Move(NamedTuple):
 
 
 def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int | None:
-    """The least shift at which the rest's changes of either integer fit into a word.
+    """The least shift with which the sums of the rest's changes fit into a word.
 
-    An integer of a region with odds multiplied by f changes by max(f, 1 / f) - 1 times the second
-    integer at most, and by a unit or two as it is rounded. What the bulk's move would make of it is
-    taken away. None if there are too many samples.
+    If a region's odds are multiplied by f, an integer changes by at most max(f, 1 / f) - 1 times
+    the second integer, and by a unit or two by rounding. The change that the bulk's move would make
+    is subtracted. None if there are too many samples.
     """
     growth = [max(max(f, 1.0 / f) for f in factors[0]) - 1.0 for factors in step.factors]
     n_rest = int(counts.sum() - counts[bulk])
@@ -134,7 +138,7 @@ def _shift(step: Step, bulk: int, counts: np.ndarray, sums: RegionSums) -> int |
 
 
 def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.ndarray:
-    """How many samples lie in each region of a cut; `n_missing` (n_features,) lack a feature."""
+    """How many samples lie in each region of a cut; `n_missing` (n_features,) have no value."""
     missing = int(n_missing[cut.feature])
     present = n_samples - missing
     first = present if cut.position is None else cut.position + 1
@@ -144,7 +148,7 @@ def counts_of_regions(n_samples: int, n_missing: np.ndarray, cut: Cut) -> np.nda
 
 
 def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
-    """Whether adding up the rest, and some columns anew, takes less than adding up all samples.
+    """Whether estimates take less time than adding up all samples.
 
     Parameters
     ----------
@@ -158,7 +162,7 @@ def is_worth_following(counts: np.ndarray, n_columns: int) -> bool:
 
 
 def move_histograms(histograms: Histograms, move: Move) -> None:
-    """Let sums follow as if all samples were of the bulk."""
+    """Update the sums as if all samples were of the bulk."""
     for part in histograms:
         if part.size:
             _move_columns(part, move.factor, move.slope)
@@ -166,17 +170,17 @@ def move_histograms(histograms: Histograms, move: Move) -> None:
 
 @kernel("float64(float64, float64)")
 def spread(first, second):  # type: ignore[no-untyped-def]
-    """The most that the sum of w w (1 - w) may be, by the sums A of w and B of w (1 - w).
+    """The most that the sum of w w (1 - w) may be, given the sums A of w and B of w (1 - w).
 
-    With m = 1 - B / A, the mean of w weighted by itself, it is at most A m (1 - m), since w (1 - w)
-    is concave in w. For a single sample it is just that.
+    Let m = 1 - B / A, the mean of w weighted by w. The sum is at most A m (1 - m), since w (1 - w)
+    is concave in w. For a single sample it equals that.
     """
     return max(0.0, second * (1.0 - second / first)) if first > 0.0 else 0.0
 
 
 @kernel("void(int64[:, :, ::1], float64[::1], float64[::1])")
 def _move_columns(sums, factor, slope):  # type: ignore[no-untyped-def]
-    """Two integers stand side by side where there are slopes; see `Histograms`."""
+    """Update histograms; if there are slopes, both integers' sums are neighbours (`Histograms`)."""
     for plane in range(sums.shape[0]):
         by, more = factor[plane], slope[plane]
         for column in range(sums.shape[1]):
@@ -194,9 +198,9 @@ def _move_columns(sums, factor, slope):  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[:, ::1], float64[:, ::1], int64[::1], Move, float64[:, ::1])")
 def move_slots(sums, off, n_inside, move, off_now):  # type: ignore[no-untyped-def]
-    """The same for the sums over slots, in the planes of `slices`, and for how far they are off.
+    """Update the sums over slots, in the planes of `slices`, and their largest errors.
 
-    `off_now` takes by how much this move alone is off, for the first integers.
+    `off_now` is set to the error of this move alone, for the first integers.
     """
     n_planes = len(move.factor)
     has_second = len(sums) > n_planes

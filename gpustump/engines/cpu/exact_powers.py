@@ -1,11 +1,12 @@
-"""Exponentials of votes in kernels: the nearest float64, or the answer that it is not certain.
+"""Exponentials of votes in kernels: the nearest float64, or NaN if it is in doubt.
 
-What a vote multiplies odds and probabilities by is defined as the float64 nearest to exp(x), for an
-x that is a whole multiple of `VOTE_UNIT`. `boosting.newton_votes.factors_of` works it out in whole
-numbers of Python; here it is the sum of two floats, so that rounds need no Python.
+The factor of a vote is defined as the float64 nearest to exp(x), where x is a whole multiple of
+`VOTE_UNIT`. `boosting.newton_votes.factors_of` computes it with Python's whole numbers; here it is
+computed as the sum of two floats, so that rounds ahead need no Python.
 
 x is i + k/256 + t with t from 0 to 1/256. exp(i) and exp(k/256) come from tables, which the host
-makes by decimal arithmetic. exp(t) is 1 + t + t**2 / 2, of which no bit is lost, and a series.
+computes by decimal arithmetic. exp(t) is 1 + t + t**2 / 2, computed without loss, plus the rest of
+the series.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gpustump.engines.cpu.compiling import group, kernel
 from gpustump.learners.step_table import VOTE_UNIT
 
 LARGEST = 16
-"""Bound of the numbers whose exponentials are computed here."""
+"""Largest absolute value of the numbers whose exponentials are computed here."""
 
 DOUBT = 2.0**-73
 """More than the relative error of the sum of two floats that `_exponential` returns: 2**-75."""
@@ -33,12 +34,12 @@ _STEP_BITS = 28
 
 _REST = (1 << _STEP_BITS) - 1
 _SPLITTER = float(2**27 + 1)
-"""Times a float: its upper half stands out [Dekker 1971]."""
+"""Multiplying a float by this number separates its upper half from the lower one [Dekker 1971]."""
 
 
 @group
 class Powers(NamedTuple):
-    """Tables of exponentials, each as a float and what rounding to it took away.
+    """Tables of exponentials, each as the nearest float and the rounding error.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class Powers(NamedTuple):
     parts : ndarray (256, 2) of float64
         exp(k/256).
     doubt : float
-        How far, relatively, results may be off.
+        Bound of the relative error of results.
     """
 
     whole: Annotated[np.ndarray, "float64[:, ::1]"]
@@ -71,7 +72,7 @@ def _in_two(exactly: Decimal) -> tuple[float, float]:
 
 @kernel("UniTuple(float64, 2)(float64)")
 def _halves(x):  # type: ignore[no-untyped-def]
-    """Two floats of 26 bits or so whose sum is x."""
+    """Two floats of about 26 bits each whose sum is x."""
     scaled = _SPLITTER * x
     upper = scaled - (scaled - x)
     return upper, x - upper
@@ -79,9 +80,9 @@ def _halves(x):  # type: ignore[no-untyped-def]
 
 @kernel("UniTuple(float64, 2)(float64, float64, float64, float64)")
 def _product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
-    """(x + x_rest) * (y + y_rest) as such a sum, right within 2**-102 of itself [Dekker 1971].
+    """(x + x_rest) * (y + y_rest) as the sum of two floats [Dekker 1971].
 
-    A compiler that fuses operations may change its last bits, which that bound has room for.
+    The relative error is below 2**-102, also if a compiler fuses operations.
     """
     found = x * y
     x_upper, x_lower = _halves(x)
@@ -95,11 +96,12 @@ def _product(x, x_rest, y, y_rest):  # type: ignore[no-untyped-def]
 
 @kernel("UniTuple(float64, 2)(int64)")
 def _of_rest(rest):  # type: ignore[no-untyped-def]
-    """exp(t) for t = rest * VOTE_UNIT below 2**-8, as the sum of two floats; off by 2**-76.
+    """exp(t) for t = rest * VOTE_UNIT below 2**-8, as the sum of two floats; error below 2**-76.
 
-    The square of `rest` has 56 bits. Its upper and its lower half are floats, and so is 1 + t.
-    t**3 / 6 and so on are below 2**-26 and computed in float64, with an error below 2**-77, the
-    terms left out below 2**-79. The two sums that are rounded are below 2**-25: by 2**-79 at most.
+    The square of `rest` has 56 bits. Its upper and its lower half are exact as floats, and so is
+    1 + t. The terms from t**3 / 6 on are below 2**-26 and computed in float64, with an error below
+    2**-77; the terms left out are below 2**-79. Two sums are rounded; they are below 2**-25, so
+    each rounding changes them by at most 2**-79.
     """
     t = rest * VOTE_UNIT
     square = rest * rest
@@ -119,7 +121,7 @@ def _of_rest(rest):  # type: ignore[no-untyped-def]
 def _exponential(units, tables):  # type: ignore[no-untyped-def]
     """exp(units * VOTE_UNIT) as the sum of two floats, the first one the nearest to it.
 
-    Right within 2**-75 of itself: 2**-76 for the last factor, next to nothing for the others.
+    The relative error is below 2**-75: 2**-76 from the last factor, almost nothing from the others.
     """
     step = units >> _STEP_BITS
     whole, part = tables.whole[(step >> 8) + LARGEST], tables.parts[step & 255]
@@ -130,7 +132,7 @@ def _exponential(units, tables):  # type: ignore[no-untyped-def]
 
 @kernel("float64(float64, Powers)")
 def certain_power(x, tables):  # type: ignore[no-untyped-def]
-    """The float64 nearest to exp(x), or NaN where that is in doubt; x is a multiple of the unit."""
+    """The float64 nearest to exp(x), or NaN if that is in doubt; x is a multiple of the unit."""
     if not -LARGEST <= x <= LARGEST:
         return math.nan
     found, rest = _exponential(np.int64(x * _UNITS), tables)

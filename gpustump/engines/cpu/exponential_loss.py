@@ -42,7 +42,10 @@ class ExponentialLoss(Loss):
 
 @kernel("UniTuple(int64, 2)(float64[::1], int64[::1], uint8[::1], float64[:, :])")
 def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
-    """The next weights and integers of an output; returns the integers' sum, and their sizes'."""
+    """Compute the next weights and integers of an output.
+
+    Returns the sum of the integers, and the sum of their absolute values.
+    """
     negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
     positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
     total, size = 0, 0
@@ -69,7 +72,10 @@ def _reweight(weights, first, regions, factors):  # type: ignore[no-untyped-def]
 def _advance(  # type: ignore[no-untyped-def]
     weights, scores, first, units, regions, votes, factors, low, sums
 ):
-    """The arguments are plain arrays, as Numba takes microseconds to find the type of a group."""
+    """Update a piece of the samples; see `Loss._take`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]

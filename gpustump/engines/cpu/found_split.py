@@ -1,7 +1,7 @@
 """A split as the kernels find it, and the order in which splits compare.
 
-The order is that of `contract.Cut`. Kernels cannot compare Python objects, so `comes_before` states
-it once more, for all of them; a test compares the two.
+The order is that of `contract.Cut`. Kernels cannot compare Python objects, so `comes_before`
+defines it a second time, for all kernels; a test compares the two.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Found(NamedTuple):
 
 
 STUMP = -1
-"""In place of the position before an interval: less than any position, so stumps come first."""
+"""`Found.after` of a stump: less than any position, so stumps come before intervals."""
 
 NOTHING = Found(-1, 0, STUMP, 0, 1, 1)
 
 
 def as_cut(found: Found) -> Cut:
-    """The contract's value."""
+    """The same as a `contract.Cut`; `NO_CUT` if there is no split."""
     if found.agreement < 0:
         return NO_CUT
     after = None if found.after == STUMP else found.after
@@ -75,12 +75,15 @@ def better(one, other):  # type: ignore[no-untyped-def]
 
 @kernel("UniTuple(int64, 6)(Found)")
 def fields_of(found):  # type: ignore[no-untyped-def]
-    """What a kernel that Python calls returns, as it must not return a group: see `compiling`."""
+    """The fields as a plain tuple, for kernels called from Python: they cannot return groups.
+
+    See `compiling`.
+    """
     agreement, feature, after, position, polarity, missing = found
     return agreement, feature, after, position, polarity, missing
 
 
 @kernel("int64(int64, int64)")
 def sign_for_missing(missing, present):  # type: ignore[no-untyped-def]
-    """What the missing values are voted: their own heavier label, else that of all samples."""
+    """The sign of missing values: their own heavier label, or that of all samples if equal."""
     return 1 if missing > 0 or (missing == 0 and present >= 0) else -1

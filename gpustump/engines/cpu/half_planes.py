@@ -1,23 +1,24 @@
-"""Bounds for the cuts inside a unit where a monotone constraint allows only some of them.
+"""Bounds for the cuts inside a unit if a monotone constraint allows only some of them.
 
-With real votes the levels of left and right are in order where (P + s) / (N + s) of the left side
-is not above that of the right side. Multiplied out, the products of left and right sums cancel, and
-what remains is linear in the sums (p, n) on the left: with P and N over all that is present,
+With real votes and the constraint 1, a cut is allowed if the level (p + s) / (n + s) of the left
+side is not above that of the right side. Multiply this inequality out: the products of left and
+right sums cancel, and what remains is linear in the sums (p, n) on the left. With P and N over all
+samples that have a value,
 
     (p + s) - r (n + s) <= 0,    r = (P + 2s) / (N + 2s)
 
-for the constraint 1, and >= 0 for -1. With Newton votes and lambda l it is likewise
+for the constraint 1, and >= 0 for -1. With Newton votes and lambda l it is
 
     a - r (b + l) <= 0,          r = A / (B + 2l).
 
-So the allowed cuts lie on one side of a line, and those inside a unit in the part of its rectangle,
-or band, that lies there. A convex function is largest at a corner of that part: at a corner of the
-band that is allowed, or where the line crosses an edge. There it is at most what lies between the
-values at the edge's ends, in the same proportion.
+So the allowed cuts lie on one side of a line, and those inside a unit in the allowed part of its
+rectangle or band (see `unit_scores`). A convex function is largest at a corner of that part: at a
+corner of the band that is allowed, or where the line crosses an edge of the band. There it is at
+most the value interpolated between the edge's ends.
 
-Levels are rounded, and sums may be estimates. So the line is moved outwards: by far more than the
-roundings, and by what the estimates may be off. Where sums are estimates, an edge that the line
-crosses counts with both its ends.
+Levels are rounded, and sums may be estimates. So the line is moved outwards, by far more than the
+roundings and by the largest error of the estimates. Where sums are estimates, the values at both
+ends of an edge count if the line crosses it.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from gpustump.engines.cpu.compiling import group, kernel
 from gpustump.engines.cpu.part_bounds import NO_SCORE, OUTWARDS
 
 _ROUNDINGS = 2.0**-44
-"""By what share the line is moved: levels and distances take fewer than 20 roundings of 2**-53."""
+"""By what share the line is moved: levels and distances have fewer than 20 roundings of 2**-53."""
 
 
 @group
 class HalfPlane(NamedTuple):
     """The allowed side of a line, in the plane of two sums x and y left of a cut.
 
-    A cut at a distance of sign * ((x + shift_x) - slope * (y + shift_y)) is forbidden if that is
-    above the slack.
+    The distance of a cut is sign * ((x + shift_x) - slope * (y + shift_y)). The cut is forbidden if
+    that is above the slack.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class HalfPlane(NamedTuple):
 
 @group
 class Sizes(NamedTuple):
-    """Numbers for the two sums on either side of a cut: how large they are, or how far off."""
+    """Numbers for the two sums on both sides of a cut: their sizes, or their largest errors."""
 
     left_x: float
     left_y: float
@@ -69,8 +70,8 @@ class Sizes(NamedTuple):
 
 @kernel("HalfPlane(int64, int64, int64, float64)")
 def half_plane_of_odds(sign, positive, negative, smoothing):  # type: ignore[no-untyped-def]
-    """For real votes, by the sums over what is present."""
-    # An estimate below 0 tells nothing: then nothing is ruled out.
+    """For real votes, from the sums over all samples that have a value."""
+    # If an estimate is below 0, no cut is ruled out.
     size = float(positive) + 2.0 * smoothing if min(positive, negative) >= 0 else np.inf
     height = float(max(negative, 0)) + 2.0 * smoothing
     slope = (float(positive) + 2.0 * smoothing) / height
@@ -79,7 +80,7 @@ def half_plane_of_odds(sign, positive, negative, smoothing):  # type: ignore[no-
 
 @kernel("HalfPlane(int64, int64, int64, int64, float64)")
 def half_plane_of_steps(sign, first, sizes, second, l2):  # type: ignore[no-untyped-def]
-    """For Newton votes; `sizes` is the sum of the first integers without their signs."""
+    """For Newton votes; `sizes` is the sum of the absolute values of the first integers."""
     size = float(sizes) if min(sizes, second) >= 0 else np.inf
     height = max(float(second) + 2.0 * l2, 1.0)
     return HalfPlane(sign, 0.0, l2, float(first) / height, size, height)
@@ -87,16 +88,17 @@ def half_plane_of_steps(sign, first, sizes, second, l2):  # type: ignore[no-unty
 
 @kernel("float64(HalfPlane, float64, float64)")
 def distance(half, x, y):  # type: ignore[no-untyped-def]
-    """How far beyond the line a cut with these sums on the left lies; below 0 it is allowed."""
+    """The distance of a cut with sums x and y on the left; 0 or less if it is allowed."""
     return half.sign * ((x + half.shift_x) - half.slope * (y + half.shift_y))
 
 
 @kernel("float64(HalfPlane, Sizes, Sizes)")
 def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
-    """Up to which distance a cut may be allowed, by how large and how far off its sums may be.
+    """Up to which distance a cut may be allowed, given the sizes and the errors of its sums.
 
-    The order of the levels is that of the products x_left * y_right and x_right * y_left, shifts
-    included. Each product changes by its factors times what the other one is off, and by both offs.
+    The levels are in the order of the products x_left * y_right and x_right * y_left, shifts
+    included. The error of a product is at most each factor times the error of the other one, plus
+    the product of both errors.
     """
     by_rounding = half.size * _ROUNDINGS
     if off.left_x + off.left_y + off.right_x + off.right_y == 0.0:
@@ -112,12 +114,12 @@ def slack_of(half, sums, off):  # type: ignore[no-untyped-def]
 
 @kernel("float64(float64[::1], float64[::1], float64, boolean)")
 def most_allowed(value, beyond, slack, is_exact):  # type: ignore[no-untyped-def]
-    """The most that a convex function may be in the allowed part of a polygon.
+    """The largest value that a convex function may have in the allowed part of a polygon.
 
     Parameters
     ----------
     value, beyond : ndarray of float64
-        At the polygon's corners, one after the other: the function, and the distance.
+        The function and the distance at the polygon's corners, in their order along its edge.
     slack : float
     is_exact : bool
         Whether values and distances are those of exact sums.

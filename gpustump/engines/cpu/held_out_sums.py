@@ -1,9 +1,9 @@
-"""What early stopping adds up over the held-out samples after a round, in one pass over the scores.
+"""The sums over held-out samples that early stopping needs after a round, in one pass over scores.
 
-The same integers as the array operations in `boosting.held_out_losses` and `held_out_shares` give:
-scores are turned into whole numbers of `VOTE_UNIT`, losses are read from a table by integer
-arithmetic, and sums are int64. The one product of floats, of a weight and a loss, is rounded to an
-integer before it is added.
+They are the same integers as those of the array operations in `boosting.held_out_losses` and
+`held_out_shares`: scores are converted to whole multiples of `VOTE_UNIT`, losses are interpolated
+in a table by integer arithmetic, and sums are int64. The only product of floats, of a weight and a
+loss, is rounded to an integer before it is added.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class HeldOutSums:
     def logistic_shares(
         self, scores: np.ndarray, weights: np.ndarray, table: _Table, bits: int
     ) -> list[int]:
-        """The same for shares of logistic probabilities."""
+        """The same with the class's share of the logistic probabilities of all classes."""
         return self._added_up(_add_logistic_shares, scores, 1, weights, LossTable(*table), bits)
 
     def _added_up(

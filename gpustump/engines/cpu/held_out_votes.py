@@ -1,7 +1,7 @@
-"""Held-out samples in rounds that are made ahead: which side of a cut they lie on, and their sums.
+"""Held-out samples in rounds that are made ahead: their votes, and the sums over them.
 
-Every value is turned into its order key once (see `arrays.order_keys`); and the thresholds behind
-all sorted positions are worked out once. Then a round is one comparison for each sample.
+Every value is converted to its order key once (see `arrays.order_keys`), and the thresholds after
+all sorted positions are computed once. Then a round takes one comparison for each sample.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = {"logistic": _LOGISTIC, "softmax": _SOFTMAX}
 """Losses, as the kernels take them."""
 
 _ALL = np.empty(0, dtype=np.int64)
-"""In place of row numbers: every row."""
+"""Instead of row numbers: all rows."""
 
 _SAMPLE = 2**31 - 1
 """Masks the sign bit out."""
@@ -42,7 +42,7 @@ class HeldOut(NamedTuple):
     classes, units : ndarray (n_held_out,) of int64
     weights : ndarray (n_held_out,) of float64
     kind, bits : int
-        Of the loss. If nothing is watched, the kind says so, and the arrays are empty.
+        Of the loss. If there are no held-out samples, the kind is `_NOTHING`, and arrays are empty.
     """
 
     keys: Annotated[np.ndarray, "int64[:, ::1]"]
@@ -56,7 +56,7 @@ class HeldOut(NamedTuple):
 
 
 def nothing_held_out() -> tuple[HeldOut, LossTable]:
-    """What the kernels take where nothing is watched."""
+    """The arguments of kernels if there are no held-out samples."""
     floats, columns = np.zeros(0), np.zeros((0, 0))
     integers, keys = floats.astype(np.int64), columns.astype(np.int64)
     none = HeldOut(
@@ -66,7 +66,7 @@ def nothing_held_out() -> tuple[HeldOut, LossTable]:
 
 
 def thresholds_of(source: Source, order: np.ndarray, n_present: np.ndarray) -> np.ndarray:
-    """The thresholds behind all sorted positions, (n_features, n_samples) of float64."""
+    """The thresholds after all sorted positions, (n_features, n_samples) of float64."""
     found = np.empty(order.shape)
     values, rows = plain(source.X, source.rows)
     _set_thresholds(values, rows, order, n_present, values.dtype.type(2.0), found)
@@ -74,7 +74,7 @@ def thresholds_of(source: Source, order: np.ndarray, n_present: np.ndarray) -> n
 
 
 def held_out_of(watched: WatchedSamples) -> tuple[HeldOut, LossTable]:
-    """Held-out samples as the kernels take them."""
+    """Held-out samples in the form that the kernels take."""
     values, rows = plain(watched.X, watched.rows)
     is_wide = values.dtype.itemsize == 8
     keys = np.empty((values.shape[1], len(watched.scores)), dtype=np.int64)
@@ -93,9 +93,9 @@ def n_sums_of(watched: WatchedSamples) -> int:
 
 
 def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Values as float32 or float64, and which rows are meant, or none for all.
+    """Values as float32 or float64, and the rows to use (empty for all).
 
-    A table of these types stays where it is: no copy is made.
+    A table of one of these types is not copied.
     """
     if X.dtype in (np.float32, np.float64) and X.flags.aligned:
         return X, _ALL if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
@@ -109,7 +109,7 @@ def plain(X: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarra
     FLOAT=("float32", "float64"),
 )
 def _set_thresholds(values, rows, order, n_present, two, thresholds):  # type: ignore[no-untyped-def]
-    """`learners.thresholds.midpoint` behind each sorted position, in the values' own type."""
+    """Compute `learners.thresholds.midpoint` after each sorted position, in the values' type."""
     for j in range(len(order)):
         thresholds[j, :] = np.inf
         for k in range(n_present[j] - 1):

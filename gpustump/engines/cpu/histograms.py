@@ -1,10 +1,10 @@
 """Adding integers to histograms: for every column, the sums over the samples of each bin.
 
-Samples come in chunks that are small enough for what one step leaves to be in the cache when the
-next one reads it. Within a chunk those to be added are listed first, positive samples from the
-front and negative ones from the back, and each kind goes to histograms of its own. So adding needs
-no look at the label, and the histograms of four columns stay in the nearest cache. Four columns are
-filled at a time, so that four additions overlap; two if each sample adds two integers.
+Samples are processed in chunks, so small that what one step writes is still in the cache when the
+next one reads it. Within a chunk the samples to be added are listed first, positive ones from the
+front and negative ones from the back, and each kind is added to histograms of its own. So adding
+need not read the label, and the histograms of four columns stay in the nearest cache. Four columns
+are added up at a time, so that four additions overlap; two if each sample adds two integers.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from gpustump.engines.cpu.terms import Terms
 from gpustump.engines.threads import Shared, Team, ranges
 
 CHUNK = 8192
-"""Samples that are taken through all steps at once."""
+"""How many samples go through all steps at once."""
 
 COLUMNS_AT_ONCE = 4
 
 _PIECE = 2 * CHUNK
-"""At least so many samples a thread takes at a time."""
+"""The fewest samples that a thread takes at a time."""
 
 _PIECES = 4
-"""A thread takes samples about so many times in a round: few calls, and about equal shares."""
+"""About how many pieces of the samples each thread takes in a round: few, but enough for nearly
+equal shares."""
 
 FEW_ADDITIONS = 2**18
 """Fewer additions than this are not worth another thread."""
 
 _SLOTS_AT_ONCE = 2**17
-"""So many slots are one piece of work."""
+"""About how many slots a thread computes at a time."""
 
 
 def pieces_of(n_samples: int, team: Team) -> list[tuple[int, int]]:
@@ -62,8 +63,8 @@ def parts_of_columns(columns: Columns, team: Team) -> list[tuple[int, int]]:
 def is_taken_by_samples(columns: Columns, team: Team) -> bool:
     """Whether each thread adds up some of the samples, in histograms of its own.
 
-    Those cost clearing and adding up; they pay where columns are long. Otherwise each thread adds
-    up all samples for some of the columns.
+    Such histograms must be cleared and added up, so they save time if columns are long. Otherwise
+    each thread adds up all samples for some of the columns.
     """
     return team.size == 1 or columns.n_samples >= 64 * 256 * team.size
 
@@ -82,9 +83,9 @@ class TeamHistograms:
     Attributes
     ----------
     total : Histograms
-        The first thread's, to which those of the others are added in the end.
+        The first thread's histograms, to which those of the others are added in the end.
     by_samples : bool
-        Whether each thread takes some of the samples; otherwise there is the total only, and each
+        Whether each thread takes some of the samples. Otherwise there is only the total, and each
         thread takes some of the columns.
     """
 
@@ -96,7 +97,7 @@ class TeamHistograms:
         self._team = team
 
     def add(self, work: Callable[[Histograms], None]) -> None:
-        """Have every thread add to its histograms, and add these up."""
+        """Let every thread add to its histograms by `work`, and add these up."""
         for own in self._others:
             own.clear()
         self._team.each(work, [self.total, *self._others])
@@ -104,7 +105,7 @@ class TeamHistograms:
             self.total.add(own)
 
     def renew(self, chosen: np.ndarray, work: Callable[[Histograms], None]) -> None:
-        """The same for some columns alone, which are cleared first."""
+        """The same for some columns only, which are cleared first."""
         everyone = [self.total, *self._others]
         n_wide = self.total.wide.shape[1]
         wide, narrow = chosen[chosen < n_wide], chosen[chosen >= n_wide] - n_wide
@@ -128,7 +129,7 @@ def add_some_columns(
     histograms : TeamHistograms
     team : Team
     chosen : ndarray (n_chosen,) of int64
-        Columns, in common numbers.
+        The numbers of columns; see `Columns`.
     """
     if histograms.by_samples:
         pieces = Shared(pieces_of(columns.n_samples, team))
@@ -149,7 +150,7 @@ def add_all_terms(
     team: Team,
     make: Callable[[int, int], None],
 ) -> None:
-    """Have all terms made, and add them up: for each output those of positive and negative samples.
+    """Compute all terms, and add them up: for each output those of positive and negative samples.
 
     Parameters
     ----------
@@ -159,8 +160,8 @@ def add_all_terms(
         Its total is cleared first. Two planes for each output, for positive and negative samples.
     team : Team
     make : callable
-        Makes the terms of the samples from `low` to `high`, which are added while they are in the
-        cache.
+        Computes the terms of the samples from `low` to `high`, which are added while they are in
+        the cache.
     """
     histograms.total.clear()
     pieces = Shared(pieces_of(columns.n_samples, team))
@@ -235,7 +236,7 @@ def fill_slots(
 
 @group
 class Listed(NamedTuple):
-    """Samples to be added, gathered chunk by chunk; each chunk has a place for all its samples.
+    """Samples to be added, listed chunk by chunk; each chunk has places for all its samples.
 
     Attributes
     ----------
@@ -244,7 +245,7 @@ class Listed(NamedTuple):
     amount : ndarray (n_places, width) of int64
         What is added: one integer or two.
     n_front, n_back : ndarray (n_chunks,) of int64
-        How many samples stand at the front and at the back of each chunk.
+        How many samples are listed at the front and at the back of each chunk.
     """
 
     sample: Annotated[np.ndarray, "uint16[::1]"]
@@ -265,10 +266,10 @@ class Listed(NamedTuple):
 
 @kernel("UniTuple(int64, 2)(uint8[::1], int64[::1], uint16[::1], int64[:, ::1])")
 def gather(counts, change, index, amount):  # type: ignore[no-untyped-def]
-    """List what matters, positive samples from the front and negative ones from the back.
+    """List the samples that change, positive ones from the front and negative ones from the back.
 
-    `counts` says whose change matters: 2 for positive samples, 1 for negative ones, 0 for neither.
-    Returns how many stand at the front and at the back.
+    `counts` is 2 for positive samples that change, 1 for negative ones, 0 for others. Returns how
+    many are listed at the front and at the back.
     """
     last = np.uint64(len(index) - 1)
     front, back = np.uint64(0), last
@@ -390,7 +391,7 @@ def add(columns, histograms, plane, low, high, listed):  # type: ignore[no-untyp
 
 @kernel("void(int64[::1], int64[::1], Listed, int64)")
 def list_terms(first, second, listed, chunk):  # type: ignore[no-untyped-def]
-    """List the integers of a chunk's samples: sizes of the first ones, and the second ones."""
+    """List the integers of a chunk's samples: first ones without their signs, and second ones."""
     here = chunk * CHUNK
     end = here + len(first)
     index, amount = listed.sample[here:end], listed.amount[here:end]
@@ -453,7 +454,7 @@ def _add_column(codes, shift, first, second, table, low, high):  # type: ignore[
 
 @kernel("void(Columns, Terms, Histograms, int64[::1], int64, int64)")
 def add_terms_to(columns, terms, histograms, chosen, low, high):  # type: ignore[no-untyped-def]
-    """The same for some columns alone."""
+    """The same for some columns only."""
     n_wide = len(columns.wide)
     sizes = (histograms.wide.shape[2], histograms.narrow.shape[2])
     tables = np.zeros((len(chosen), 2 * max(sizes)), dtype=np.int64)
@@ -492,9 +493,10 @@ def list_output(terms, output, low, high, listed):  # type: ignore[no-untyped-de
 
 @kernel("void(Histograms, int64, int64, Bundles, BinLayout, int64[::1], int64, int64)")
 def weigh_bins(histograms, plane, which, bundles, layout, sums, low, high):  # type: ignore[no-untyped-def]
-    """From a plane of the columns' histograms to the slots of features `low` to `high`.
+    """Compute the sums over the slots of features `low` to `high` from a plane of histograms.
 
-    `which` of the integers that are added up there. `sums` (n_slots,) are replaced.
+    `which` is 0 or 1, for the first or the second of the integers that are added up there. `sums`
+    (n_slots,) are replaced.
     """
     width = histograms.wide.shape[2] // WIDE_BINS
     total, totalled = 0, -1

@@ -1,12 +1,12 @@
-"""How much of the host's memory the CPU engines take, and how to make do with what is allowed.
+"""How much of the host's memory the CPU engines take, and how to train within a limit.
 
 Beside the table they keep arrays of one number for each sample (labels, weights, scores), codes of
 one byte or two for each value, and sorted positions of four bytes. Labels, weights and the first
-byte are needed. The second byte saves time, and so does keeping sorted positions that may be needed
-again; these two get the memory that is left.
+byte are necessary. The second byte saves time, and so do sorted positions that are kept because
+they may be needed again; these two get the memory that is left.
 
-The kernels themselves take memory, too. LLVM ends the process where it is refused any, so whoever
-loads or compiles kernels asks first whether there is enough (`has_room`).
+The kernels themselves take memory, too. LLVM ends the process if it cannot get memory, so
+`has_room` is asked before kernels are loaded or compiled.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ import mmap
 from typing import NamedTuple
 
 LOADING_BYTES = 400_000_000
-"""Addresses that Numba and the compiled kernels take, 300 MB, and some more."""
+"""Address space that Numba and the compiled kernels take: 300 MB, with a reserve."""
 
 COMPILING_BYTES = 500_000_000
-"""What compiling all kernels takes beside, 400 MB, and some more."""
+"""What compiling all kernels takes in addition: 400 MB, with a reserve."""
 
 _SAMPLE_BYTES = 80
-"""For each sample: labels and weights, here and in the estimators, at their peak."""
+"""Peak bytes of a sample: labels and weights, here and in the estimators."""
 
 _OUTPUT_BYTES = 40
 """For each sample and each output but the first: what a loss keeps, scores and integers."""
 
 _SORTING_BYTES = 16
-"""Per sample and thread: one feature's samples while they are put in order."""
+"""Per sample and thread: one feature's samples while they are sorted."""
 
 _CODING_BYTES = 16_000
 """Per feature: cuts and counts while values are coded."""
 
 _SLOT_BYTES, _SLOT_OUTPUT_BYTES = 60, 100
-"""For each bin: layout and bounds; and for each output, sums and what is remembered of it."""
+"""For each bin: layout and bounds; and for each output: sums and what is kept between rounds."""
 
 _HISTOGRAM_BYTES = 32
-"""For each bin and output, per thread."""
+"""For each bin and output, per thread: sums."""
 
 _NARROW_SLOTS, _WIDE_SLOTS = 256, 1024
 """Bins of a feature with codes of one byte, and of two."""
 
 _DRAWN_BYTES = 30
-"""For each value, of a sample of the rows, of which some features' cuts are chosen."""
+"""For each value of the drawn rows, from which the edges of bins are chosen."""
 
 
 class Size(NamedTuple):
@@ -78,7 +78,7 @@ class CodedBudget(NamedTuple):
 
 
 def has_room(n_bytes: int) -> bool:
-    """Whether the system would give this process so much memory; it is given back at once."""
+    """Whether the system gives this process `n_bytes` of memory, which are released at once."""
     try:
         mmap.mmap(-1, n_bytes).close()
     except (OSError, MemoryError):
@@ -102,14 +102,14 @@ def coded_budget(size: Size, limit: int, threads: int) -> CodedBudget:
 
 
 def least_of_direct(size: Size, threads: int) -> int:
-    """The orders of all features; for each thread some of them, as keys, or a feature's sums."""
+    """Bytes of the orders of all features; for each thread keys of some of them, or sums of one."""
     of_sample = 4 * size.n_features + _SAMPLE_BYTES + (size.n_outputs - 1) * _OUTPUT_BYTES
     of_thread = max(50 * min(size.n_elements, 2**17), 24 * size.n_samples)
     return size.n_samples * of_sample + threads * of_thread + 2**20
 
 
 def least_of_binned(size: Size, threads: int) -> int:
-    """The orders of all features and their thresholds, codes of one byte, and rows of integers."""
+    """Bytes of the orders of all features, thresholds, codes of one byte, and rows of integers."""
     rows = 16 * (size.n_outputs + 4) * size.n_samples
     coded, of_thread = _of_coded(size, _NARROW_SLOTS)
     in_order = least_of_direct(size, threads) + 8 * size.n_elements
@@ -117,12 +117,12 @@ def least_of_binned(size: Size, threads: int) -> int:
 
 
 def least_of_coded(size: Size) -> int:
-    """One byte an element and one thread, with no sorted positions kept."""
+    """Bytes with codes of one byte and one thread, without stored sorted positions."""
     return sum(_of_coded(size, _NARROW_SLOTS))
 
 
 def _of_coded(size: Size, slots: int) -> tuple[int, int]:
-    """With one byte an element and nothing kept: in all, and for each thread."""
+    """Bytes with codes of one byte and nothing else stored: in all, and for each thread."""
     n_samples, n_features, n_outputs = size
     of_sample = n_features + _SAMPLE_BYTES + (n_outputs - 1) * _OUTPUT_BYTES
     of_feature = slots * (_SLOT_BYTES + n_outputs * _SLOT_OUTPUT_BYTES) + _CODING_BYTES

@@ -1,13 +1,14 @@
 """The best interval: pairs of edges exactly, bounds for the other pairs, and scans where needed.
 
-This is `search` for pairs of cuts. `score_left` is known at the edges between bins; inside a bin it
-lies between two bounds. So does its rise from a cut in one bin to a cut in another, or at an edge:
-at most from the lower bound of the first to the upper bound of the second. Bins that have no part
-in a rise or fall that could beat the best pair known are left alone. The others are scanned, those
-of the highest bounds first, which tightens the bounds of all pairs that they are part of.
+An interval is a pair of cuts, and its score follows from the rise or fall of `score_left` between
+them. `score_left` is known at the edges between bins; inside a bin it lies between two bounds. So
+the rise from one cut to another is at most the upper bound at the second less the lower bound at
+the first. Bins that cannot be part of a better pair than the best one so far are skipped. The
+others are scanned, those of the highest bounds first; each scan tightens the bounds of all pairs
+with an end in the bin.
 
-What is found is the best of stumps and intervals, in the order of `contract.Cut`. The best stump is
-searched for first, and then competes with the intervals.
+The result is the best of stumps and intervals, in the order of `contract.Cut`. The best stump is
+found first, and is then compared with the intervals.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from gpustump.engines.cpu.search import Edges
 from gpustump.engines.threads import ranges
 
 _FEATURES_AT_ONCE = 16
-"""The edges of so many features are one piece of work."""
+"""For how many features a thread compares pairs of edges at a time."""
 
 _BINS_AT_ONCE = 4
-"""Promising bins are scanned half by half, but not fewer than so many."""
+"""The more promising half of the bins is scanned at a time, but at least this many."""
 
 _SCANNED = record(
     "Scanned",
@@ -51,15 +52,15 @@ _SCANNED = record(
 )  # fmt: skip
 """A bin that has been scanned: the sums at the cuts inside it, counted from its left edge.
 
-The highest sum and its sorted position; the lowest; the steepest rise from cut to cut, the position
-before it and that at its end; the steepest fall. What there is not is at most -2**62, or at least
-2**62, and its position is -1.
+The highest sum and its sorted position; the same for the lowest sum; the steepest rise from cut to
+cut, with the positions of both cuts; the same for the steepest fall. Without such cuts the sums are
+-2**62 (2**62 for the lowest), and the positions -1.
 """
 
 
 @group
 class Around(NamedTuple):
-    """The sums of signed weights of the samples that have and that lack each feature.
+    """The sums of signed weights over the samples with and without a value of each feature.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class Around(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """A coded table under the weights of a round.
+    """A coded table with the weights of a round.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class Weighted(NamedTuple):
     signed : ndarray (n_samples,) of float64
         Weights in units of the integers, each with the sign of its label.
     profile : Profile
-        What is known of the bins; it is brought up to date.
+        What is known of the bins; scans update it.
     """
 
     table: CodedTable
@@ -138,7 +139,7 @@ def _look_inside(now: Weighted, around: Around, bounds: np.ndarray, best: Cut) -
 
 
 def _may_win(bound: np.ndarray, feature: int, best: Cut) -> np.ndarray:
-    """The better half of a feature's bins that may be part of a pair that comes before the best."""
+    """The more promising half of a feature's bins that may be part of a better pair."""
     is_before = best.position is None or feature < best.feature  # all pairs come before a constant
     is_beside = feature == best.feature and best.after is not None
     # An equally good pair may have lower positions.
@@ -151,7 +152,7 @@ def _may_win(bound: np.ndarray, feature: int, best: Cut) -> np.ndarray:
 
 @kernel("void(BinLayout, Profile, Around, int64, Scanned[::1], int64[::1])")
 def _bound_bins(layout, profile, around, feature, scanned, bound):  # type: ignore[no-untyped-def]
-    """No pair with a cut inside a bin agrees better; -1 for a bin that was scanned or has none."""
+    """Bound the agreement of pairs with a cut inside each bin; -1 if scanned, or without cuts."""
     top = 1 << 62
     first, n_bins = layout.first[feature], layout.n_bins[feature]
     positive, negative = profile.positive, profile.negative
@@ -191,7 +192,7 @@ def _bound_bins(layout, profile, around, feature, scanned, bound):  # type: igno
     POSITION=POSITIONS,
 )
 def _scan_bins(in_order, layout, profile, feature, signed, scanned):  # type: ignore[no-untyped-def]
-    """Look into bins of a feature: fill their records, and note how far the sum rose and fell."""
+    """Scan bins of a feature: fill their records, and note how far the sum rose and fell."""
     top = 1 << 62
     order, offset = in_order.order, layout.offset
     for t in range(len(in_order.bins)):

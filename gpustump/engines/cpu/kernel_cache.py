@@ -1,16 +1,18 @@
-"""Compiled kernels on disk, in a folder that belongs to one version of all kernel sources.
+"""Compiled kernels on disk, in a folder that belongs to one version of all kernel sources and of
+Numba.
 
-A compiled kernel holds the kernels that it calls and the constants that it uses, which may stand in
-other files. Numba stamps what it keeps with the kernel's own file alone, so after an edit elsewhere
-it would load a mixture of old and new code. Here the folder's name is a hash of all the sources.
-The folders of other versions are removed as soon as something is written.
+A compiled kernel contains the kernels that it calls and the constants that it uses, which may be
+defined in other files. Numba checks only whether the kernel's own file has changed, so after an
+edit elsewhere it would load a mixture of old and new code. Here the folder's name is a hash of all
+the sources, and Numba's version. The folders of other sources are removed as soon as something is
+written. Those of other versions of Numba stay: environments may share one installation.
 
-Numba decides where caches lie: in the folder NUMBA_CACHE_DIR if that is set, else in `__pycache__`
-beside the sources, else in the user's own cache. Where it finds no place that can be written to, it
+Numba decides where caches are: in the folder NUMBA_CACHE_DIR if that is set, else in `__pycache__`
+beside the sources, else in the user's own cache. If it finds no folder that can be written to, it
 raises a RuntimeError.
 
-What is missing on disk is compiled by one process at a time (`compile_turns`); the others find it
-there when their turn comes.
+Kernels that are missing on disk are compiled by one process at a time (`compile_turns`); the others
+find them there when their turn comes.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from gpustump.engines.cpu.compile_turns import TURNS
 from gpustump.engines.cpu.host_memory import COMPILING_BYTES, has_room
 
-_CONSTANTS = ("engines/integer_weights.py", "learners/hypothesis.py", "learners/step_table.py")
-"""Files with constants that are compiled into kernels, in the package."""
+_ROOMS = ("engines/cpu", "engines", "learners")
+"""Folders in the package with all that is compiled into kernels: kernels, constants, tuples."""
 
 _FOLDER = "gpustump-"
 """What the names of the folders begin with."""
@@ -54,12 +57,19 @@ class KernelCache(FunctionCache):
         super().__init__(function)  # type: ignore[no-untyped-call]
         version = sources_hash()
         self._all_versions = self._cache_path
-        self._cache_path = os.path.join(self._cache_path, _FOLDER + version)
+        folder = f"{_FOLDER}{version}-numba-{numba.__version__}"
+        self._cache_path = os.path.join(self._cache_path, folder)
         name = self._impl.filename_base
         self._cache_file = IndexDataCacheFile(self._cache_path, name, version)  # type: ignore[no-untyped-call]
 
     def load_overload(self, sig: object, target_context: object) -> object:
-        """The kernel for these types from disk; None if this process is to compile it."""
+        """The kernel for these types from disk; None if this process must compile it.
+
+        Raises
+        ------
+        MemoryError
+            If it must, and there is not enough memory.
+        """
         found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         if found is None and self._has_folder() and TURNS.take(Path(self._cache_path)):
             found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
@@ -83,7 +93,7 @@ class KernelCache(FunctionCache):
     def _make_folder(self) -> None:
         if not os.path.isdir(self._cache_path):
             os.makedirs(self._cache_path, exist_ok=True)
-            _remove_other_versions(Path(self._all_versions), Path(self._cache_path).name)
+            _remove_other_sources(Path(self._all_versions))
 
 
 @functools.cache
@@ -96,16 +106,15 @@ def sources_hash() -> str:
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Names and contents of all kernel files, and of those whose constants kernels use."""
+    """Names and contents of all files in these folders."""
     package = importlib.resources.files(__package__.partition(".")[0])
-    folder = importlib.resources.files(__package__)
-    files = [file for file in folder.iterdir() if file.name.endswith(".py")]
-    others = [package.joinpath(path) for path in _CONSTANTS]
-    for file in [*sorted(files, key=lambda file: file.name), *others]:
-        yield file.name, file.read_bytes()
+    for room in _ROOMS:
+        files = [file for file in package.joinpath(room).iterdir() if file.name.endswith(".py")]
+        for file in sorted(files, key=lambda file: file.name):
+            yield f"{room}/{file.name}", file.read_bytes()
 
 
-def _remove_other_versions(folder: Path, this: str) -> None:
+def _remove_other_sources(folder: Path) -> None:
     for other in folder.glob(f"{_FOLDER}*"):
-        if other.name != this:
+        if not other.name.startswith(f"{_FOLDER}{sources_hash()}-"):
             shutil.rmtree(other, ignore_errors=True)

@@ -1,8 +1,8 @@
 """The samples of a coded table whose values lie in ranges of keys, and sums over units of them.
 
-This is how a table that is a share of a larger one answers questions: units follow from keys, not
-from what happens to be in this share (see `cluster.questions`). As in `places`, the samples of a
-bin are looked up in the order of their codes, or found among all codes.
+With these a shard of a larger table answers questions: units follow from keys, not from the samples
+of this shard (see `cluster.questions`). As in `places`, the samples of a bin are read in the order
+of their codes, or found among all codes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VALUES_AT_ONCE = 2**18
 
 @group
 class KeyRanges(NamedTuple):
-    """Ranges of keys inside of bins, bin by bin and in order of keys.
+    """Ranges of keys inside bins, bin by bin and in order of keys.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class KeyRanges(NamedTuple):
     low, high : ndarray (n_ranges,) of int64
         The smallest and the largest key.
     shift : ndarray (n_ranges,) of int64
-        Keys with the same `(key - low) >> shift` are a unit; if it is negative, each sample is one.
+        Keys with the same `(key - low) >> shift` form a unit; if it is negative, each sample does.
     """
 
     first: Integers
@@ -46,7 +46,7 @@ class KeyRanges(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Samples, arrays (n,) of int64: the bin whose they are, counted among those asked for."""
+    """Samples, (n,) of int64, and the bin of each, as an index of the bins asked for."""
 
     samples: np.ndarray
     owner: np.ndarray
@@ -59,7 +59,7 @@ class Grouped(NamedTuple):
     ----------
     range : ndarray
     number : ndarray
-        Which unit of its range; `key - low` if each sample is one.
+        The unit's number in its range; `key - low` if each sample is a unit.
     size : ndarray
     low, high : ndarray
         The smallest and the largest key.
@@ -73,7 +73,7 @@ class Grouped(NamedTuple):
 
 
 def samples_of_bins(table: CodedTable, feature: np.ndarray, bins: np.ndarray) -> Found:
-    """All samples of some bins, each a feature and a number; in order, and each bin once."""
+    """All samples of some bins, given by features and numbers (n_bins,), in order and once each."""
     layout, is_wide = table.layout, table.bundles.is_wide[feature] > 0
     slots = layout.first[feature] + bins
     count = layout.n_inside(slots)
@@ -99,14 +99,14 @@ def samples_of_bins(table: CodedTable, feature: np.ndarray, bins: np.ndarray) ->
 
 
 def grouped(keys: np.ndarray, owner: np.ndarray, about: KeyRanges) -> tuple[Grouped, np.ndarray]:
-    """Put samples into units.
+    """Group samples into units.
 
     Parameters
     ----------
     keys : ndarray (n,) of int64
-        Of the samples.
+        The keys of the samples.
     owner : ndarray (n,) of int64
-        The bin of each.
+        The bin of each sample.
     about : KeyRanges
 
     Returns
@@ -159,7 +159,7 @@ def signed_unit_sums(
 
 
 def keys_of(table: CodedTable, samples: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """The keys of values, each sample's of its own feature, as int64."""
+    """The keys of samples' values, (n,) of int64, with one feature for each sample."""
     keys: np.ndarray = arrays.order_keys(table.source.picked(samples, features))
     return keys.astype(np.int64)
 
@@ -232,7 +232,7 @@ def _pick(order, start, count, to, found):  # type: ignore[no-untyped-def]
 
 @kernel("void(CODE[::1], int64, int64[::1], int64[::1], int64[::1])", CODE=("uint8", "uint16"))
 def _find(codes, shift, by_code, start, found):  # type: ignore[no-untyped-def]
-    """List the samples of the bins that `by_code` gives a place, from that bin's start on."""
+    """List the samples of the bins to which `by_code` gives an index, from `start[index]` on."""
     cursor = start.copy()
     for i in range(len(codes)):
         place = by_code[codes[i] >> shift]
@@ -243,7 +243,7 @@ def _find(codes, shift, by_code, start, found):  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[::1], int64[::1], KeyRanges, int64[::1], int64[::1])")
 def _assign_ranges(keys, owner, ranges, found, inside):  # type: ignore[no-untyped-def]
-    """The range of each sample, -1 if it is in none, and how many samples are in each."""
+    """Find the range of each sample, -1 if it is in none, and count the samples of each range."""
     for i in range(len(keys)):
         key, low, high = keys[i], ranges.first[owner[i]], ranges.first[owner[i] + 1]
         while high - low > 1:
@@ -263,7 +263,7 @@ def _assign_ranges(keys, owner, ranges, found, inside):  # type: ignore[no-untyp
     " int64[::1])"
 )
 def _assign_units(keys, ranges, base, unit, number, count, low, high):  # type: ignore[no-untyped-def]
-    """From the range of each sample to its unit; describes the units."""
+    """Replace the range of each sample by its unit, and describe the units."""
     cursor = base.copy()
     for i in range(len(keys)):
         r = unit[i]
@@ -286,7 +286,7 @@ def _assign_units(keys, ranges, base, unit, number, count, low, high):  # type: 
 
 @kernel("void(int64[::1], int64[::1], int64[::1], int64, int64[:, ::1])")
 def _add_first(first, samples, unit, plane, sums):  # type: ignore[no-untyped-def]
-    """Add the sizes of positive integers to one plane, those of negative ones to the next."""
+    """Add positive integers to one plane, and the absolute values of negative ones to the next."""
     positive, negative = sums[plane], sums[plane + 1]
     for i in range(len(samples)):
         if unit[i] >= 0:

@@ -1,7 +1,7 @@
-"""Which region of a hypothesis each sample lies in, for hypotheses from elsewhere.
+"""The region of each sample under a hypothesis that no search has just found.
 
-A cut that a search has found is marked by its bins (`regions`). Other splits are marked by the
-codes of their feature, intervals and sets of categories by its values.
+For a cut that a search has found, the regions follow from its bins (`regions`). For other splits
+they follow from the codes of their feature, for intervals and sets of categories from its values.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 _SAMPLES_AT_ONCE = 2**16
 _MOST_ENDS = 2
-"""Splits of categories have more ends, for which the samples are looked up in a table."""
+"""The most thresholds that are compared one by one; sets of categories have more."""
 
 
 class KnownRegions:
-    """The region of each sample, of the hypothesis from elsewhere that was asked about last.
+    """The region of each sample under the hypothesis that was marked last.
 
     Parameters
     ----------
     table : CodedTable
     found : ndarray (n_samples,) of uint8
-        Where the regions go.
+        The regions are written here.
     """
 
     def __init__(self, table: CodedTable, found: np.ndarray) -> None:
@@ -40,7 +40,7 @@ class KnownRegions:
         self._hypothesis: Partition | None = None
 
     def mark(self, hypothesis: Partition) -> None:
-        """Find the regions, unless they are there already."""
+        """Find the regions, unless they are known."""
         if self._hypothesis is not hypothesis:
             self.forget()
             if is_coded(self._table, hypothesis):
@@ -51,18 +51,18 @@ class KnownRegions:
             self._hypothesis = hypothesis
 
     def forget(self) -> None:
-        """The array is about to hold something else."""
+        """Call this before something else is written to the array."""
         self._hypothesis = None
 
 
 def mark_regions(hypothesis: Partition, values: np.ndarray, team: Team, found: np.ndarray) -> None:
-    """Give each sample the number of its region.
+    """Write the number of each sample's region to `found`.
 
     Parameters
     ----------
     hypothesis : Partition
     values : ndarray (n_samples,)
-        The feature's values, float32 or float64.
+        The feature's values in the dtype in which they are compared.
     team : Team
     found : ndarray (n_samples,) of uint8
     """

@@ -10,7 +10,7 @@ from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chu
 from gpustump.engines.integer_weights import FLOOR
 
 _CEILING = 1.0 / FLOOR
-"""Of the odds."""
+"""The largest odds."""
 
 
 class LogisticLoss(Loss):
@@ -46,7 +46,7 @@ class LogisticLoss(Loss):
 
 @kernel("void(float64[::1], int64[::1], uint8[::1], float64[:, :])")
 def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
-    """The next odds, in a range that no library flushes to zero."""
+    """Compute the next odds, between `FLOOR` and `_CEILING`: no library flushes these to zero."""
     negative_0, negative_1, negative_2 = factors[0, 0], factors[1, 0], factors[2, 0]
     positive_0, positive_1, positive_2 = factors[0, 1], factors[1, 1], factors[2, 1]
     for i in range(len(odds)):
@@ -61,7 +61,7 @@ def _multiply(odds, first, regions, factors):  # type: ignore[no-untyped-def]
 
 @kernel("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
 def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
-    """The integers that follow from the odds; returns their sums."""
+    """Compute the integers that follow from the odds; returns the sums of both."""
     total, size = 0, 0
     for i in range(len(odds)):
         below = odds[i] + 1.0
@@ -83,7 +83,10 @@ def _round_up(odds, units, first, second):  # type: ignore[no-untyped-def]
 def advance(  # type: ignore[no-untyped-def]
     odds, scores, first, second, units, regions, votes, factors, low, sums
 ):
-    """The arguments are plain arrays, as Numba takes microseconds to find the type of a group."""
+    """Update a piece of the samples; see `Loss._take`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]

@@ -1,13 +1,13 @@
-"""What a run knows of its samples, and how a step changes it: what the losses have in common.
+"""What a run keeps of its samples, and how a step changes it: what the losses have in common.
 
 A loss keeps its own numbers of each sample (weights, odds or probabilities), the scores, and the
 two integers that follow from its numbers. A step multiplies the numbers and adds to the scores. The
 numbers are those of `engines.reference`, bit for bit: every intermediate result is one IEEE
-operation on the same operands. All state is kept output by output, (n_outputs, n_samples), so that
-kernels go through memory in order, and no label is kept: a first integer is never 0, so its sign
-tells them.
+operation on the same operands. All state is stored output by output, (n_outputs, n_samples), so
+that kernels read memory in order. No label is stored: a first integer is never 0, and its sign is
+that of the label.
 
-Several threads may take disjoint pieces of the samples at the same time.
+Several threads may update disjoint pieces of the samples at the same time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpustump.engines.cpu.terms import PieceSums, Terms
 
 
 class Piece(NamedTuple):
-    """What happens to a piece of the samples.
+    """What a step does to a piece of the samples.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     low : int
         The piece's first sample.
     sums : ndarray (2 * n_outputs + 1,) of int64
-        Takes the numbers of `PieceSums`.
+        The numbers of `PieceSums`; kernels add to them.
     """
 
     regions: np.ndarray
@@ -59,11 +59,11 @@ class Loss(ABC):
     Attributes
     ----------
     terms : Terms
-        The integers of this round, once `begin` has worked them out.
+        The integers of this round, after `begin` has computed them.
     first_weight : int
-        The sum of the units: the weight that may be misclassified.
+        The sum of the units of all samples.
     units : ndarray (n_samples,) or (1,) of float64
-        One number if it is that of all samples.
+        One number if all samples have the same.
     scores : ndarray (n_outputs, n_samples) of float64
     """
 
@@ -85,7 +85,7 @@ class Loss(ABC):
     @property
     @abstractmethod
     def numbers(self) -> np.ndarray:
-        """The loss's own numbers, (n_outputs, n_samples) of float64: what a step multiplies."""
+        """The loss's own numbers, which a step multiplies: (n_outputs, n_samples) of float64."""
 
     @property
     @abstractmethod
@@ -98,7 +98,7 @@ class Loss(ABC):
         return int((second if len(second) else np.abs(first)).min())
 
     def begin(self, low: int, high: int) -> PieceSums:
-        """Work out the terms of samples `low` to `high` before the first round."""
+        """Compute the terms of samples `low` to `high` before the first round."""
         n_outputs = len(self.scores)
         regions = np.zeros(high - low, dtype=np.uint8)
         votes, factors = np.zeros((3, n_outputs)), np.ones((3, n_outputs, 2))
@@ -107,7 +107,7 @@ class Loss(ABC):
         return PieceSums(sums)
 
     def advance(self, step: Step, regions: np.ndarray, low: int, high: int) -> PieceSums:
-        """Let samples `low` to `high` follow a step.
+        """Update samples `low` to `high` by a step.
 
         Parameters
         ----------
@@ -123,7 +123,10 @@ class Loss(ABC):
 
     @abstractmethod
     def _take(self, piece: Piece, *, moves: bool) -> None:
-        """Change a piece's numbers, if it moves, and scores; write its terms and their sums."""
+        """Update a piece's numbers and scores; write its terms, and add up their sums.
+
+        If not `moves`, all factors are 1, so the numbers need not be changed.
+        """
 
 
 def by_sample(numbers: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which loss the votes of a run lower."""
+"""Which loss the votes of a run minimise."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The samples of each feature in the order of its codes, so that a bin's samples stand together.
+"""The samples of each feature in the order of its codes, so that a bin's samples are together.
 
-A feature's samples are put in order, by counting, when its bins have been looked into several
-times. The order takes four bytes for each sample (eight for 2**31 samples and more), and memory
-that is never written to is never taken. The sign bit says that the next sample is in the same part
-of the bin.
+A feature's samples are sorted by code (a counting sort) after its bins have been searched several
+times. The order takes four bytes for each sample (eight for 2**31 samples and more); the system
+provides memory only for the features that are sorted. The sign bit of a sample is set if the next
+one is in the same part of the bin.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PATIENCE = 6
 """See `PartedSamples`."""
 
 POSITIONS = ("int32", "int64")
-"""The types of samples in some order."""
+"""The types of the sample numbers in an order."""
 
 
 def positions_of(n_samples: int) -> np.dtype:
-    """The smaller one that is enough."""
+    """The smaller type of `POSITIONS` that is large enough."""
     return np.dtype("int32" if n_samples < 2**31 else "int64")
 
 
@@ -40,11 +40,10 @@ class PartedSamples:
     bundles : Bundles
     layout : BinLayout
     dtype : str, optional
-        Of the samples in order; int32 if that is enough for their number.
-
+        The type of sample numbers; by default int32 if that is enough for their number.
     patience : int
-        How often a feature is asked for before its samples are put in order. Until then it is
-        cheaper to look for the samples of a few bins among all codes.
+        After how many requests a feature's samples are sorted. Before, it takes less time to find
+        the samples of a few bins among all codes.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class PartedSamples:
     def order(self) -> np.ndarray:
         """The samples of all columns, one after the other, (n_wide * n_samples,).
 
-        Those of a column mean something once it is prepared.
+        Those of a column are undefined until it is prepared.
         """
         with self._guard:
             if self._order is None:
@@ -78,7 +77,7 @@ class PartedSamples:
             return self._order
 
     def prepare(self, features: np.ndarray, team: Team) -> np.ndarray:
-        """Put samples in order, side by side, of those features that have been asked for often.
+        """Sort the samples of those features that have been asked for often, in parallel.
 
         Returns
         -------
@@ -109,7 +108,7 @@ class PartedSamples:
                     by_bin = np.empty(n_samples, dtype=np.int64)
                 _put_in_order(self._codes[column], by_bin, own)
                 self._is_ready[column] = True
-                with self._guard:  # memory that was used before is quicker than new memory
+                with self._guard:  # memory that was used before is faster than new memory
                     self._free = [] if self._is_ready.all() else [*self._free, by_bin]
 
     def part_at(self, feature: int, bin_: int, at: int) -> tuple[int, np.ndarray]:
@@ -120,7 +119,7 @@ class PartedSamples:
         start : int
             How many samples of the bin come before the part.
         samples : ndarray
-            Those of the part, in no order.
+            The samples of the part, in no order.
         """
         marked = self._bin(feature, bin_)
         ends = np.flatnonzero(marked >= 0) + 1
@@ -129,7 +128,7 @@ class PartedSamples:
         return start, marked[start : ends[number]] & self._sample
 
     def first_of_bin(self, feature: int, bin_: int, n_first: int, source: Source) -> np.ndarray:
-        """The first samples of a bin by value, of which the last differs from the next."""
+        """The first `n_first` samples of a bin by value; there must be a cut after them."""
         start, part = self.part_at(feature, bin_, n_first - 1)
         whole = self._bin(feature, bin_)[:start] & self._sample
         by_value = np.argsort(source.picked(part, feature))
@@ -141,7 +140,7 @@ class PartedSamples:
         return int(np.iinfo(self._dtype).max)
 
     def _bin(self, feature: int, bin_: int) -> np.ndarray:
-        """The samples of a bin as they stand in `order`, with their marks."""
+        """The samples of a bin as in `order`, with their sign bits."""
         layout = self._layout
         slot, column = int(layout.first[feature]) + bin_, int(self._bundles.column[feature])
         self._put_in_order(column)
@@ -151,10 +150,10 @@ class PartedSamples:
 
 @kernel("void(uint16[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
 def _put_in_order(codes, by_bin, order):  # type: ignore[no-untyped-def]
-    """Samples by their codes; marked are those whose next one has the same code.
+    """Sort samples by their codes; set the sign bit if the next one has the same code.
 
-    By bins first, into `by_bin`, and then by parts within each bin, which fits into the nearest
-    cache.
+    They are sorted by bins first, into `by_bin`, and then by parts within each bin, which fits into
+    the nearest cache.
     """
     n_parts = 1 << PART_BITS
     end = np.zeros(WIDE_BINS + 1, dtype=np.int64)  # where each bin ends, once it is filled

@@ -1,7 +1,7 @@
-"""The best of a few cuts that a round is offered, by sums over their own samples only.
+"""The best of a few cuts that a round is offered, from sums over their smaller sides only.
 
 Each cut is a feature and a sorted position, as in `direct_splits`, or a set of categories. The
-search of all cuts gives each of them the same score, and forbids the same ones.
+search of all cuts computes the same scores, and forbids the same cuts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def cuts_of(offered: OfferedCuts, table: DirectTable) -> np.ndarray:
     BITS=("int32", "int64"),
 )
 def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: ignore[no-untyped-def]
-    """Find the last sorted position of each feature whose key is not above an end."""
+    """Find, for each offered cut, its feature's last sorted position with a key not above `end`."""
     for number in range(len(cuts)):
         for place in range(cuts.shape[1]):
             j, end = cuts[number, place, 0], ends[number, place]
@@ -69,7 +69,7 @@ def _set_positions(bits, rows, order, n_present, ends, lowest, cuts):  # type: i
 
 @kernel("UniTuple(int64, 2)(int32[::1], int64, int64, int64[::1], int64[::1])")
 def _sums(order, low, high, first, second):  # type: ignore[no-untyped-def]
-    """The sums of both integers over the sorted positions `low` to `high`."""
+    """The sums of both integers over the sorted positions from `low` to before `high`."""
     a, b = 0, 0
     for k in range(low, high):
         sample = np.uint32(order[k]) & _SAMPLE
@@ -80,7 +80,7 @@ def _sums(order, low, high, first, second):  # type: ignore[no-untyped-def]
 
 @kernel("UniTuple(int64, 6)(int32[::1], int64, int64, int64[::1], int64[::1], UniTuple(int64, 2))")
 def _region_sums(order, n_present, position, first, second, totals):  # type: ignore[no-untyped-def]
-    """The sums of both integers over left, right and missing, from the shorter of two sides."""
+    """The sums of both integers over left, right and missing; only the smaller side is added up."""
     missing = _sums(order, n_present, len(order), first, second)
     present = (totals[0] - missing[0], totals[1] - missing[1])
     end = position + 1
@@ -118,10 +118,10 @@ def _score(order, n_present, position, first, second, totals, l2, direction):  #
 def best_offered(  # type: ignore[no-untyped-def]
     order, n_present, first, second, totals, l2, directions, columns, numbers, cuts, sides
 ):
-    """The number of the best of some cuts (k, 2), the first of equal ones, and its score.
+    """The index of the best of some cuts (k, 2), the first of equal ones, and its score.
 
-    -1 if there are no cuts, and score -1 if none is allowed. `columns` and `numbers` are those of
-    `Sets`, and `sides` (k, N_NUMBERS) the regions of categories.
+    The index is -1 if there are no cuts, and the score -1 if none is allowed. `columns` and
+    `numbers` are those of `Sets`; `sides` (k, N_NUMBERS) are the regions of categories.
     """
     found, best = -1, -1.0
     for number in range(len(cuts)):

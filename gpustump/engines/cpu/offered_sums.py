@@ -1,8 +1,8 @@
 """Sums over the regions of several splits at once, for rounds that compare only a few given cuts.
 
-A split's left side and its missing values are added up, and what is left of the totals lies right.
-The samples are taken in blocks, so that the values of a block, which stand together row by row, are
-read from memory once for all splits.
+The left region of a split and its missing values are added up; the right region has the rest of the
+totals. The samples are processed in blocks. In a table that is stored row by row, the values of a
+block are close together, so they are read from memory once for all splits.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def offered_sums(
     ----------
     source : Source
     splits : sequence of Partition
-        Each with one threshold: what is at most that lies left.
+        Each with one threshold; values not above it are on the left.
     terms : Terms
     totals : ndarray (n_outputs, 2) of int64
-        The sums of all samples.
+        The sums over all samples.
     team : Team
     """
     if not splits:
@@ -68,9 +68,9 @@ def offered_sums(
 def _values_of(
     source: Source, features: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values as float32 or float64, which rows are samples, and the features' columns among them.
+    """Values as float32 or float64, the rows that are samples, and each feature's column there.
 
-    A table of these types stays where it is: no copy is made.
+    A table of one of these types is not copied.
     """
     if source.is_plain:
         return source.X, source.rows_for_kernels, np.asarray(features, dtype=np.int64)
@@ -81,7 +81,7 @@ def _values_of(
 
 
 def as_sums(found: np.ndarray, totals: np.ndarray) -> list[RegionSums]:
-    """The sums over all regions, from those on the left and of missing values."""
+    """The sums over all regions, from those over the left region and over missing values."""
     found[:, SECOND] = totals - found[:, FIRST] - found[:, MISSING]
     return [[[(a, b) for a, b in own] for own in sums] for sums in found.tolist()]
 
@@ -90,7 +90,7 @@ def as_sums(found: np.ndarray, totals: np.ndarray) -> list[RegionSums]:
 def _masked(first, second, mask):  # type: ignore[no-untyped-def]
     """The sums of both integers where the mask has all bits set.
 
-    Without second integers, the sizes of the first ones stand for them.
+    If there are no second integers, the absolute values of the first ones are added up.
     """
     a, b = 0, 0
     if len(second) == 0:
@@ -109,7 +109,7 @@ def _masked(first, second, mask):  # type: ignore[no-untyped-def]
     "void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[:, :, ::1])"
 )
 def add_masked(first, second, left, missing, n_missing, start, sums):  # type: ignore[no-untyped-def]
-    """Add up a block of samples from `start` on, by masks of those on the left and missing."""
+    """Add up a block of samples from `start` on, given masks of the left and the missing ones."""
     none = np.empty(0, dtype=np.int64)
     end = start + len(left)
     for output in range(len(first)):
@@ -134,7 +134,7 @@ def _add(  # type: ignore[no-untyped-def]
 ):
     """Add up the left and the missing samples from `low` to `high` of each split.
 
-    `ends` holds the largest key on the left of each, as `arrays.order_keys` makes keys.
+    `ends` holds the largest key on the left of each split; see `arrays.order_keys`.
     """
     keys = np.empty(BLOCK, dtype=np.int64)
     left = np.empty(BLOCK, dtype=np.int64)

@@ -1,8 +1,8 @@
 """Answers to a search's questions from codes: the sums over the parts of bins, and over samples.
 
-The first question, the sums over all bins, is answered by histograms, which are brought up to date
-while the samples' weights change. For the other two, the samples of the bins in question are looked
-up one by one: in the order of their codes, or of their values (see `slices`).
+The sums over all bins come from histograms, which are updated when the samples' weights change. For
+the sums over parts and samples, the samples of the bins in question are read one by one: in the
+order of their codes, or of their values (see `slices`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SAMPLES_AT_ONCE = 2**14
 
 @group
 class Stretches(NamedTuple):
-    """Where the samples of some stretches stand in an order of samples.
+    """Where the samples of some stretches are in an order of samples.
 
     Attributes
     ----------
     start, n_samples : ndarray (n_stretches,) of int64
-        The first one's place in the order; how many there are.
+        The place of the first sample in the order, and how many there are.
     position : ndarray (n_stretches,) of int64
-        The sorted position of the first one among all samples of the feature.
+        The sorted position of the first sample among all samples of the feature.
     """
 
     start: Integers
@@ -50,9 +50,9 @@ class Located(NamedTuple):
     Attributes
     ----------
     order : ndarray of int32 or int64
-        An order of samples, marked where a unit goes on.
+        An order of samples. The sign bit of a sample is set if the next one is of the same unit.
     begin : ndarray (n_units,) of int64
-        Where in it each unit begins.
+        The place in it at which each unit begins.
     """
 
     order: np.ndarray
@@ -61,7 +61,7 @@ class Located(NamedTuple):
 
 @dataclass(frozen=True)
 class CodedPlace:
-    """A coded table under the integers of a round; see `search.Place`.
+    """A coded table, with the integers of a round; see `search.Place`.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class CodedPlace:
 
     @classmethod
     def of_signed(cls, table: CodedTable, signed: np.ndarray) -> CodedPlace:
-        """With weights in units of the integers, each with the sign of its label."""
+        """From weights (n_samples,) in units of the integers, each with the sign of its label."""
 
         def weigh(order: np.ndarray, *rest: object) -> None:
             _weigh_signed(order, signed, *rest)
@@ -87,7 +87,7 @@ class CodedPlace:
 
     @classmethod
     def of_terms(cls, table: CodedTable, terms: Terms) -> CodedPlace:
-        """With the two integers of each sample and output."""
+        """From the two integers of each sample and output."""
 
         def weigh(order: np.ndarray, *rest: object) -> None:
             _weigh_terms(order, terms, *rest)
@@ -97,7 +97,8 @@ class CodedPlace:
     def parts(self, slots: np.ndarray, features: np.ndarray) -> Iterator[Answer]:
         """The sums over the parts of some bins.
 
-        Where samples are not at hand in the order of their codes, those over the distinct values.
+        For features whose samples are not stored in the order of their codes, the sums over the
+        distinct values.
         """
         table, layout = self.table, self.table.layout
         has_parts = table.bundles.is_wide[features] > 0
@@ -126,7 +127,7 @@ class CodedPlace:
             yield self._answer(own, np.full(len(own), feature), order, stretches)
 
     def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
-        """The sums over the distinct values in some open units, each in a stretch."""
+        """The sums over the distinct values in some open units; each unit becomes a stretch."""
         slices = answer.slices
         feature = slices.feature[stretches]
         first = slices.first[stretches]
@@ -144,7 +145,10 @@ class CodedPlace:
     def _by_value(
         self, order: np.ndarray, feature: np.ndarray, begin: np.ndarray, count: np.ndarray
     ) -> np.ndarray:
-        """The samples of some units by increasing value, unit after unit, marked as `members`."""
+        """The samples of some units by increasing value, unit after unit.
+
+        The sign bit of a sample is set if the next one has the same value.
+        """
         unit = np.repeat(np.arange(len(count)), count)
         within = np.arange(len(unit)) - np.repeat(np.cumsum(count) - count, count)
         samples: np.ndarray = order[begin[unit] + within] & np.iinfo(order.dtype).max
@@ -191,7 +195,7 @@ class CodedPlace:
 
 @group
 class _Units(NamedTuple):
-    """Room for the units of some stretches: as in `Answer` and `Slices`."""
+    """The fields of `Located` and `Slices` that kernels write for the units of some stretches."""
 
     begin: Integers
     last: Integers
@@ -214,7 +218,7 @@ def _open_units(units, stretches, is_open):  # type: ignore[no-untyped-def]
 def _sort_units(keys, ends, samples):  # type: ignore[no-untyped-def]
     """Sort the samples of each unit by their keys; mark those whose next one has the same key.
 
-    Units are small, so Shell's sort will do.
+    Units are small, so Shell's sort is fast enough.
     """
     start = 0
     for end in ends:
@@ -237,7 +241,7 @@ def _sort_units(keys, ends, samples):  # type: ignore[no-untyped-def]
 
 @kernel("void(POSITION[::1], Stretches, int64, _Units)", POSITION=POSITIONS)
 def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
-    """Where the units of a stretch begin and end."""
+    """Find where the units of a stretch begin and end."""
     start, u = stretches.start[t], units.first[t]
     begin = start
     for k in range(start, start + stretches.n_samples[t]):
@@ -251,9 +255,9 @@ def _find_units(order, stretches, t, units):  # type: ignore[no-untyped-def]
 
 @kernel("int64(POSITION[::1], float64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
 def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untyped-def]
-    """The integers of some samples, each with the sign of its label.
+    """Write the integers of some samples to `picked`, each with the sign of its label.
 
-    Nothing here depends on what was picked before, so many samples are waited for at a time.
+    No step of the loop depends on another, so the processor loads many samples at the same time.
     """
     low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
     for k in range(count):
@@ -265,7 +269,7 @@ def _pick_signed(order, signed, start, count, picked):  # type: ignore[no-untype
 
 @kernel("int64(POSITION[::1], int64[::1], int64, int64, int64[::1])", POSITION=POSITIONS)
 def _pick(order, numbers, start, count, picked):  # type: ignore[no-untyped-def]
-    """The same for integers."""
+    """Write the numbers of some samples to `picked`."""
     low = 0x7FFFFFFF if order.itemsize == 4 else 0x7FFFFFFFFFFFFFFF
     for k in range(count):
         picked[k] = numbers[np.uint64(order[start + k] & low)]
@@ -274,7 +278,10 @@ def _pick(order, numbers, start, count, picked):  # type: ignore[no-untyped-def]
 
 @kernel("void(_Units, Stretches, int64, int64, int64[::1], int64[::1])")
 def _add_up_units(units, stretches, t, plane, signs, numbers):  # type: ignore[no-untyped-def]
-    """The sums over the units of a stretch of the numbers of samples with either sign."""
+    """Add up the sizes of the numbers over the units of a stretch, by the samples' signs.
+
+    The sums of positive samples go into `plane`, those of negative ones into the next plane.
+    """
     start = stretches.start[t]
     positives, negatives = units.sums[plane], units.sums[plane + 1]
     end = units.first[t] + units.n_units[t]
@@ -298,7 +305,7 @@ def _longest(stretches, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(POSITION[::1], float64[::1], Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[no-untyped-def]
-    """The positive and the negative weight of the units of stretches `low` to `high`."""
+    """Add up the positive and the negative weight of the units of stretches `low` to `high`."""
     picked = np.empty(_longest(stretches, low, high), dtype=np.int64)
     for t in range(low, high):
         _find_units(order, stretches, t, units)
@@ -308,7 +315,7 @@ def _weigh_signed(order, signed, stretches, low, high, units):  # type: ignore[n
 
 @kernel("void(POSITION[::1], Terms, Stretches, int64, int64, _Units)", POSITION=POSITIONS)
 def _weigh_terms(order, terms, stretches, low, high, units):  # type: ignore[no-untyped-def]
-    """The sums of all terms over the units of stretches `low` to `high`."""
+    """Add up all terms over the units of stretches `low` to `high`."""
     has_second = len(terms.second) > 0
     longest = _longest(stretches, low, high)
     first, second = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)

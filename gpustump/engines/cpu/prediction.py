@@ -1,12 +1,12 @@
 """F(x) on the CPU: the sum of step functions, a tile of rows at a time on every thread.
 
 A feature's values are compared as keys (see `arrays.order_keys`) in the table's own dtype. With few
-steps, every threshold is compared with all rows of the tile, which the compiler does for many rows
-in one instruction; with many, each row is looked up by halving.
+steps, every threshold is compared with all rows of the tile, for many rows in one instruction; with
+many steps, each row's step is found by bisection.
 
-Looking a vote up costs more than finding which one. So features are taken in groups, whose sums of
-votes stand in one table, with a place for every combination of steps: one look-up answers for
-several features. Sums of votes are exact, in whatever order; a model whose votes are no multiples
+Reading a vote from its table takes longer than finding its place there. So features are grouped. A
+group has one table of sums of votes, with a place for every combination of steps, so one look-up
+serves several features. Sums of votes are exact in any order. A model whose votes are not multiples
 of `VOTE_UNIT`, which was not trained here, is added up feature by feature, as the reference does.
 """
 
@@ -30,10 +30,11 @@ _PIECE = 16 * _TILE
 """Rows that a thread takes at a time."""
 
 _FEW = 24
-"""Up to so many thresholds are compared one by one."""
+"""Up to this number, thresholds are compared one by one."""
 
 _COMBINATIONS = 1024
-"""Votes in a group's table, unless one feature alone has more: a part of the nearest cache."""
+"""The most places in a group's table, unless one feature alone has more: it must fit into the
+nearest cache."""
 
 
 KEYS = ("int32", "int64")
@@ -41,7 +42,7 @@ KEYS = ("int32", "int64")
 
 @group
 class Layout(NamedTuple):
-    """A model laid out for the kernel.
+    """A model in the form that the kernel takes.
 
     Attributes
     ----------
@@ -51,13 +52,13 @@ class Layout(NamedTuple):
     thresholds : ndarray of int32 or int64
         Keys in the dtype of the rows.
     strides : ndarray (n_used,) of int64
-        How many places of its group's table a step of the feature counts.
+        How many places of its group's table one step of the feature is.
     groups : ndarray (n_groups + 1,) of int64
         Where each group's features begin.
     tables : ndarray (n_outputs, n_places) of float64
         The groups' tables, one after the other.
     places : ndarray (n_groups + 1,) of int64
-        Where they begin.
+        Where each group's table begins.
     """
 
     features: Integers
@@ -79,8 +80,8 @@ def scores(
 ) -> np.ndarray:
     """The scores of each row of X (n_samples, n_features): float64 (n_samples, n_outputs).
 
-    `layouts` keeps the model's layout for each dtype from one call to the next. `lacking`, if it is
-    given, notes the tables whose feature has no value in some row: bool (n_tables,).
+    `layouts` keeps the model's layout for each dtype from one call to the next. `lacking`
+    (n_tables,) of bool, if given, is set to true for tables whose feature is missing in some row.
     """
     found = np.repeat(constant[:, np.newaxis], X.shape[0], axis=1)
     if not tables:
@@ -113,7 +114,7 @@ def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:
     nothing = np.zeros((1, len(constant)))
     groups, strides, sums = [0], [], [nothing]
     for f in range(len(tables)):
-        own = tables.outcomes(f)  # NaN finds the place behind the last step
+        own = tables.outcomes(f)  # the key of NaN leads to the place after the last step
         if f > groups[-1] and len(sums[-1]) * len(own) > most:
             groups.append(f)
             sums.append(nothing)
@@ -131,7 +132,7 @@ def _layout(constant: np.ndarray, tables: StepTables, dtype: str) -> Layout:
 
 
 def keys_of(thresholds: np.ndarray) -> np.ndarray:
-    """Thresholds as keys; float16 is compared as the float32 that it is exactly."""
+    """Thresholds as keys; those of float16 are converted to float32, which is exact."""
     wide = thresholds.astype(np.float32) if thresholds.dtype == np.float16 else thresholds
     keys: np.ndarray = arrays.order_keys(wide)
     return keys
@@ -148,7 +149,7 @@ def _add_up_exactly(constant: np.ndarray, tables: StepTables) -> bool:
 
 @kernel("void(KEY[::1], KEY, int64, uint32[::1])", KEY=KEYS)
 def count_one(keys, step, stride, places):  # type: ignore[no-untyped-def]
-    """Move the rows above a threshold on by a stride."""
+    """Add a stride to the places of the rows above a threshold."""
     stride = np.uint32(stride)
     for i in range(len(places)):
         places[i] += stride * np.uint32(step < keys[i])
@@ -181,7 +182,7 @@ def _count_many(keys, steps, stride, places):  # type: ignore[no-untyped-def]
 
 @kernel("void(KEY[::1], KEY[::1], int64, uint32[::1])", KEY=KEYS)
 def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
-    """Move each row on by a stride for every threshold below it."""
+    """Add a stride to each row's place for every threshold below it."""
     done = 0
     if len(steps) > _FEW:
         _count_many(keys, steps, stride, places)
@@ -197,7 +198,7 @@ def _count(keys, steps, stride, places):  # type: ignore[no-untyped-def]
 @kernel("void(Array(KEY, 1, 'A', readonly=True), KEY[::1])", KEY=KEYS)
 def as_keys(bits, keys):  # type: ignore[no-untyped-def]
     """`arrays.order_keys` of floats' bit patterns: NaN above all, one key for both zeros."""
-    for i in range(len(keys)):  # values that lie far apart come first, and alone
+    for i in range(len(keys)):  # a loop of its own, as the values are far apart in memory
         keys[i] = bits[i]
     highest = (1 << (8 * bits.itemsize - 1)) - 1
     infinity = 0x7F800000 if bits.itemsize == 4 else 0x7FF0000000000000
@@ -223,7 +224,7 @@ def _lacks_one(keys):  # type: ignore[no-untyped-def]
 def _add_votes(bits, layout, scores, lacking, low, high):  # type: ignore[no-untyped-def]
     """Add a model's votes to the scores (n_outputs, n_samples) of the rows from `low` to `high`.
 
-    `bits` are the bit patterns of those rows; `lacking` notes the features in use that a row lacks.
+    `bits` are the bit patterns of these rows; `lacking` is set where a feature is missing in a row.
     """
     starts, strides, thresholds = layout.starts, layout.strides, layout.thresholds
     all_keys = np.empty(_TILE, dtype=thresholds.dtype)

@@ -1,4 +1,4 @@
-"""Asking for memory ahead of its use, which Numba has no function for."""
+"""Loading memory into the cache ahead of its use, for which Numba has no function."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numba import types
 from numba.extending import intrinsic
 
 _READ, _KEEP, _DATA = 0, 3, 1
-"""To be read, kept in all caches, and no instructions: the arguments of LLVM's `llvm.prefetch`."""
+"""Arguments of LLVM's `llvm.prefetch`: for reading, to be kept in all caches, not instructions."""
 
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for an element of an array of one dimension. It may lie outside of the array."""
+    """Prefetch an element of an array of one dimension; the index may be outside the array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -1,4 +1,4 @@
-"""Which region of a cut each sample lies in, from the codes."""
+"""The region of each sample under a cut that a search has found, from the codes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SAMPLES_AT_ONCE = 2**18
 def give_by_cut(
     table: CodedTable, cut: Cut, numbers: tuple[int, int, int], found: np.ndarray
 ) -> None:
-    """Give each sample the number of its region.
+    """Write the number of each sample's region to `found`.
 
     Parameters
     ----------
     table : CodedTable
     cut : Cut
     numbers : tuple of int
-        For the first, the second and the missing region.
+        The numbers of the first, the second and the missing region.
     found : ndarray (n_samples,) of int8
     """
     first, second, missing = numbers
@@ -54,7 +54,7 @@ def give_by_cut(
 
 
 def _upto(table: CodedTable, feature: int, position: int) -> tuple[int, np.ndarray]:
-    """What is left of a cut: how many whole bins, and which samples of the next one."""
+    """What lies left of a cut: the number of whole bins, and the samples of the next bin."""
     layout = table.layout
     bin_ = layout.bin_at(feature, position)
     slot = layout.first[feature] + bin_

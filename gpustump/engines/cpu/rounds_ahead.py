@@ -1,10 +1,10 @@
 """Many rounds of Newton votes on a small table, in one call that needs no Python.
 
-Each round is made of the kernels that make it otherwise: the search, the sums over the regions of
-what it found, the votes and their factors, the step of the samples, the sums over held-out samples.
-All of them are in integers, or exact: so the rounds are the same. Before a round that is not an
-ordinary one (a constant is the best, all votes are 0, or the last digit of a vote or a factor is in
-doubt) the call ends.
+Each round has the steps of a single round, mostly by the same kernels: the search, the sums over
+the regions of the cut, the votes and their factors, the update of the samples, the sums over
+held-out samples. All results are integers, or certain to the last digit, so the rounds are the
+same. The call ends before a round that is not ordinary: if a constant is the best, if all votes are
+0, or if the last digit of a vote or a factor is in doubt.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Sorted(NamedTuple):
     directions : ndarray (n_features,) of int64
         Empty if there are no constraints.
     thresholds : ndarray (n_features, n_samples) of float64
-        Behind each sorted position.
+        The threshold after each sorted position.
     """
 
     order: Annotated[np.ndarray, "int32[:, ::1]"]
@@ -85,6 +85,7 @@ class Numbers(NamedTuple):
     first, second : ndarray (n_outputs, n_samples) of int64
         The integers of the present round.
     units : ndarray (n_samples,) or (1,) of float64
+        As in `loss.Loss`.
     regions : ndarray (n_samples,) of uint8
     """
 
@@ -128,10 +129,10 @@ class Made(NamedTuple):
         Empty, (n_rounds, 0), if no feature is categorical.
     votes : ndarray (n_rounds, n_regions, n_outputs) of float64
     sums : ndarray (n_rounds + 1, 2 * n_outputs + 1) of int64
-        The numbers of `terms.PieceSums` before the first round, and behind each; zeros at first.
+        The numbers of `terms.PieceSums` before the first round, and after each; zeros at first.
     right : ndarray (n_rounds, n_classes) of int64
     losses : ndarray (n_rounds, n_sums) of int64
-        Of the held-out samples behind each round; zeros at first.
+        The sums over held-out samples after each round, as in `MadeRounds`; zeros at first.
     """
 
     cuts: Table
@@ -155,7 +156,7 @@ class RoundsAhead:
     categories : Categories or None
         To the state's table all values of these features are missing.
     bins : (BinnedColumns, Rows, Room)
-        With which to search, if not through all positions.
+        The bins to search; by default all sorted positions are searched.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class RoundsAhead:
             self._held_out = held_out_of(watched)
 
     def make(self, n_rounds: int, offered: OfferedCuts = NO_CUTS) -> MadeRounds:
-        """Make so many rounds, or fewer; see `engines.ahead.Ahead.make`."""
+        """Make `n_rounds` rounds, or fewer; see `engines.ahead.Ahead.make`."""
         state = self._state
         loss, sums = state.loss, state.sums.numbers
         n_outputs = len(loss.terms.first)
@@ -232,7 +233,7 @@ class RoundsAhead:
 
 @kernel("boolean(Sorted, Sets, Numbers, NewtonRule, int64[:, ::1], Choice, int64, Made)")
 def _choose_offered(table, sets, numbers, rule, totals, offered, number, made):  # type: ignore[no-untyped-def]
-    """Find the best cut that a round is offered; whether it is an ordinary one."""
+    """Find the best cut that a round is offered; returns whether it is ordinary."""
     cuts, sides = offered.cuts[number], offered.sides[number]
     found, score = best_offered(
         table.order, table.n_present, numbers.first, numbers.second, totals, rule.l2,
@@ -270,7 +271,7 @@ def _best_of_thresholds(table, columns, rows, room, numbers, rule, totals):  # t
     " int64, Made)"
 )
 def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ignore[no-untyped-def]
-    """Choose between the best threshold and the best set; whether that is an ordinary cut."""
+    """Choose between the best threshold and the best set; returns whether the cut is ordinary."""
     score, feature, position = best
     constant, is_set = constant_score(totals, rule.l2), False
     if len(sets.features) > 0:
@@ -291,7 +292,7 @@ def _choose(table, sets, numbers, rule, totals, best, number, made):  # type: ig
 
 @kernel("boolean(Sorted, Numbers, NewtonRule, int64[::1], boolean, float64[:, ::1])")
 def _vote(table, numbers, rule, cut, is_set, votes):  # type: ignore[no-untyped-def]
-    """Set the votes of the regions that are marked; whether they are ordinary ones."""
+    """Set the votes of the regions that are marked; returns whether these are ordinary."""
     feature, position = cut[0], cut[1]
     sums = np.zeros((N_REGIONS, len(numbers.first), 2), dtype=np.int64)
     regions = numbers.regions
@@ -306,7 +307,7 @@ def _vote(table, numbers, rule, cut, is_set, votes):  # type: ignore[no-untyped-
 
 @kernel("void(Numbers, float64[:, ::1], float64[:, :, ::1], int64[::1])")
 def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
-    """Let the samples follow a step; adds to the sums over them."""
+    """Update all samples by a step, and add up the sums over them."""
     own, scores, first, second, units, regions = numbers
     if len(own) == 1:
         advance_odds(own[0], scores, first, second, units, regions, votes, factors, 0, sums)
@@ -323,7 +324,7 @@ def _advance(numbers, votes, factors, sums):  # type: ignore[no-untyped-def]
 def _make(  # type: ignore[no-untyped-def]
     table, sets, columns, rows, room, numbers, rule, tables, held_out, losses, offered, made
 ):
-    """Make rounds until all are made, or one is not an ordinary one; returns how many."""
+    """Make rounds until all are made, or one is not ordinary; returns how many were made."""
     n_outputs = len(numbers.first)
     factors = np.empty((N_REGIONS, n_outputs, 2))
     n_offering = len(offered.cuts) if offered.cuts.shape[1] > 0 else 0

@@ -1,8 +1,8 @@
-"""Scores that grow term by term: the votes of one partition, added for every sample.
+"""Scores after each of a model's terms: the votes of one partition are added for every sample.
 
-Early stopping adds them up for the held-out samples after every round, and staged predictions for
-all rows of a table. A value's place among the partition's thresholds is counted for a tile of
-samples at a time, in keys (see `arrays.order_keys`); then the votes of that place are added.
+Early stopping does so for the held-out samples after every round, staged predictions for all rows
+of a table. For a tile of samples at a time, values are compared as keys (see `arrays.order_keys`)
+with the partition's thresholds; then the votes of the slice that each value lies in are added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BITS: dict[int, type[np.int32] | type[np.int64]] = {4: np.int32, 8: np.int64}
 """Integers as wide as floats, by their bytes."""
 
 _ALL = np.empty(0, dtype=np.int64)
-"""In place of row numbers: every row."""
+"""Instead of row numbers: all rows."""
 
 
 class RunningScores:
@@ -62,9 +62,9 @@ class RunningScores:
         self._team.each(add, self._pieces)
 
     def _column(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
-        """A feature's values as float32 or float64, and which of them are meant, or none for all.
+        """A feature's values as float32 or float64, and the rows to use (empty for all).
 
-        Values of these types stay where they are: no copy of the table is made.
+        Values of these types are not copied.
         """
         values, rows = self._X[:, feature], self._rows
         if values.dtype in (np.float32, np.float64) and values.flags.aligned:
@@ -73,7 +73,7 @@ class RunningScores:
         return values.astype(np.float32) if values.dtype == np.float16 else values, _ALL
 
     def now(self) -> np.ndarray:
-        """The scores so far; the next term changes this array."""
+        """The scores so far; the next `add` changes this array."""
         return self._scores
 
     def on_host(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
@@ -93,10 +93,11 @@ def _regions(slices: tuple[int, ...]) -> np.ndarray:
 
 @kernel("void(float64[::1], KEY[::1])", KEY=KEYS)
 def set_ends(thresholds, ends):  # type: ignore[no-untyped-def]
-    """The key of the largest value that is not above each threshold and, last, of infinity.
+    """Write the key of the largest value that is not above each threshold; last, that of infinity.
 
-    Only NaN is above that. Between finite values, and infinities, keys follow without a gap, so the
-    value below the nearest one has the key below its key; see `learners.thresholds.rounded_down`.
+    Only NaN is above infinity. Neighbouring values have neighbouring keys: if the float nearest to
+    a threshold is above it, the next smaller float has the key minus 1. See
+    `learners.thresholds.rounded_down`.
     """
     single, double = np.empty(1, dtype=np.float32), np.empty(1, dtype=np.float64)
     for j in range(len(thresholds)):

@@ -1,4 +1,4 @@
-"""What a boosting run knows of each sample, and what a round does to it, as the kernels take it."""
+"""What a run of discrete votes keeps of each sample, and what a round does to it, for kernels."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Samples(NamedTuple):
         Weights in units of the integers, each with the sign of its label.
     scores : ndarray of float64
     first_weights : ndarray of int64
-        The first round's integers; one alone if all of them are equal.
+        The first round's integers, (1,) if all are equal.
     votes : ndarray of int8
-        The signs that the last hypothesis gives.
+        The sign that the last hypothesis gives to each sample.
     """
 
     signed: Floats
@@ -40,9 +40,9 @@ class Update(NamedTuple):
     vote : float
         Times a sample's sign, this is added to its score.
     grown, kept : float
-        What the weights of the samples that the signs get wrong are multiplied by, and the others.
+        The factors of the weights of samples that the signs get wrong, and of the others.
     anew : bool
-        Whether all integers change, and so all sums over them are to be added up anew.
+        Whether all integers change, so that all sums over them must be added up anew.
     """
 
     vote: float
@@ -57,7 +57,7 @@ class Update(NamedTuple):
 
 
 FIRST_SUMS = Update(0.0, 1.0, 1.0, True)
-"""Changes nothing, but has everything added up."""
+"""Changes nothing, but makes the kernels add up all sums."""
 
 
 @group

@@ -1,8 +1,8 @@
-"""The scores of a run: a step's votes are added to them, and the samples they get wrong counted.
+"""The scores of a run: a step's votes are added, and the weight of wrong samples is summed.
 
-The kernels here take a chunk of samples. In each loop the compiler takes several samples at a time:
-there is no branch, no index but the loop's, and only few arrays, as it must check that those that
-are written overlap no others.
+The kernels here take a chunk of samples. Their loops are written so that the compiler can process
+several samples at a time: they have no branch, no index but the loop's, and few arrays, since the
+compiler must check that an array that is written overlaps no other.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 from gpustump.engines.cpu.compiling import kernel
 
 CHUNK = 2048
-"""Samples that are taken through all loops at once, so that what one loop leaves is still in a near
-cache when the next one reads it."""
+"""How many samples go through all loops at once. What one loop writes is then still in a near cache
+when the next one reads it."""
 
 
 @kernel("float64[::1](float64[::1])")
 def repeated(units):  # type: ignore[no-untyped-def]
-    """Room for the units of a chunk; filled if all samples have the same ones."""
+    """An array for the units of a chunk; it is filled if all samples have the same units."""
     room = np.empty(CHUNK)
     if len(units) == 1:
         room[:] = units[0]
@@ -33,7 +33,10 @@ def units_of_chunk(units, room, start, end):  # type: ignore[no-untyped-def]
 
 @kernel("int64(float64[::1], int64[::1], uint8[::1], float64[:], float64[::1])")
 def _add_and_count(scores, first, regions, votes, units):  # type: ignore[no-untyped-def]
-    """One output: the second class has the positive scores."""
+    """Add the votes of one output; returns the sum of the units of misclassified samples.
+
+    A positive score predicts the label +1.
+    """
     on_first, on_second, on_missing = votes[0], votes[1], votes[2]
     misclassified = 0
     for i in range(len(scores)):
@@ -55,7 +58,7 @@ def _add(scores, regions, votes):  # type: ignore[no-untyped-def]
 
 @kernel("void(float64[::1], int64[::1], float64[::1], uint8[::1])")
 def _lead(scores, first, best, right):  # type: ignore[no-untyped-def]
-    """Let another class lead where its score is larger than that of all classes before it."""
+    """Update the largest score of the classes so far, and whether its class is the sample's."""
     for i in range(len(scores)):
         leads = scores[i] > best[i]
         right[i] = np.uint8(first[i] > 0) if leads else right[i]

@@ -1,16 +1,17 @@
-"""The best split of all features: written once, for every kind of votes.
+"""The best split of all features: one search for every kind of votes.
 
-A search asks a place three questions (see `slices`): the sums over all bins, those over the parts
-of some bins, and those over the samples of some parts. Each answer yields the scores at the edges
-between units, and bounds for the cuts inside of them (`unit_scores`). A unit whose bound is below
-the best score found cannot hold the answer; the others are asked about more closely, those of the
-highest bounds first.
+A search needs three kinds of sums (see `slices`): over all bins, over the parts of some bins, and
+over the samples of some parts. The first are given; it asks a *place*, something that holds
+samples, for the others. To *weigh* the units of an answer is to compute the scores of the cuts
+between them, and bounds for the cuts inside them (`unit_scores`). A unit whose bound is below the
+best score found so far cannot hold the best cut. The search asks for more detail about the others,
+those of the highest bounds first.
 
-Ties are broken by the order of `contract.Cut`, so the answer is the same in whatever order units
-are looked into.
+Ties are broken by the order of `contract.Cut`, so the order in which units are searched does not
+matter.
 
-Where sums are estimates, the search tells which features may hold the best cut. Their sums are
-added up anew, and the cut is found by those.
+Where the sums over bins are estimates, the search first finds the features that may hold the best
+cut. Their sums are added up anew, and the cut is found by these exact sums.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ from gpustump.engines.cpu.unit_scores import (
 from gpustump.engines.threads import Team, ranges
 
 _MOST_UNITS = 512
-"""If more parts of bins may win by estimates, their features are added up anew instead."""
+"""If, by estimates, more parts of bins than this may hold the best cut, their samples are not asked
+for; their features are added up anew instead."""
 
 _UNITS_AT_ONCE = 2**15
-"""Units to be weighed that are one piece of work."""
+"""About how many units a thread weighs at a time."""
 
 
 class Place(Protocol):
@@ -52,8 +54,8 @@ class Place(Protocol):
     Attributes
     ----------
     bins_at_once : int
-        So many promising bins are asked about before the others' bounds are compared again, or half
-        of them.
+        How many promising bins are asked about at once, or half of them if that is more. Then the
+        bounds of the others are compared with the new best score.
     """
 
     @property
@@ -63,8 +65,10 @@ class Place(Protocol):
         """The sums over the parts of some bins, in order of their slots; each bin is a stretch."""
 
     def samples(self, answer: Answer, stretches: np.ndarray, units: np.ndarray) -> Answer:
-        """The sums over the distinct values in some open units, each of them a stretch, or over
-        smaller parts of them, some of which are open again."""
+        """The sums over the distinct values in some open units, each of which becomes a stretch.
+
+        A place may also answer with smaller parts of the units, some of which are open again.
+        """
 
 
 class Best(NamedTuple):
@@ -132,8 +136,21 @@ class Weigher:
     ) -> tuple[list[Any], np.ndarray]:
         """The best cut of each piece of the stretches, and a bound for each unit.
 
-        `ready` is called first with each piece of the stretches. `edge` takes, for estimates, what
-        a score may be at each unit's right edge.
+        Parameters
+        ----------
+        slices : Slices
+        ground : Ground
+        team : Team
+        ready : callable, optional
+            Called with the first and the end of each piece of the stretches before it is weighed.
+        edge : ndarray (n_units,), optional
+            Set to the most that the score may be at each unit's right edge, where sums are
+            estimates.
+
+        Returns
+        -------
+        found : list of Agreed or Scored
+        bounds : ndarray (n_units,)
         """
         bounds = np.full(slices.sums.shape[1], self.nothing, dtype=self.dtype)
         edge = bounds[:0] if edge is None else edge
@@ -153,7 +170,7 @@ class Weigher:
 
 
 class Edges(NamedTuple):
-    """The answer to the first question, and what surrounds the features.
+    """The sums over the bins of each feature, and what surrounds them.
 
     Attributes
     ----------
@@ -172,7 +189,10 @@ class Edges(NamedTuple):
         cls, sums: np.ndarray, layout: BinLayout, off: FloatPlanes = EXACT,
         features: np.ndarray | None = None,
     ) -> Edges:  # fmt: skip
-        """From the sums over all slots, (n_planes, n_slots), for some features or all of them."""
+        """From the sums over all slots, (n_planes, n_slots), for some features or all of them.
+
+        `off`, of the same shape, are their largest errors; `EXACT` if they are exact.
+        """
         if features is None:
             features = np.arange(len(layout.first))
         missing = layout.first[features] + layout.n_bins[features]
@@ -192,11 +212,11 @@ class Edges(NamedTuple):
         return cls(slices, Ground(left, present, lacking, nothing, nothing, lacking_off), layout)
 
     def knowing(self, ahead: np.ndarray) -> Edges:
-        """The same with `Slices.ahead`."""
+        """The same with `Slices.ahead`, (2 * n_outputs, n_slots)."""
         return self._replace(slices=self.slices._replace(ahead=ahead))
 
     def stretch_of(self, features: np.ndarray) -> np.ndarray:
-        """Where some of the features stand among the stretches."""
+        """The stretches of some of the features."""
         found: np.ndarray = np.searchsorted(self.slices.feature, features)
         return found
 
@@ -211,14 +231,14 @@ def _add_up(sums, first, n_units, total):  # type: ignore[no-untyped-def]
 
 
 class BestSplit:
-    """A search under way.
+    """A search in progress, with the best cut so far.
 
     Parameters
     ----------
     place : Place
     weigher : Weigher
     constant : Cut
-        What a split has to compete with.
+        The best constant, with which splits are compared.
     team : Team
     """
 
@@ -237,15 +257,16 @@ class BestSplit:
         ready: Callable[[int, int], None] | None = None,
         learn: Callable[[np.ndarray, Slices], None] | None = None,
     ) -> None:
-        """Look through all cuts.
+        """Search all cuts.
 
         Parameters
         ----------
         edges : Edges
+            Of exact sums.
         ready : callable, optional
             Called with a range of features before their bins are weighed.
         learn : callable, optional
-            Called with slots and their units.
+            Called with slots and their units when the parts of bins are known.
         """
         bounds = self._weighed(edges.slices, edges.ground, ready)
         waiting = self._promising_slots(np.flatnonzero(self._may_win(bounds)), bounds, edges)
@@ -268,15 +289,15 @@ class BestSplit:
         renewed: Callable[[np.ndarray], Edges],
         learn: Callable[[np.ndarray, Slices], None],
     ) -> None:
-        """Look through all cuts, by sums that are estimates.
+        """Search all cuts, given sums over bins that are estimates.
 
         Parameters
         ----------
         edges : Edges
         renewed : callable
-            The same with sums that are exact, for some features and others that come with them.
+            Returns the edges with exact sums, for some features and those added up with them.
         learn : callable
-            Called with slots and their units.
+            As in `search`.
         """
         n_slots = edges.slices.sums.shape[1]
         edge = np.full(n_slots, self._weigher.nothing, dtype=self._weigher.dtype)
@@ -299,8 +320,10 @@ class BestSplit:
             is_first = False
 
     def _about(self, edges: Edges, seen: list[Any]) -> float:
-        """About the best score at an edge: that of the estimates, which are off by much less than
-        they may be, in the feature that may be the best."""
+        """About the best score at an edge, from the estimates of the feature that looks best.
+
+        Estimates are usually off by much less than their bounds say.
+        """
         top = np.asarray([max(seen, key=lambda own: own.score).stretch if seen else 0])
         ground = Ground(*edges.ground.of(top)[:3])
         slices = edges.slices._replace(
@@ -317,10 +340,10 @@ class BestSplit:
         edge: np.ndarray,
         learn: Callable[[np.ndarray, Slices], None],
     ) -> np.ndarray:
-        """For each feature the most that a cut may be worth, as far as estimates can tell."""
+        """For each feature the most that a cut may be worth, by estimates and parts of bins."""
         feature_of, first = edges.layout.feature_of, edges.layout.first
         most = np.maximum.reduceat(edge, first)
-        is_certain = self._may_win(most)  # no look changes that
+        is_certain = self._may_win(most)  # the parts of its bins cannot rule such a feature out
         waiting = np.flatnonzero(self._may_win(bounds))
         waiting = waiting[~is_certain[feature_of(waiting)]]
         most = np.where(is_certain, np.maximum.reduceat(bounds, first), most)
@@ -331,7 +354,7 @@ class BestSplit:
         return most
 
     def _raise(self, most: np.ndarray, answer: Answer, ground: Ground, bounds: np.ndarray) -> None:
-        """Raise what features may be worth to the bounds of their parts, or samples."""
+        """Raise `most` of some features to the bounds of their bins' parts, or samples."""
         units = np.flatnonzero(self._may_win(bounds))
         is_open = answer.slices.is_open[units] > 0
         closer = units[is_open]
@@ -345,7 +368,7 @@ class BestSplit:
         np.maximum.at(most, answer.slices.feature[_stretches_of(answer, units)], bounds[units])
 
     def _bounds(self, slices: Slices, ground: Ground) -> np.ndarray:
-        """Bounds for the cuts inside of units and at their right edges."""
+        """Bounds for the cuts inside units and at their right edges."""
         return self._weigher.weigh(slices, ground, self._team)[1]
 
     def _weighed(
@@ -354,7 +377,7 @@ class BestSplit:
         ground: Ground,
         ready: Callable[[int, int], None] | None = None,
     ) -> np.ndarray:
-        """Weigh the cuts between units; returns bounds for the others."""
+        """Offer the best cut between units; returns bounds for the cuts inside them."""
         found, bounds = self._weigher.weigh(slices, ground, self._team, ready)
         for own in found:
             if own.score >= self.best.cut.score:
@@ -370,7 +393,7 @@ class BestSplit:
         return found
 
     def _promising_slots(self, slots: np.ndarray, bounds: np.ndarray, edges: Edges) -> np.ndarray:
-        """Which of some slots may hold a cut that comes before the best one."""
+        """Those of some slots that may hold a cut larger than the best one so far."""
         best, bound = self.best.cut, bounds[slots]
         is_first = np.asarray(True)
         if best.position is not None:
@@ -414,7 +437,10 @@ def _stretches_of(answer: Answer, units: np.ndarray) -> np.ndarray:
 
 @kernel("void(Slices, Ground, int64[::1], int64[::1], int64[:, ::1])")
 def _add_left(slices, ground, stretches, units, left):  # type: ignore[no-untyped-def]
-    """The units of a stretch usually come in order; then no sum is added up again."""
+    """Add up all that is left of some units.
+
+    The units of a stretch usually come in order; then no sum is added up twice.
+    """
     for plane in range(len(left)):
         sums = slices.sums[plane]
         for k in range(len(units)):
@@ -430,14 +456,14 @@ def _add_left(slices, ground, stretches, units, left):  # type: ignore[no-untype
 def _left_of(
     slices: Slices, ground: Ground, stretches: np.ndarray, units: np.ndarray
 ) -> np.ndarray:
-    """The sums over all that is left of some units, (n_planes, n)."""
+    """The sums over all that is left of some units of a feature, (n_planes, n) of int64."""
     left = np.empty((len(slices.sums), len(units)), dtype=np.int64)
     _add_left(slices, ground, stretches, units, left)
     return left
 
 
 def _around(edges: Edges, answer: Answer, stretches: np.ndarray, ground: Ground) -> Ground:
-    """The ground of bins whose own sums are exact now, as those of their parts are."""
+    """The ground of bins whose own sums are exact, as their parts have been added up."""
     off, own = edges.slices.off, answer.slots
     left_off = np.empty((len(off), len(own)))
     right_off = np.empty_like(left_off)
@@ -450,7 +476,7 @@ def _around(edges: Edges, answer: Answer, stretches: np.ndarray, ground: Ground)
 
 @kernel("void(Slices, int64[::1], int64[::1], float64[:, ::1], float64[:, ::1])")
 def _add_off(slices, stretches, slots, left_off, right_off):  # type: ignore[no-untyped-def]
-    """How far the sums before and behind some slots are off; slots in order."""
+    """Add up how far the sums before and after some slots are off; slots are in order."""
     n = len(slots)
     for plane in range(len(left_off)):
         off = slices.off[plane]
@@ -473,7 +499,7 @@ def _add_off(slices, stretches, slots, left_off, right_off):  # type: ignore[no-
 
 
 def _sign_for_missing(ground: Ground, stretch: int) -> int:
-    """What discrete votes of one output give to missing values."""
+    """The sign of missing values with discrete votes of one output."""
     missing, present = (
         part[0, stretch] - part[1, stretch] for part in (ground.missing, ground.present)
     )

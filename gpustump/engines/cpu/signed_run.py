@@ -1,7 +1,7 @@
 """The samples of a run with discrete votes of one output, and the sums of their weights by bins.
 
-One pass over the samples gives them their next weights and scores, and brings the histograms up to
-date (`sweep`). What is searched for in the sums is another matter: see `signed_search`.
+One pass over the samples computes their next weights and scores, and updates the histograms
+(`sweep`). The search in these sums is in `signed_search`.
 """
 
 from __future__ import annotations
@@ -81,19 +81,16 @@ class SignedRun:
         )
 
     def advance_only(self, update: Update) -> None:
-        """Give the samples their next weights and scores.
-
-        The histograms wait until they are asked for.
-        """
+        """Compute the next weights and scores; histograms are added up when they are needed."""
         changes = self._unused = (
             self._unused or self._changes or Listed.empty(self._table.n_samples)
         )
         self.sums = self._advanced(update, changes)
 
     def advance(self, update: Update) -> None:
-        """Give the samples their next weights and scores, bring the histograms up to date.
+        """Compute the next weights and scores, and update the histograms.
 
-        The signs that the step gives them stand in `samples.votes`.
+        `samples.votes` must hold the signs that the step gives to the samples.
         """
         if update.anew:
             self._histograms.total.clear()
@@ -114,7 +111,7 @@ class SignedRun:
         return _added(sums)
 
     def _swept_by_columns(self, update: Update, changes: Listed) -> Sums:
-        """Every thread takes some of the samples, and then all of them for some of the columns."""
+        """Every thread takes some of the samples, and then some of the columns for all samples."""
         table, columns = self._table, self._table.columns
         sums = self._advanced(update, changes)
         table.team.each(

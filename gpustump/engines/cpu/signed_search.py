@@ -1,7 +1,7 @@
-"""Discrete votes of one output: the best cut of a round, and what is remembered of the bins.
+"""Discrete votes of one output: the best cut of a round, and what is kept of the bins.
 
 The sums over all bins are given; a place answers the questions about fewer samples. So the same
-search serves a table on one machine and one whose rows are spread over many.
+search works for a table on one machine and for one whose rows are spread over many.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class SignedSearch:
     Attributes
     ----------
     profile : Profile
-        What is known of the bins.
+        What is known of the bins from this round and earlier ones.
     edges : Edges
-        The answer to the first question, as it was given last.
+        The sums over the bins in the last search.
     """
 
     edges: Edges
@@ -49,7 +49,7 @@ class SignedSearch:
         ----------
         place : Place
         sums : ndarray (2, n_slots) of int64
-            Of the weights of positive and of negative samples in each bin.
+            The sums of the weights of positive and of negative samples in each slot.
         signed : int
             The sum of all signed weights.
         """
@@ -72,7 +72,7 @@ class SignedSearch:
         return found.best.cut
 
     def follow(self, step: Step) -> None:
-        """The weights are about to follow a step."""
+        """Prepare for a step, which is about to change the weights."""
         update = Update.of(step)
         if step.halvings < 0 or update.grown < update.kept:
             self.profile.forget()
@@ -81,7 +81,7 @@ class SignedSearch:
 
 
 def _offer_apart(found: BestSplit, edges: Edges) -> None:
-    """Offer the thresholds above all values, which part what is present from what is missing."""
+    """Offer the thresholds above all values, which separate all values from the missing ones."""
     ground, layout = edges.ground, edges.layout
     present, missing = (part[0] - part[1] for part in (ground.present, ground.missing))
     # Unless the labels are opposed, a constant is as good.

@@ -2,12 +2,13 @@
 
 A search asks three questions, each about fewer samples than the one before: the sums over all bins
 of all features; the sums over the parts of some bins; and the sums over the distinct values in some
-parts. What is asked about is a *stretch* (a feature, a bin, a part), the answer its *units*, one
-after the other in sorted order. All answers have the same form, so one function weighs the cuts
-between units and bounds those inside of them (`unit_scores`), wherever the units come from.
+parts. Each question is about *stretches*: features, bins or parts. The answer cuts each stretch
+into *units*, its bins, parts or values in sorted order, and has the sums over each unit. All
+answers have the same form, so one function computes the scores of the cuts between units and bounds
+those inside them (`unit_scores`), whatever the units are.
 
-Everything is an integer, so answers of several places, such as workers that hold some of the rows
-each, can be added up.
+All sums are integers, so the answers of several places can be added up, such as workers that hold
+some of the rows each.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Planes = Annotated[np.ndarray, "int64[:, ::1]"]
 FloatPlanes = Annotated[np.ndarray, "float64[:, ::1]"]
 
 UNKNOWN = np.zeros((0, 0))
-"""For `Slices.ahead`."""
+"""For `Slices.ahead`: nothing is known."""
 
 EXACT = np.zeros((0, 0))
 """For `Slices.off` and those of `Ground`: no sum is off."""
@@ -32,24 +33,26 @@ EXACT = np.zeros((0, 0))
 class Slices(NamedTuple):
     """The units of some stretches.
 
-    What is summed, in planes: for the exponential loss the weight of the positive samples and that
-    of the negative ones, for each output; for Newton votes the positive first integers, the sizes
-    of the negative ones, and the second integers, for each output.
+    The sums are in planes. For the exponential loss each output has two: the weight of its positive
+    samples and that of its negative ones. For Newton votes each output has four: the positive first
+    integers, the absolute values of the negative ones, and the second integers of positive and of
+    negative samples.
 
     Attributes
     ----------
     feature, first, n_units : ndarray (n_stretches,) of int64
-        A stretch's feature; its first unit, and how many it has.
+        The feature of a stretch, its first unit, and how many units it has.
     sums : ndarray (n_planes, n_units) of int64
     off : ndarray (n_planes, n_units) of float64
-        How far each sum is off at most; `EXACT` if none is.
+        The largest error of each sum; `EXACT` if all sums are exact.
     up, down : ndarray (n_units,) of int64
         How far above its value at a unit's left edge the sum of signed weights may be at a cut
         inside the unit, and how far below; for discrete votes of one output only.
     ahead : ndarray (2 * n_outputs, n_units) of float64
-        At a cut inside a unit, by how much the share of the unit's positive sum that lies on the
-        left may exceed that of its negative sum, and the other way round. Empty, (0, 0), if nothing
-        is known: they may by 1. For other votes only.
+        For other votes only. A cut inside a unit has a share of the unit's positive sum on its
+        left, and a share of its negative sum. For each output: the most by which the first share
+        may exceed the second, and the most by which the second may exceed the first. `UNKNOWN`, of
+        shape (0, 0), means 1 everywhere.
     last : ndarray (n_units,) of int64
         The sorted position of a unit's last sample.
     is_open : ndarray (n_units,) of uint8
@@ -79,8 +82,8 @@ class Ground(NamedTuple):
     present, missing : ndarray of int64
         Over the samples that have and that lack the feature.
     left_off, right_off, missing_off : ndarray of float64
-        How far the sums before the stretch, those behind it and those of what is missing are off at
-        most; all three are `EXACT` if no sum is off, those of the stretch included.
+        The largest errors of the sums before the stretch, after it, and over missing values; all
+        three are `EXACT` if all sums are exact, those of the stretch included.
     """
 
     left: Planes
@@ -92,7 +95,7 @@ class Ground(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the sums are no estimates."""
+        """Whether all sums are exact."""
         return not len(self.left_off)
 
     def of(self, stretches: np.ndarray) -> Ground:
@@ -108,9 +111,9 @@ class Answer(NamedTuple):
     ----------
     slices : Slices
     slots : ndarray (n_stretches,) of int64
-        The bin that a stretch is, or is a part of.
+        The bin that a stretch is, or in which it lies.
     where : object
-        Where the place finds the units again, to be asked about them more closely.
+        What the place needs to answer further questions about the units.
     """
 
     slices: Slices

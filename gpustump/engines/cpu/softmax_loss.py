@@ -10,7 +10,7 @@ from gpustump.engines.cpu.scores import CHUNK, add_votes, repeated, units_of_chu
 from gpustump.engines.integer_weights import FLOOR
 
 _LEAST_PRODUCT = 2.0**-1000
-"""The smallest product of a probability and a factor."""
+"""The smallest product of a probability and a factor; see the reference's file."""
 
 
 class SoftmaxLoss(Loss):
@@ -19,7 +19,7 @@ class SoftmaxLoss(Loss):
     Parameters
     ----------
     labels : ndarray (n_samples,) of int64
-        The number of the class.
+        The number of each sample's class.
     units : ndarray (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
@@ -64,7 +64,7 @@ def _divide(probabilities, total):  # type: ignore[no-untyped-def]
 
 @kernel("void(float64[:, ::1], uint8[::1], float64[:, :, ::1], int64, int64)")
 def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-untyped-def]
-    """The next probabilities of a chunk: products, divided by their sum in the order of classes."""
+    """Compute the next probabilities of a chunk: products, divided by their sum in class order."""
     total = np.zeros(end - start)  # adding to 0 changes no product
     for output in range(len(probabilities)):
         _grow(probabilities[output][start:end], regions, factors[:, output, 1], total)
@@ -74,7 +74,7 @@ def _multiply(probabilities, regions, factors, start, end):  # type: ignore[no-u
 
 @kernel("UniTuple(int64, 2)(float64[::1], float64[::1], int64[::1], int64[::1])")
 def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-def]
-    """A class's integers, 1 at least, which follow from its probabilities; returns their sums."""
+    """Compute a class's integers, at least 1, from its probabilities; returns the sums of both."""
     total, size = 0, 0
     for i in range(len(probabilities)):
         own, positive = probabilities[i], first[i] > 0
@@ -98,7 +98,10 @@ def _round_up(probabilities, units, first, second):  # type: ignore[no-untyped-d
 def advance(  # type: ignore[no-untyped-def]
     probabilities, scores, first, second, units, regions, votes, factors, low, sums, moves
 ):
-    """The arguments are plain arrays, as Numba takes microseconds to find the type of a group."""
+    """Update a piece of the samples; see `Loss._take`.
+
+    The arguments are plain arrays, as Numba takes microseconds to find the type of a group.
+    """
     room = repeated(units)
     for at in range(0, len(regions), CHUNK):
         here = regions[at : at + CHUNK]

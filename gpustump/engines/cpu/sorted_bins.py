@@ -1,11 +1,11 @@
-"""The samples of bins in sorted order, found when they are first needed.
+"""The samples of bins in sorted order, sorted when they are first needed.
 
-Most bins are never looked into, so nothing is sorted in advance. A sorted position takes four bytes
-(eight for 2**31 samples and more). The sign bit says that the next sample has the same value, so
-that there is no cut between them.
+Most bins are never searched, so nothing is sorted in advance. A sample takes four bytes (eight for
+2**31 samples and more). Its sign bit is set if the next sample has the same value, so that there is
+no cut between them.
 
-Where memory is limited, the features that have not been used for longest are dropped first; what is
-needed again is sorted again.
+If memory is limited, the features that have not been used for longest are dropped first; bins that
+are needed again are sorted again.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class SortedSamples(NamedTuple):
 
 @dataclass(frozen=True)
 class _Held:
-    """One feature's sorted bins, one after the other, and where each begins; -1: not sorted."""
+    """One feature's sorted bins, one after the other, and where each begins; -1 if not sorted."""
 
     order: np.ndarray
     starts: np.ndarray
 
 
 class SortedBins:
-    """The sorted bins of all features. Each feature is for one thread at a time.
+    """The sorted bins of all features. Only one thread at a time may ask for a feature.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class SortedBins:
     layout : BinLayout
     columns : Columns
     bundles : Bundles
-        Which column belongs to a feature. A bundle has no bins of several values.
+        They tell the column of a feature. Features of a bundle have no bins of several values.
     budget : int or None
-        Bytes that the sorted bins may take; those of the features in use are kept whatever it is.
+        The most bytes that sorted bins may take; those of a feature in use are always kept.
     dtype : str, optional
-        Of sorted positions; int32 if that is enough for the number of samples.
+        The type of sample numbers; by default int32 if that is enough for their number.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SortedBins:
         self._lock = threading.Lock()
 
     def sorted_bins(self, feature: int, wanted: np.ndarray) -> SortedSamples:
-        """The samples of the wanted bins, sorted now unless they have been kept."""
+        """The samples of the wanted bins, sorted now unless they have been before."""
         held = self._of(feature)
         new = np.unique(wanted[held.starts[wanted] < 0])
         if len(new):
@@ -115,7 +115,7 @@ class SortedBins:
         return _Held(np.empty(0, dtype=self._dtype), np.full(self._layout.n_bins[feature], -1))
 
     def _keep(self, feature: int, held: _Held) -> None:
-        """Note a feature as used last; drop others while they are too many."""
+        """Note a feature as used last; drop others while they take too much memory."""
         with self._lock:
             before = self._by_feature.pop(feature, None)
             self._by_feature[feature] = held
@@ -127,7 +127,7 @@ class SortedBins:
                 self._n_bytes -= self._by_feature.pop(oldest).order.nbytes
 
     def _with(self, feature: int, held: _Held, new: np.ndarray) -> _Held:
-        """What is held of a feature, and new bins behind it."""
+        """The held bins of a feature, followed by new ones."""
         lengths = self._layout.n_inside(self._layout.first[feature] + new)
         ends = np.cumsum(lengths) + len(held.order)
         starts = ends - lengths
@@ -148,7 +148,7 @@ class SortedBins:
         return _Held(order, all_starts)
 
     def _sort(self, feature: int, samples: np.ndarray) -> None:
-        """Bring a bin's samples in order of their values; mark those like the next one."""
+        """Sort a bin's samples by value; mark those whose next one has the same value."""
         keys = arrays.order_keys(self._source.picked(samples, feature))
         at = np.argsort(keys)
         samples[:], keys = samples[at], keys[at]
@@ -178,8 +178,8 @@ class SortedBins:
 def _members(codes, shift, place, order):  # type: ignore[no-untyped-def]
     """Write the samples of some bins, in their own order, to where `place` says (-1: not wanted).
 
-    Bins are codes without their `shift` lowest bits. Mostly few are wanted, near to each other:
-    then 64 samples are skipped in one step.
+    Bins are codes without their `shift` lowest bits. Usually a few neighbouring bins are wanted.
+    Then most steps skip 64 samples.
     """
     low, high = len(place) - 1, 0
     for b in range(len(place)):
@@ -208,7 +208,7 @@ def _members(codes, shift, place, order):  # type: ignore[no-untyped-def]
     POSITION=POSITIONS,
 )
 def _keys_and_places(bits, feature, rows, starts, ends, order, both):  # type: ignore[no-untyped-def]
-    """Keys of some bins' samples, in the upper half, and their places in the bin in the lower.
+    """Pack the keys of some bins' samples (upper half) with their places in the bin (lower half).
 
     Keys are those of `arrays.order_keys`, from a table's bit patterns. Samples are rows of it, or
     indices into `rows` unless that is empty.
@@ -226,7 +226,7 @@ def _keys_and_places(bits, feature, rows, starts, ends, order, both):  # type: i
 
 @kernel("void(int64[::1], int64[::1], int64[::1], POSITION[::1])", POSITION=POSITIONS)
 def _put_in_order(both, starts, ends, order):  # type: ignore[no-untyped-def]
-    """Samples of some bins in the order of their sorted keys, marked where the next is the same."""
+    """Write the samples of some bins in the order of their keys; mark those with an equal next."""
     done = 0
     for start, end in zip(starts, ends):  # noqa: B905
         unsorted = order[start:end].copy()

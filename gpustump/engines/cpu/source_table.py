@@ -21,9 +21,10 @@ class Source:
     X : ndarray (n_samples_given, n_features)
         The caller's own table.
     rows : ndarray (n_samples,) of int64, or None
-        None if all of them are.
+        The rows that are samples; None if all are.
     categorical : tuple of int
-        Features whose values are all missing in blocks; `values` has them.
+        `block`, and `picked` for a slice, return NaN for all values of these features; `values`
+        returns the true ones.
     """
 
     X: np.ndarray
@@ -45,7 +46,7 @@ class Source:
 
     @property
     def is_half(self) -> bool:
-        """Whether they are compared in float16, which kernels do not compute in."""
+        """Whether values are compared in float16, a type that kernels do not have."""
         return self.working_dtype == np.float16
 
     @property
@@ -67,7 +68,7 @@ class Source:
     def picked(self, samples: np.ndarray, features: slice | int | np.ndarray) -> np.ndarray:
         """Values of some samples, in the dtype in which they are compared.
 
-        Each sample's value of its own feature if `features` is an array.
+        If `features` is an array, it has one feature for each sample.
         """
         rows = samples if self.rows is None else self.rows[samples]
         found: np.ndarray = arrays.as_working(self.X[rows, features])

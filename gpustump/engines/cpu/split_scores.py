@@ -1,8 +1,8 @@
 """What a region adds to a score: the formulas of `gpustump.engines.worth`, for the kernels.
 
 Each operation is one of IEEE arithmetic, in the order that is defined there, and kernels are
-compiled without contraction; so the bits are those of the reference. A score is (left + right) +
-missing for an output, and then output after output.
+compiled without contraction; so the bits are those of the reference. The parts of an output are
+added as (left + right) + missing, then output after output.
 """
 
 from __future__ import annotations

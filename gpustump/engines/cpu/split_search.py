@@ -1,7 +1,7 @@
-"""Real, Newton and shared votes: the best split of a round, and what is remembered of the bins.
+"""Real, Newton and shared votes: the best split of a round, and what is kept of the bins.
 
 As in `signed_search`, the sums over all bins are given, here perhaps as estimates, and a place
-answers the questions about fewer samples. So a cluster's rows can be searched through as well.
+answers the questions about fewer samples. So the rows may be spread over many machines as well.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Bins(Protocol):
     is_exact: bool
 
     def look(self) -> Expected:
-        """Bring the sums up to date; returns what the last step would have made of the bulk's."""
+        """Update the sums; returns what they would be if all samples had followed the bulk."""
 
     def renew(self, features: np.ndarray) -> np.ndarray:
-        """Make the sums of some features exact; returns all features whose sums now are."""
+        """Make the sums of some features exact; returns all features whose sums became exact."""
 
 
 class Counts(NamedTuple):
-    """How many samples there are, and how many of them each feature lacks.
+    """How many samples there are, and how many of them lack a value of each feature.
 
     Attributes
     ----------
@@ -105,13 +105,13 @@ class SplitSearch:
         return found[1] if found is not None and cut is not None and found[0] == cut else None
 
     def follow(self, step: Step) -> tuple[np.ndarray, Move] | None:
-        """The weights are about to follow a step.
+        """Prepare for a step, which is about to change the weights.
 
         Returns
         -------
         (ndarray (n_regions,) of int64, Move) or None
             How many samples lie in each region, and what the step does to the largest one. None if
-            the step's cut is not the one that was found last, or if there is no telling.
+            the step's cut is not the one that was found last, or if `Move.of` gives no estimate.
         """
         sums, known = self.sums_of(step.cut), None
         if step.cut is not None and sums is not None:
@@ -123,14 +123,14 @@ class SplitSearch:
         return known
 
     def _constant_score(self, totals: Sequence[tuple[int, int]]) -> float:
-        """What it is worth to leave all samples together."""
+        """The score of a constant, which leaves all samples together."""
         nothing = [(0, 0)] * len(totals)
         return exact_score_of([totals, nothing, nothing], self._search)
 
     def _offer_apart(self, found: BestSplit, edges: Edges, constant: float) -> None:
-        """Offer the thresholds above all values, which part what is present from what is missing.
+        """Offer the thresholds above all values, which separate all values from the missing ones.
 
-        They make splits only where that is better than a constant.
+        Such a threshold counts as a split only if its score is larger than the constant's.
         """
         layout, features = edges.layout, edges.slices.feature
         is_apart = (self._counts.n_missing > 0) & (layout.n_bins > 0)

@@ -1,7 +1,7 @@
 """A boosting run with real, Newton or shared votes on a coded table.
 
-This is `gpustump.engines.contract.State`. In these runs the integers of all samples change in every
-round; `bin_sums` follows them.
+It implements `gpustump.engines.contract.State`. In these runs the integers of all samples change in
+every round; `bin_sums` has the sums over bins.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class SplitState:
             give_by_cut(self._table, step.cut, numbers, self._regions.view(np.int8))
         known = self._finder.follow(step)
         work = functools.partial(self._loss.advance, step, self._regions)
-        if step.is_known:  # the bins are not looked at before the next search
+        if step.is_known:  # the sums over bins are not needed before the next search
             self._is_behind = True
             self._sums = self._taken(work, self._each)
             return
@@ -125,7 +125,7 @@ class SplitState:
         self._sums = self._taken(work, follow)
 
     def _each(self, make: Callable[[int, int], None]) -> None:
-        """Have the terms of all samples made."""
+        """Call `make`, which computes terms, for all pieces of the samples."""
         table = self._table
         table.team.each(lambda piece: make(*piece), pieces_of(table.n_samples, table.team))
 
@@ -134,7 +134,7 @@ class SplitState:
         work: Callable[[int, int], PieceSums],
         bring_up_to_date: Callable[[Callable[[int, int], None]], None],
     ) -> PieceSums:
-        """Have the terms of all samples made, and the sums over the bins brought up to date."""
+        """Compute the terms of all samples by `work`, and update the sums over the bins."""
         found = list[PieceSums]()
 
         def make(low: int, high: int) -> None:

@@ -1,7 +1,7 @@
 """A boosting run with discrete votes of one output, on a coded table.
 
-This is `gpustump.engines.contract.State`: the same integers as the reference has in every round,
-found with one sweep over the samples. Runs with other votes are in `split_state`.
+It implements `gpustump.engines.contract.State`, and has the same integers as the reference in every
+round; a round takes one pass over the samples. Runs with other votes are in `split_state`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class CodedState:
             sign = step.cut.polarity
             give_by_cut(self._table, step.cut, (sign, -sign, step.cut.missing), votes)
         self._finder.follow(step)
-        if step.is_known:  # the bins are not looked at before the next search
+        if step.is_known:  # the sums over bins are not needed before the next search
             self._run.advance_only(Update.of(step))
         else:
             self._run.advance(Update.of(step))

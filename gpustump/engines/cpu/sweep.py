@@ -1,9 +1,9 @@
 """A round's one pass over the samples: votes, weights, training error, and the change in each bin.
 
-A stump multiplies the weights of the samples that it gets wrong against the others'; those it gets
-right keep their integers, but for a power of two now and then. So what is added to the histograms
-is the change of the wrong ones. Integers make that exact: the sums are the ones that adding up
-everything anew would give, however many rounds have gone by.
+A stump multiplies the weights of the samples that it gets wrong; the samples that it gets right
+keep their integers, except in a few rounds, in which all weights are divided by a power of two. So
+only the changes of the wrong samples are added to the histograms. Since they are integers, the sums
+are exactly those of all samples added up anew, after any number of rounds.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from gpustump.engines.integer_weights import FLOOR
 
 @kernel("UniTuple(int64, 2)(float64[::1], int8[::1], Update, int64[::1], uint8[::1])")
 def _reweight(signed, votes, update, change, counts):  # type: ignore[no-untyped-def]
-    """The next weights of a chunk, and by how much each integer grew; returns the integers' sums.
+    """Compute the next weights of a chunk, and by how much each integer grew.
 
-    `counts` says whose change matters: 2 for positive samples, 1 for negative ones, 0 for neither.
-    Written so that the compiler takes eight samples at a time: no branch, no index but the loop's.
+    `counts` is set to 2 for positive samples whose integers change, to 1 for negative ones, and to
+    0 for others. Returns the sum of the signed integers and that of their absolute values. There is
+    no branch, and no index but the loop's, so the compiler processes eight samples at a time.
     """
     grown, kept, anew = update.grown, update.kept, np.uint8(update.anew)
     still_counted = 1 - np.int64(anew)
@@ -47,7 +48,7 @@ def _reweight(signed, votes, update, change, counts):  # type: ignore[no-untyped
 
 @kernel("int64(float64[::1], float64[::1], int8[::1], float64, int64[::1])")
 def _score(signed, scores, votes, vote, first_weights):  # type: ignore[no-untyped-def]
-    """The next scores of a chunk; returns the first weight of the samples that they get wrong."""
+    """Compute the next scores of a chunk; returns the first weight of misclassified samples."""
     misclassified = 0
     if len(first_weights) == 1:
         for i in range(len(scores)):
@@ -65,7 +66,7 @@ def _score(signed, scores, votes, vote, first_weights):  # type: ignore[no-untyp
 
 @group
 class _Scratch(NamedTuple):
-    """Room for a chunk: by how much each integer grows, and whose change matters."""
+    """Arrays for a chunk: by how much each integer grows, and `counts` of `_reweight`."""
 
     change: Integers
     counts: Bytes
@@ -73,7 +74,7 @@ class _Scratch(NamedTuple):
 
 @kernel("Sums(Samples, Update, int64, int64, Listed, int64, _Scratch)")
 def _advance_chunk(samples, update, start, end, changes, chunk, scratch):  # type: ignore[no-untyped-def]
-    """Take the samples of one chunk a round further; their changes go to `chunk` of `changes`."""
+    """Update the samples of one chunk by a round; list their changes at `chunk` of `changes`."""
     signed, votes = samples.signed[start:end], samples.votes[start:end]
     first_weights = samples.first_weights
     if len(first_weights) > 1:
@@ -90,9 +91,10 @@ def _advance_chunk(samples, update, start, end, changes, chunk, scratch):  # typ
 
 @kernel("UniTuple(int64, 3)(Samples, Update, int64, int64, Listed)")
 def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def]
-    """Take the samples from `low` to `high`, whole chunks, a round further.
+    """Update the samples from `low` to `high`, whole chunks, by a round.
 
-    Weights and scores are replaced; what becomes of the integers is kept in `changes`.
+    Weights and scores are replaced; the changes of the integers are listed in `changes`. Returns
+    the fields of `samples.Sums`.
     """
     scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
     total, weight, misclassified = 0, 0, 0
@@ -107,7 +109,11 @@ def advance(samples, update, low, high, changes):  # type: ignore[no-untyped-def
 
 @kernel("UniTuple(int64, 3)(Samples, Update, int64, int64, Columns, Histograms)")
 def sweep(samples, update, low, high, columns, histograms):  # type: ignore[no-untyped-def]
-    """Both steps for the samples from `low` to `high`, into the two planes of `histograms`."""
+    """Update the samples from `low` to `high`, and add their changes to `histograms`.
+
+    Positive samples go to the first plane, negative ones to the second. Returns the fields of
+    `samples.Sums`.
+    """
     scratch = _Scratch(np.empty(CHUNK, dtype=np.int64), np.empty(CHUNK, dtype=np.uint8))
     sample, amount = np.empty(CHUNK, dtype=np.uint16), np.empty((CHUNK, 1), dtype=np.int64)
     n_front, n_back = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -126,9 +132,10 @@ def sweep(samples, update, low, high, columns, histograms):  # type: ignore[no-u
 
 @kernel("void(CODE[::1], int64, int8[::1], int8[::1], int64, int64)", CODE=("uint8", "uint16"))
 def votes_by_code(codes, shift, by_code, votes, low, high):  # type: ignore[no-untyped-def]
-    """What samples from `low` to `high` are given, by their codes without the `shift` lowest bits.
+    """Set the votes of samples `low` to `high`, by their codes without the `shift` lowest bits.
 
-    Mostly one code parts two votes; comparing with that is done for many samples at once.
+    Usually there are two votes, one for codes up to some number and one for those above. Then a
+    comparison is enough, which is made for many samples at once.
     """
     own, found = codes[low:high], votes[low:high]
     n_codes = len(by_code)

@@ -20,7 +20,7 @@ class Terms(NamedTuple):
     first : ndarray (n_outputs, n_samples) of int64
         Signed.
     second : ndarray (n_outputs, n_samples) of int64
-        Empty, (0, 0), if the second integers are the absolute first ones.
+        Of shape (0, 0) if the second integers are the absolute values of the first ones.
     """
 
     first: Annotated[np.ndarray, "int64[:, ::1]"]
@@ -42,12 +42,12 @@ class PieceSums:
 
     @property
     def totals(self) -> np.ndarray:
-        """Of the first and of the second integers, (n_outputs, 2) of int64."""
+        """The sums of the first and of the second integers, (n_outputs, 2) of int64."""
         return self.numbers[:-1].reshape(-1, 2)
 
     @property
     def misclassified(self) -> int:
-        """Of the weights of the samples that the scores get wrong."""
+        """The sum of the first round's weights of the samples that the scores get wrong."""
         return int(self.numbers[-1])
 
     def __add__(self, other: PieceSums) -> PieceSums:
@@ -67,7 +67,7 @@ def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.nd
     Returns
     -------
     ndarray (n_regions, n_outputs, 2) of int64
-        Of the first and of the second integers.
+        The sums of the first and of the second integers.
     """
     sums = np.zeros((N_REGIONS, len(terms.first), 2), dtype=np.int64)
     sum_regions(*terms, regions, low, high, sums)
@@ -76,7 +76,7 @@ def region_sums(terms: Terms, regions: np.ndarray, low: int, high: int) -> np.nd
 
 @kernel("UniTuple(int64, 6)(int64[::1], uint8[::1])")
 def _sums_of_one(first, regions):  # type: ignore[no-untyped-def]
-    """For each region the sum of the integers, and of their sizes."""
+    """For each region the sum of the integers, and that of their absolute values."""
     a0, b0, a1, b1, a2, b2 = 0, 0, 0, 0, 0, 0
     for i in range(len(first)):
         region, own = regions[i], first[i]

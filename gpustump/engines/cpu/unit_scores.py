@@ -1,24 +1,25 @@
-"""The best cut between units, and bounds for the cuts inside of them, for each kind of votes.
+"""The best cut between units, and bounds for the cuts inside them, for each kind of votes.
 
-A cut's left sums are those before the stretch and those of the units up to it. Inside a unit they
-lie between those at its edges: the positive sum has grown by a share of the unit's, from 0 to 1,
-and the negative one by another share. If it is known how far one share may be ahead of the other,
-the two lie in a band around the diagonal of a rectangle, else in the whole rectangle. Agreements
-are linear in the sums; the scores of real and of Newton votes are convex (sqrt is concave, x**2 / y
-convex for y > 0), and a convex function is largest at a corner [Boyd and Vandenberghe 2004, section
-3.1]. So the corners of the band bound every cut inside, output by output. What is computed in
-floating point is rounded outwards by far more than its error.
+The left sums of a cut are those before the stretch plus those of the units up to it. Inside a unit
+they lie between those at its edges: the positive sum has grown by a share of the unit's positive
+sum, from 0 to 1, and the negative one by another share. So the two sums lie in a rectangle. If it
+is known how far one share may be ahead of the other, they lie in a band around its diagonal.
+Agreements are linear in the sums. The scores of real and of Newton votes are convex (sqrt is
+concave, x**2 / y is convex for y > 0), and a convex function is largest at a corner [Boyd and
+Vandenberghe 2004, section 3.1]. So the corners of the band bound every cut inside, output by
+output. Bounds computed in floating point are rounded outwards by far more than their error.
 
-The end of a stretch is no cut here: it is the edge of a larger unit, or the end of what is present.
+The end of a stretch is no cut here: it is the edge of a larger unit, or comes after all values.
 
-Where sums are estimates, so are the scores at edges: what is returned instead is the most that they
-may be, and a unit's bound holds for the cut at its right end, too. How far a sum is off grows from
-the left edge of a unit to the right one, since what is off of each bin adds up; so inside a unit a
-left sum is off by no more than at the right edge, and a right sum by no more than at the left one.
-What a score may be at the right edge of each unit is noted, too, if there is room for it, `edge`.
+Where sums are estimates, the scores at edges are replaced by the most that they may be, and a
+unit's bound holds for the cut at its right edge, too. The errors of bins add up, so the error of a
+left sum grows from the left edge of a unit to its right edge: inside the unit it is no larger than
+at the right edge. Likewise the error of a right sum is no larger than at the left edge. If the
+array `edge` is not empty, the most that the score at each unit's right edge may be is written to
+it.
 
-A monotone constraint forbids some of the cuts. Those at edges then do not count; inside a unit, the
-part of the band that is allowed counts (`allowed_units`).
+A monotone constraint forbids some of the cuts. Forbidden cuts at edges do not count; inside a unit,
+only the allowed part of the band counts (`allowed_units`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ NO_AGREEMENT = -1
 """Less than every agreement."""
 
 _WEIGHED = "Slices, Ground, Rules, int64, int64"
-"""Types of what is weighed; what is returned are the fields of `Agreed` or of `Scored`."""
+"""Types of the first arguments of all `weigh_...`, which return fields of `Agreed` or `Scored`."""
 
 
 @group
@@ -60,9 +61,9 @@ class Agreed(NamedTuple):
     ----------
     score : int
     stretch, unit : int
-        The cut is behind this unit.
+        The cut is at the right edge of this unit.
     sign : int
-        +1 or -1: what discrete votes of one output give to the left side.
+        +1 or -1: the sign of the left side for discrete votes of one output; otherwise 0.
     """
 
     score: int
@@ -73,7 +74,7 @@ class Agreed(NamedTuple):
 
 @group
 class Scored(NamedTuple):
-    """The same by another score."""
+    """The same for real and Newton votes; `sign` is 0."""
 
     score: float
     stretch: int
@@ -83,7 +84,7 @@ class Scored(NamedTuple):
 
 @kernel("boolean(Slices, int64, int64, int64, int64)")
 def _is_earlier(slices, stretch, unit, other, other_unit):  # type: ignore[no-untyped-def]
-    """Of two cuts of equal scores, whether the first one comes before: `contract.Cut`'s order."""
+    """Whether the first of two cuts of equal scores wins, in the order of `contract.Cut`."""
     one, two = slices.feature[stretch], slices.feature[other]
     return one < two or (one == two and slices.last[unit] < slices.last[other_unit])
 
@@ -160,7 +161,7 @@ def _ahead_of(slices, output, start, count, by_positive, by_negative):  # type: 
 
 @kernel("int64(Slices, int64, int64)")
 def _room(slices, low, high):  # type: ignore[no-untyped-def]
-    """The most units of a stretch."""
+    """The largest number of units in one of the stretches `low` to `high`."""
     most = 0
     for t in range(low, high):
         most = max(most, slices.n_units[t])
@@ -169,7 +170,7 @@ def _room(slices, low, high):  # type: ignore[no-untyped-def]
 
 @kernel("void(int64[::1], int64, int64, int64[::1])")
 def _running(sums, start, left, total):  # type: ignore[no-untyped-def]
-    """The sums at the edges of units: `left` before the first one."""
+    """Write the sums at the edges of units to `total`; `left` is that at the first edge."""
     total[0] = left
     for i in range(len(total) - 1):
         total[i + 1] = total[i] + sums[start + i]
@@ -396,7 +397,7 @@ def weigh_newton(slices, ground, rules, low, high, bound, edge):  # type: ignore
                 right = most_gain(all_a - a[i], all_b - b[i], rest_a_off[i], rest_b_off[i], l2)
                 at_edge[i] = left + right + missing
             for i in range(count):
-                # An estimate may be a little below 0, what it estimates may not.
+                # An estimate may be a little below 0, although the sum is not.
                 above, below = reach(by_positive[i], by_negative[i], max(up[i], 0), max(down[i], 0))
                 high_a, low_a = a[i] + above, a[i] - below
                 # A cut inside leaves a sample on either side, whose second integer is above 0.

@@ -1,4 +1,4 @@
-"""Looking out for a number in memory for a moment, without Python's lock.
+"""Polling a number in memory for a moment, without Python's global lock.
 
 See `gpustump.engines.threads.watch_with`.
 """
@@ -14,12 +14,13 @@ from numba.extending import intrinsic
 from gpustump.engines.cpu.compiling import kernel
 
 _TIMES = 200_000
-"""About 140 microseconds."""
+"""How often the number is read: for about 140 microseconds."""
 
 
 @intrinsic
 def _current(typing_context: Any, array: Any) -> Any:
-    """The first element of an array, as other threads see it, read anew each time."""
+    """The first element of an array, read from memory each time, so that other threads' writes are
+    seen."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -30,7 +31,7 @@ def _current(typing_context: Any, array: Any) -> Any:
 
 @kernel("boolean(int64[::1], int64)")
 def watch(numbers, least):  # type: ignore[no-untyped-def]
-    """Wait a moment until the first number is at least `least`; returns whether it is."""
+    """Wait a moment for the first number to reach `least`; returns whether it has."""
     for _ in range(_TIMES):  # noqa: SIM110
         if _current(numbers) >= least:
             return True

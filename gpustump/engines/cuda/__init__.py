@@ -2,7 +2,7 @@
 
     device          what the engine needs of a device, and how CuPy provides it
     layout          how data lie in the device's memory: groups of codes, records of the kernels
-    device_memory   what stays on the device, and what is streamed or sorted again when needed
+    device_memory   what stays on the device, and what is streamed or sorted again
     source_table    the caller's table, on the device or copied to it some columns at a time
     sorting         a feature sorted, and cut into bins
     codes           each value as a byte: on the device, or streamed to it
@@ -10,9 +10,9 @@
     table           all of these together: a table prepared for the rounds
     steps           what a round decides, in one place on the device
     histograms      what is added up, and the sums over the bins
-    category_sums   those over categories, on their way to the host
+    category_sums   the sums over categories, gathered and copied to the host
     sweep           a round's pass over the samples for classic stumps: scores and weights
-    losses          the same for real, Newton and shared votes
+    losses          the same pass for real, Newton and shared votes
     search          what the searches for the best cut have in common
     stump_search    from histograms to the best classic stump
     interval_search the same for intervals and stumps
@@ -20,11 +20,11 @@
     stump_state     a run with classic stumps, or with intervals: sweep and search, queued together
                     once a round
     split_state     the same for other votes
-    engine          what `engines.route` knows of all this
+    engine          what `engines.route` needs to know of all this
     prediction      the sum of step functions, a thread for each row
 
-Kernels are CUDA C++ and stand beside the stage that launches them: `sweep.cu`, `losses.cu`,
-`search.cu` for classic stumps, `intervals.cu`, `splits.cu` for other votes, `codes.cu`,
-`categories.cu`, `prediction.cu`. All include `common.cuh`. Nothing here imports CuPy before an
-array on a GPU is found or a device is asked for.
+A *classic stump* has discrete votes for one output. Kernels are CUDA C++, in files beside the stage
+that launches them: `sweep.cu`, `losses.cu`, `search.cu` for classic stumps, `intervals.cu`,
+`splits.cu` for other votes, `codes.cu`, `categories.cu`, `prediction.cu`. All include `common.cuh`.
+CuPy is not imported before there is an array on a GPU, or a device is asked for.
 """

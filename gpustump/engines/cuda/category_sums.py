@@ -1,8 +1,8 @@
-"""The sums over the categories on their way to the host, behind a round's result.
+"""The sums over categories, gathered on the device and copied to the host after a round's result.
 
 A value's code is the number of its category, so a round adds up the categories like bins. A kernel
-brings the sums over those that occur together. The sets are found on the host, as with every engine
-(`engines.category_search`).
+gathers the sums over the categories that occur in the table. The sets are found on the host, as
+with every engine (`engines.category_search`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpustump.engines.cuda.table import CudaTable
 
 
 class SumsByCategory:
-    """Brings the sums over the categories of a run together.
+    """Gathers the sums over the categories of a run.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class SumsByCategory:
     Attributes
     ----------
     n_words : int
-        How many sums there are, (n_outputs, 2, n_places): one place for each number that a sample
-        has, and for `NO_CATEGORY`. There are none without categorical features.
+        How many sums there are, (n_outputs, 2, n_places). A categorical feature has one place for
+        each category number that a sample has, and one for `NO_CATEGORY`.
     """
 
     def __init__(self, table: CudaTable, histograms: Histograms, n_outputs: int) -> None:
@@ -45,7 +45,7 @@ class SumsByCategory:
         self.n_words = n_outputs * 2 * len(self._numbers)
 
     def queue(self, target: Array) -> None:
-        """Queue the kernel that writes the sums, (n_words,) of int64."""
+        """Queue the kernel that writes the sums to `target`, (n_words,) of int64."""
         if self.n_words == 0:
             return
         layers = self._histograms.layers
@@ -56,7 +56,7 @@ class SumsByCategory:
         )  # fmt: skip
 
     def read(self, words: np.ndarray) -> np.ndarray:
-        """See `engines.category_table.SummingState.category_sums`."""
+        """What `engines.category_table.SummingState.category_sums` returns, from these words."""
         by_place = words.reshape(self._n_outputs, 2, len(self._numbers))
         found = np.zeros((self._n_columns, self._n_outputs, 2, N_NUMBERS), dtype=np.int64)
         found[self._columns, :, :, self._numbers] = np.moveaxis(by_place, 2, 0)
@@ -64,5 +64,5 @@ class SumsByCategory:
 
 
 def _occurring(counts: np.ndarray) -> np.ndarray:
-    """The numbers that a sample has, given how many have each, and `NO_CATEGORY`."""
+    """The category numbers that some sample has, and `NO_CATEGORY`, from their counts."""
     return np.append(np.flatnonzero(counts[:NO_CATEGORY]), NO_CATEGORY)

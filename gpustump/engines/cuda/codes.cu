@@ -1,9 +1,9 @@
 // Preparation: write each sample's bin as a byte, in the tiles that `add` in `sweep.cu` reads.
 //
-// Features stand in groups, whose width is a power of two up to 32. A tile is 512 bytes: 32 lanes
-// of 16 samples. Lane l holds feature l % width. Where a group has fewer features than a tile has
-// lanes, the other lanes hold the samples that follow. So a warp reads whole cache lines, and each
-// of its lanes reads one feature only.
+// Features are in groups, whose width is a power of two up to 32. A tile is 512 bytes: 32 lanes of
+// 16 samples. Lane l holds feature l % width. If a group has fewer features than a tile has lanes,
+// the other lanes hold the samples that follow. So a warp reads whole cache lines, and each of its
+// threads reads one feature only.
 
 #include "common.cuh"
 

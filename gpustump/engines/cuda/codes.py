@@ -1,7 +1,7 @@
 """A table's codes, a byte for each element: all on the device, or streamed to it from the host.
 
-In both cases a round takes them part by part and finds each part on the device. `layout` says how
-they lie in memory. They are written a group at a time.
+In both cases a round takes them part by part, and each part is on the device when it is taken.
+`codes.cu` says how they are stored. They are written a group at a time.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Part(NamedTuple):
 class ResidentCodes:
     """All codes in the device's memory, in one part.
 
-    Attributes
-    ----------
-    is_resident : bool
-
     Parameters
     ----------
     device : CudaDevice
     groups : tuple of Group
     n_samples : int
         Padded.
+
+    Attributes
+    ----------
+    is_resident : bool
     """
 
     is_resident = True
@@ -70,7 +70,7 @@ class ResidentCodes:
         return self._codes[group.first_byte : group.first_byte + (self._n << group.width_bits)]
 
     def keep(self, group: Group, codes: Array) -> None:
-        """Called when a group has been written: it is where it belongs already."""
+        """Called when a group has been written. Nothing to do: it is in its place."""
 
     def parts(self) -> Iterator[Part]:
         """All parts; use each before taking the next."""
@@ -95,11 +95,7 @@ class ResidentCodes:
 
 
 class StreamedCodes:
-    """Codes in the host's memory, which pass through a buffer on the device.
-
-    Attributes
-    ----------
-    is_resident : bool
+    """Codes in the host's memory, which are copied through a buffer on the device.
 
     There is one buffer, and copies and kernels take turns in one stream. With a second buffer they
     would overlap, but copies should take far longer than kernels, so little time would be saved.
@@ -111,6 +107,10 @@ class StreamedCodes:
     n_samples : int
         Padded.
     buffer_bytes : int
+
+    Attributes
+    ----------
+    is_resident : bool
     """
 
     is_resident = False
@@ -192,9 +192,9 @@ def write_numbers(numbers: Array, group: Group, place: int, codes: Array) -> Non
 
 
 def category_numbers(column: Array) -> Array:
-    """The numbers of categories that values stand for, (n_samples,) of uint8.
+    """The category numbers of a column's values, (n_samples,) of uint8.
 
-    As `engines.category_columns.numbers_of`, which refuses what is not a number of a category.
+    They are those of `engines.category_columns.numbers_of`, which checks the values.
     """
     xp = arrays.namespace_of(column)
     has_number = (column >= 0) & (column < NO_CATEGORY)

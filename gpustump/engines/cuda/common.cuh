@@ -1,9 +1,9 @@
 // What all kernels share: names of types, loops over a block or a grid, sums over a block.
 //
-// Every kernel gives the same result for any launch shape, one thread included: blocks stride over
-// the grid's work and threads over the block's. Only `add_staged` has its threads work in warps, and
-// a block of fewer threads than a warp's is one of these. So an ordinary C++ compiler can build the
-// same files for the CPU, where they are tested.
+// Every kernel gives the same result for any launch shape, even for a single thread: blocks stride
+// over the grid's work and threads over the block's. Only in `add_staged` do threads work in warps;
+// a block with fewer threads than a warp counts as one warp. So an ordinary C++ compiler can build
+// the same files for the CPU, where they are tested.
 //
 // A block adds up integers only, so the order does not matter. The only floating-point sum is
 // `score + vote`, one term at a time.
@@ -22,8 +22,8 @@ using uint64 = unsigned long long;
 #define KERNEL_OF_FULL_BLOCKS extern "C" __global__ void __launch_bounds__(1024)
 #define KERNEL_OF_HALF_BLOCKS extern "C" __global__ void __launch_bounds__(512, 1)
 
-// With bounds for so few blocks on a processor, the compiler takes up to 64, 80, 128 or all registers
-// if it needs them, and spills none.
+// Bounds for few blocks on a processor let the compiler use up to 64, 80, 128 or all registers, so
+// that it spills none.
 #define KERNEL_OF_64_REGISTERS extern "C" __global__ void __launch_bounds__(256, 4)
 #define KERNEL_OF_80_REGISTERS extern "C" __global__ void __launch_bounds__(256, 3)
 #define KERNEL_OF_128_REGISTERS extern "C" __global__ void __launch_bounds__(256, 2)
@@ -32,8 +32,8 @@ using uint64 = unsigned long long;
 // A block's shared memory; its size is an argument of the launch.
 extern __shared__ __align__(16) unsigned char shared[];
 
-// Atomic additions to shared memory, at an address in bytes. The compiler makes better code of these
-// than of `atomicAdd` on `shared`: there it computes the array's own address again for each one.
+// Atomic additions to shared memory, at an address in bytes. The compiler generates better code for
+// these than for `atomicAdd` on `shared`, where it computes the array's address again for each one.
 #ifdef __CUDA_ARCH__
 __device__ __forceinline__ uint32 address_of_shared() {
   uint32 address = uint32(__cvta_generic_to_shared(shared)), opaque;
@@ -50,8 +50,8 @@ __device__ __forceinline__ void add_only(uint32 at, uint32 by) {
 }
 __device__ __forceinline__ void end_of_additions() { asm volatile("" ::: "memory"); }
 
-// Bytes of two words, as a selector names them: four bits for each byte of the result, the bytes of
-// `low` being 0 to 3 and those of `high` 4 to 7; 8 more repeats the byte's highest bit.
+// A word made of bytes of two words, by a selector: four bits for each byte of the result. Bytes 0
+// to 3 are those of `low`, 4 to 7 those of `high`; 8 more means the byte's highest bit repeated.
 __device__ __forceinline__ uint32 bytes_of(uint32 low, uint32 high, uint32 selector) {
   uint32 found;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(low), "r"(high), "r"(selector));
@@ -75,15 +75,16 @@ __device__ __forceinline__ uint32 bytes_of(uint32 low, uint32 high, uint32 selec
 }
 #endif
 
-// What is added to a histogram: a number and, in the highest bit, whether the label is positive.
-// Sums of such numbers are right but for that bit.
+// The term that is added to a histogram: a number, with the highest bit set if the label is
+// positive. Sums of such terms are right in all other bits.
 __device__ inline int64 labelled(int64 by, bool is_positive) {
   return int64((uint64(by) & ~(1ull << 63)) | uint64(is_positive) << 63);
 }
 __device__ inline int64 without_label(uint64 sum) { return int64(sum << 1) >> 1; }
 
-// Copies of 16 bytes to shared memory that go on while the thread works on. Each call of `next_copies`
-// begins a new batch; `wait_for_copies<N>` waits until all batches but the last N have arrived.
+// Copies of 16 bytes to shared memory that run while the thread continues. Each call of
+// `next_copies` begins a new batch; `wait_for_copies<N>` waits until all batches but the last N
+// have arrived.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 __device__ __forceinline__ void copy_16(uint32 to, const void* from) {
   uint32 at = uint32(__cvta_generic_to_shared(shared)) + to;
@@ -116,13 +117,13 @@ __device__ __forceinline__ void wait_for_copies() {}
 [[maybe_unused]] constexpr int SLOTS = 512;  // of a feature's histogram: 256 codes, two labels
 constexpr int LANE_BITS = 5;
 constexpr int LANES = 1 << LANE_BITS;  // features, or copies of them, that a tile of codes holds
-constexpr int RUN = 16;                // samples of a feature that lie side by side in a tile
+constexpr int RUN = 16;                // samples of a feature that are neighbours in a tile
 
 // The sample at a sorted position. The sign bit says whether the next one has the same value.
 __device__ inline int sample_of(int marked) { return marked & 0x7fffffff; }
 
-// Where a sample's code lies, counted from the first byte of its group of 2**width_bits features;
-// `feature` is counted within the group.
+// Where a sample's code is, in bytes from the beginning of its group of 2**width_bits features;
+// `feature` is its number within the group.
 __device__ inline int64 code_at(int64 sample, int width_bits, int64 feature) {
   int copy_bits = LANE_BITS - width_bits;
   int64 run = sample / RUN, tile = run >> copy_bits, copy = run & ((1 << copy_bits) - 1);
@@ -138,7 +139,7 @@ __device__ inline void add_to(int64* sum, int64 by) {
 // Sums over all samples and outputs, in the units of the current integers.
 struct Sums {
   int64 signed_weight;  // the first integers, each with the sign of its label
-  int64 weight;         // the second ones: the same without the sign, but for Newton votes
+  int64 weight;         // the second ones: the same without the sign, except for Newton votes
   int64 misclassified;  // the first round's weight of the samples that the score gets wrong
   int64 smallest;       // the smallest second integer
   __device__ void append(const Sums& other) {
@@ -159,23 +160,23 @@ __device__ inline void add_to(Sums* all, const Sums& own) {
   atomicMin(&all->smallest, own.smallest);
 }
 
-// How a step's hypothesis parts the samples into regions.
+// How a step's hypothesis divides the samples into regions.
 struct Step {
   const uint8* codes;  // tiles of the cut's group, for `n_samples` samples from `first_sample` on
   int64 width_bits;    // the group has 2**width_bits features
-  int64 feature;       // the cut's, counted within the group
+  int64 feature;       // the cut's feature, numbered within the group
   int64 first_sample, n_samples;
-  const uint8* regions;  // of each sample if cut_bin is -1, of each code if it is -2; otherwise null
+  const uint8* regions;  // of each sample if cut_bin is -1, of each code if it is -2, or null
   int64 cut_bin;         // the bin that holds the cut, or that ends with it; 256: all are left
-  int64 is_inside;       // whether the cut lies inside the bin: then its marked samples are on the left
-  int64 low_bin;         // of an interval the bin of its first sample; 0 for a stump
+  int64 is_inside;       // whether the cut lies inside the bin; then marked samples are on the left
+  int64 low_bin;         // for an interval, the bin of its first sample; 0 for a stump
   int64 is_low_inside;   // whether only the marked samples of that bin lie in the interval
   int64 round;           // the number that marks them
   uint32* marks;
-  const int* order;  // the feature's sorted order; marked are those from `begin` to `end`
-  int64 begin, end;
-  int64 low_begin, low_end;  // and those of the bin `low_bin`, if it is another one
-  int64 clears;  // whether the histograms are made anew
+  const int* order;  // the feature's sorted order
+  int64 begin, end;  // the sorted positions of the samples that are marked
+  int64 low_begin, low_end;  // and those in the bin `low_bin`, if it is another one
+  int64 clears;  // whether the histograms are cleared first
 };
 
 [[maybe_unused]] constexpr int FIRST_REGION = 0, SECOND_REGION = 1, MISSING_REGION = 2;
@@ -196,21 +197,21 @@ __device__ inline int region_of(const Step& step, int64 sample) {
   return is_first ? FIRST_REGION : SECOND_REGION;
 }
 
-// What is added up: a layer for each output, or two with Newton votes, each with its histograms.
+// What is added up: one layer for each output, two with Newton votes, each with its histograms.
 struct Layers {
   int64* change;      // (n_layers, n_padded) for all samples, `labelled`; zeros up to a whole tile
   int64* histograms;  // (n_layers, n_features, 2, 256): by label and code
   int64 n_padded, n_features, n_layers;
 };
 
-// Make the histograms anew, if the step asks for it.
+// Clear the histograms, if the step asks for it.
 __device__ inline void clear(const Layers& layers, const Step& step) {
   if (!step.clears) return;
   FOR_GRID(i, 0, layers.n_layers * layers.n_features * SLOTS) layers.histograms[i] = 0;
 }
 
-// Combine all threads' values in the threads' order, through `found` (blockDim.x of them). Its
-// first element is the result, and so is the first thread's own value.
+// Combine all threads' values in the threads' order, through `found` (blockDim.x values). The
+// result is in its first element, and in the first thread's `mine`.
 template <class Value>
 __device__ void combine(Value& mine, Value* found) {
   uint32 t = threadIdx.x;

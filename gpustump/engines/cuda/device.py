@@ -5,7 +5,7 @@ same kernels on the CPU. No other file of this folder knows CuPy. General array 
 sorting, come from the device's array library (`xp`).
 
 CuPy compiles the `.cu` files with NVRTC when a kernel is first used, and keeps the result on disk.
-Contraction into fused multiply-adds is switched off: it would round differently from the CPU.
+Contraction into fused multiply-adds is switched off, since it would round differently from the CPU.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class CudaDevice(Protocol):
         Raises
         ------
         DeviceError
-            If the host cannot provide so many.
+            If the host cannot provide them.
         """
 
     def upload(self, source: np.ndarray, target: Array) -> None:
@@ -138,18 +138,18 @@ class CudaDevice(Protocol):
         """A function that waits until all that has been queued so far is done."""
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
-        """What `queue` queues, recorded: calls of the function returned queue all of it again.
+        """Record what `queue` queues; each call of the returned function queues all of it again.
 
-        Everything in it has been queued before. Arguments and sizes stay as they are; what lies
-        behind addresses may change.
+        `queue` must have been called before. Arguments and sizes are recorded; the data at the
+        addresses may change.
         """
 
     def sent(self, x: Array) -> Callable[[], np.ndarray]:
-        """Queue a copy of an array to the host; the function returned waits for it."""
+        """Queue a copy of an array to the host; the returned function waits for it."""
 
 
 def blocks_for(n_items: int, device: CudaDevice) -> int:
-    """How many blocks of `THREADS` work on so many items: at most as many as run at once."""
+    """How many blocks of `THREADS` work on `n_items`: at most as many as run at once."""
     return max(1, min(-(-n_items // THREADS), _BLOCKS_A_PROCESSOR * device.n_processors))
 
 
@@ -215,7 +215,7 @@ def _check_capability(name: str, found: tuple[int, int]) -> None:
 
 
 class _Waiter:
-    """Waits for an event; at the latest when it is forgotten, as memory is reused then."""
+    """Waits for an event; at the latest when the object is deleted, as memory is reused then."""
 
     def __init__(self, done: Any) -> None:
         self._done = done

@@ -1,9 +1,10 @@
 """What stays in the device's memory, and what is done if it is too small.
 
-Beside some vectors of one element for each sample, training keeps the codes, one byte an element,
-which every round reads, and the sorted orders, four bytes an element, of which a round reads a
-small part. Orders that do not fit are sorted again when they are needed. Codes that do not fit stay
-in the host's memory and pass through a buffer on the device, block by block, in every round.
+Besides some vectors with one element for each sample, training keeps the codes, one byte for each
+value, which every round reads, and the sorted orders, four bytes for each value, of which a round
+reads a small part. Orders that do not fit are sorted again when they are needed. Codes that do not
+fit stay in the host's memory, and are copied through a buffer on the device, part by part, in every
+round.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class DeviceBudget:
     buffer_bytes : int or None
         Codes are streamed through a buffer of this size; None if all stay on the device.
     staged_bytes : int
-        For columns of a host table while it is prepared; there is always room for one column.
+        Bytes for columns of a host table while it is prepared; one column always has room.
     """
 
     n_orders: int
@@ -65,7 +66,7 @@ def least_bytes(n_samples: int, n_features: int, search: Search) -> int:
 def device_budget(
     n_samples: int, n_features: int, search: Search, n_available: int, device: str
 ) -> DeviceBudget:
-    """What to keep in so many bytes of a device's memory.
+    """What to keep in `n_available` bytes of a device's memory.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def device_budget(
 
 
 def _shared_out(free: int, n_features: int, of_order: int, buffer: int | None) -> DeviceBudget:
-    """Give a quarter at most of what is left to staged columns, and the rest to orders."""
+    """Give at most a quarter of the free bytes to staged columns, and the rest to orders."""
     staged = min(free // 4, _MOST_STAGED)
     return DeviceBudget(min(n_features, 1 + (free - staged) // of_order), buffer, staged)
 
@@ -105,20 +106,20 @@ def _without_codes(n_samples: int, n_features: int, search: Search) -> int:
 
 
 def _run_bytes(search: Search) -> int:
-    """Per sample: weights, odds or probabilities, scores and integers of each output.
+    """Bytes of a sample: weights, odds or probabilities, scores and integers of each output.
 
-    Marks, first weights, and what all of them are made from come on top.
+    Marks, first weights, and temporary arrays are included.
     """
     return 48 + 16 * search.n_outputs + 8 * search.n_layers
 
 
 def _histogram_bytes(search: Search) -> int:
-    """Per feature."""
+    """Bytes of a feature's histograms."""
     return table_bytes(0) * search.n_layers
 
 
 def _slot_bytes(search: Search) -> int:
-    """Per bin: where it lies, its bound, and what the search knows of it.
+    """Bytes of a bin: its place, its bound, and what the search keeps of it.
 
     A categorical feature has no bins, and the sums over its categories take less than this.
     """
@@ -131,7 +132,7 @@ def _slot_bytes(search: Search) -> int:
 
 
 def _piece_bytes(search: Search) -> int:
-    """Per piece of a bin that is looked into."""
+    """Bytes of a piece of a bin that is searched."""
     if search.has_signs:
         found = layout.SLOPES if search.learner == "interval" else layout.EXTREMES
         return layout.PIECE_OF_BIN.itemsize + found.itemsize

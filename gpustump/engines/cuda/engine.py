@@ -12,7 +12,7 @@ from gpustump.engines.cuda import device_memory
 from gpustump.engines.cuda.device import CudaDevice
 
 MOST_SAMPLES = 2**31 - 1
-"""The kernels hold a sample's number in 31 bits."""
+"""The kernels store a sample's number in 31 bits."""
 
 
 class CudaEngine:
@@ -34,7 +34,7 @@ class CudaEngine:
         return refusal_of_any(task)
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
-        """How many bytes of the device's memory it needs at least."""
+        """The fewest bytes of the device's memory with which it can train this."""
         return device_memory.least_bytes(task.n_samples, task.n_features, task.search)
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> PreparedTable:

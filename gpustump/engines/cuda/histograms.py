@@ -1,7 +1,8 @@
-"""What a round adds up, and the histograms that it is added to: `add` of `sweep.cu`.
+"""The integers that a round adds up, and their histograms, by `add` of `sweep.cu`.
 
-A layer is one integer of each sample and the histograms of all features for it. There is one layer
-for each output, or two with Newton votes, whose second integers differ from the first ones' sizes.
+A *layer* has one integer for each sample, and the histograms of all features for it. There is one
+layer for each output; with Newton votes there are two, since the second integers are not the
+absolute values of the first ones.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ class Histograms:
     Attributes
     ----------
     terms : array (n_layers, n_padded) of int64
-        What is to be added for each sample; the highest bit says that its label is positive.
+        The integer of each sample; the highest bit is set if its label is positive.
     sums : array (n_layers, n_features, 2, 256) of int64
         The sums for each code, over negative and over positive samples.
     layers : ndarray (1,) of layout.LAYERS
-        Where both lie.
+        The addresses of both.
     """
 
     def __init__(self, table: CudaTable, n_layers: int = 1) -> None:

@@ -10,12 +10,12 @@ enum Loss : int64 { EXPONENTIAL, LOGISTIC, SOFTMAX };
 
 // The vectors of a run.
 struct LossSamples {
-  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities; the sign is the label's
+  double* numbers;  // (n_outputs, n_samples) weights, odds or probabilities, with the label's sign
   double* scores;   // (n_outputs, n_samples)
   const int64* first_weights;  // sample weights in units of the integers; null if all are equal
   int64 equal_weight;
-  Sums* sums;     // the sums over all samples and outputs are added to it
-  Layers layers;  // which the integers are written to
+  Sums* sums;     // the sums over all samples and outputs are added to these
+  Layers layers;  // the integers are written to these
   int64 n_samples, n_outputs;
   int64 loss;  // which one: `Loss`
 };
@@ -24,7 +24,8 @@ __device__ inline int64 weight_of(const LossSamples& samples, int64 i) {
   return samples.first_weights ? samples.first_weights[i] : samples.equal_weight;
 }
 
-// The first one without its sign, which the label tells. With the exponential loss both are equal.
+// The first one without its sign, which is that of the label. With the exponential loss both are
+// equal.
 struct Integers {
   int64 first, second;
   bool is_positive;

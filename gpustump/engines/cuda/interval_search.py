@@ -1,4 +1,4 @@
-"""The search for the best interval or classic stump, as `intervals.cu` does it."""
+"""The search for the best interval or classic stump, by the kernels of `intervals.cu`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RUNNING_BYTES = 2 * 256 * (8 + 2 * layout.RANGE.itemsize)
 
 
 class IntervalSearch(Search):
-    """The search of a run with discrete votes of one output, for intervals as well.
+    """The search of a run with discrete votes of one output, for intervals and stumps.
 
     Parameters
     ----------

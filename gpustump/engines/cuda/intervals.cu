@@ -1,15 +1,16 @@
 // From histograms to the best interval or stump: pairs of edges exactly, bounds for the pairs that
 // have an end inside a bin, and a scan of the bins whose bounds do not rule them out.
 //
-// An interval is worth the most where score_left rises or falls most from a cut to a later one. A
-// stretch of sorted samples has a record of its steepest rise and fall, and of what it takes to
-// append another stretch: `Slopes`. So pieces are put together to bins, and bins with the edges
-// between them to a feature. A bin that was not looked into has no cuts, only its sum.
+// The best interval is the pair of cuts between which score_left rises or falls most. A stretch of
+// sorted samples has a record of its steepest rise and fall, and of what is needed to append
+// another stretch: `Slopes`. So the records of pieces combine into records of bins, and those of
+// bins, with the edges between them, into the record of a feature. The record of a bin that was not
+// scanned has no cuts, only the bin's sum.
 //
-// The search for stumps in `search.cu` has the same order: `weigh_pairs`, `list_bins` (of that file),
-// `scan_pairs`, then `join_pieces` and `pair_up` for the features that were looked into, and
-// `finish_pairs`. A pair beats the best one only if the bounds of the bins that hold its ends are
-// large enough. So all of these are scanned at once, and no other.
+// The kernels run in the order of those for stumps in `search.cu`: `weigh_pairs`, `list_bins` (of
+// that file), `scan_pairs`, then `join_pieces` and `pair_up` for the features with scanned bins,
+// and `finish_pairs`. A pair can beat the best one only if the bounds of the bins that hold its
+// ends are large enough. So all bins with such bounds are scanned at once, and no others.
 
 #include "common.cuh"
 #include "search.cuh"
@@ -39,8 +40,9 @@ struct Slopes {
     take_fall(next.fall, next.fall_place);
     reached.append(next.reached);
   }
-  // Of equally steep pairs the first is kept, and no later one has a lower place: such a one would
-  // begin at the lowest cut so far, before the first one, whose rise would then be larger from there.
+  // Of equally steep pairs the first is kept, and no later one has a lower place. For a later pair
+  // would begin at the lowest cut so far; if that came before the first pair's lower cut, the first
+  // pair's rise from there would be larger.
   __device__ void take_rise(int64 by, int64 place) {
     if (by > rise) rise = by, rise_place = place;
   }
@@ -62,21 +64,22 @@ struct Range {
 
 constexpr Range NO_CUTS = {TOP, -TOP};
 
-// Whether bins of a feature were put together in this round, and whether they were paired since.
+// Whether pieces of a feature's bins were joined in this round, and whether the feature was paired
+// since.
 enum Look : uint32 { UNSEEN, JOINED, PAIRED };
 
 // What the rounds of a run keep.
 struct Pairs {
   Profile* profiles;  // (n_bins)
-  Slopes* bins;       // (n_bins) found by this round's scan; without cuts if it took no look
+  Slopes* bins;       // (n_bins) found by this round's scan; without cuts if a bin was not scanned
   Slopes* pieces;     // (n_pieces)
-  uint32* looked;     // (n_features) whether it was looked into: `Look`
+  uint32* looked;     // (n_features) whether its bins were scanned: `Look`
   const double* signed_weights;
   const int64* halvings;  // see `update`
 };
 
-// The best pair, or single cut, of a feature's edges and of the cuts found inside its bins. For a
-// whole block, which combines through `found`; the result is the first thread's.
+// The best pair, or single cut, of a feature's edges and of the cuts found inside its bins. A whole
+// block calls it, and combines through `found`; only the first thread's result is valid.
 __device__ BestEdge best_of_feature(const PreparedTable& table, int64 j, const Slopes* bins,
                                     int64 present, int64 missing, Slopes* found) {
   Feature feature = table.features[j];
@@ -113,11 +116,12 @@ __device__ inline Range inside(const Profile& p, const Bin& bin) {
 
 // The largest agreement of a pair, or a single cut, that has an end inside a bin.
 //
-// before  where score_left may be at the cuts before these; 0, before all samples, counts as one
+// before  where score_left may be at the cuts before these; 0, before all samples, is one of them
 // after   where it may be at the cuts after these, if there are any
 __device__ inline int64 bound_of(const Profile& p, const Range& own, const Range& before,
                                  const Range& after, bool is_last, int64 present) {
-  // Within the bin: a rise is a sum of weights of samples that are labelled +1, less others.
+  // Within the bin a rise is at most the weight of the samples labelled +1, a fall that of the
+  // others.
   int64 rise = smaller(p.positive, own.high - own.low);
   int64 fall = smaller(p.negative, own.high - own.low);
   rise = larger(rise, own.high - before.low);
@@ -159,7 +163,7 @@ KERNEL_OF_64_REGISTERS weigh_pairs(const int64* histograms, const PreparedTable 
       before[0][b] = after[0][b] = cuts;
     }
     __syncthreads();
-    int from = 0;  // up to and with a bin, and from a bin on
+    int from = 0;  // running ranges: of the bins up to this one, and of those from this one on
     for (int64 step = 1; step < n_bins; step *= 2, from = 1 - from) {
       FOR_BLOCK(b, 0, n_bins) {
         Range up_to = before[from][b], onwards = after[from][b];
@@ -196,7 +200,7 @@ KERNEL_OF_64_REGISTERS scan_pairs(const Piece* pieces, const PreparedTable table
   scan_pieces(pieces, table, round, pairs.signed_weights, FLAT, pairs.pieces);
 }
 
-// Put the pieces of each bin together, and keep what the scan found of it.
+// Join the pieces of each bin, and keep what the scan found of it.
 KERNEL_OF_64_REGISTERS join_pieces(const Listed* listed, const PreparedTable table,
                                    const Round round, const Pairs pairs) {
   FOR_GRID(i, 0, round.counts->n_listed) {
@@ -207,12 +211,12 @@ KERNEL_OF_64_REGISTERS join_pieces(const Listed* listed, const PreparedTable tab
     note(profile, found.reached);
     found.reached.sum = profile->positive - profile->negative;  // with the bin's last sample
     pairs.bins[b] = found;
-    round.bounds[b] = NO_SCORE;  // it need not be looked into again
+    round.bounds[b] = NO_SCORE;  // it need not be scanned again
     atomicExch(&pairs.looked[bin.feature], uint32(JOINED));
   }
 }
 
-// Find the best pair of each feature of which bins were put together. A block takes a feature.
+// Find the best pair of each feature with scanned bins. A block takes a feature.
 KERNEL_OF_64_REGISTERS pair_up(const PreparedTable table, const Round round,
                                const Pairs pairs) {
   for (int64 j = blockIdx.x; j < table.n_features; j += gridDim.x) {
@@ -237,8 +241,8 @@ KERNEL_OF_FULL_BLOCKS finish_pairs(const PreparedTable table, const Round round,
   int64 j = mine.feature, after = after_of(mine.position), position = position_of(mine.position);
   result->missing = round.edges[j].missing;
   bool is_above_all = position + 1 == table.features[j].n_present;
-  // Where no bin was looked into, both ends are edges. Where one was, the order is on the device,
-  // but it may have gone if the search was interrupted.
+  // If no bin of the feature was scanned, both ends are edges. If one was, the order is on the
+  // device, unless the search was interrupted and the order dropped.
   if (pairs.looked[j] == UNSEEN || table.orders[j] == 0 || is_above_all) return;
   write_neighbours(table, j, position, &result->beside[0]);
   if (after >= 0) write_neighbours(table, j, after, &result->beside[1]);

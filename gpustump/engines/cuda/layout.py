@@ -1,6 +1,6 @@
-"""How data lie in the device's memory: groups of features' codes, and the kernels' records.
+"""How data are laid out in the device's memory: groups of features' codes, and kernels' records.
 
-`codes.cu` says what a group of features looks like, and `add` in `sweep.cu` says why.
+`codes.cu` says how the codes of a group of features are stored, and `add` in `sweep.cu` says why.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from gpustump.arrays.libraries import Array
 from gpustump.engines.cuda.device import CudaDevice
 
 TILE_SAMPLES = 512
-"""Codes are padded to a multiple of so many samples: whole tiles, whatever a group's width."""
+"""Codes are padded to a multiple of this number of samples: whole tiles for any group's width."""
 
 LANE_BITS = 5
-"""A group has 2**5 features at most."""
+"""A group has at most 2**5 features."""
 
 LANES = 1 << LANE_BITS
-"""A warp has as many threads."""
+"""How many lanes a tile has: as many as a warp has threads."""
 
 RUN = TILE_SAMPLES // LANES
-"""Samples of a feature that lie side by side in a tile."""
+"""How many samples of a feature are neighbours in a tile."""
 
 SLOTS = 512
-"""Sums of a feature's histogram: 256 codes, two labels."""
+"""How many sums a feature's histogram has: 256 codes, two labels."""
 
 _LEAST_COLUMN_BITS = 3
 
@@ -33,21 +33,21 @@ _COLUMN_BYTES = 8 * SLOTS
 """Bytes of shared memory for a column of the histograms' table."""
 
 _NARROW = 2.0
-"""How much longer a lane of a narrow group takes, whose tiles are not staged; on an H100."""
+"""How many times as long a lane of a narrow group takes, whose tiles are not staged; on an H100."""
 
 STAGED_BYTES = 4 * (512 + 128)
-"""Bytes of shared memory in which `add_staged` keeps the next tiles of a warp: codes, changes."""
+"""Bytes of shared memory for the codes and changes of a warp's next tiles in `add_staged`."""
 
 _SAMPLES_OF_BLOCK = 1024
-"""A block gets at least so many, because its table has to be cleared and added up. A guess, not
+"""The fewest samples for another block, whose table must be cleared and added up. A guess, not
 measured yet: `python -m bench profile --shapes` measures it on a small table."""
 
 PIECE = 2048
-"""Samples of a bin that a block looks into at a time, at least."""
+"""The fewest samples of a bin's piece, which a block searches at a time."""
 
 MOST_PIECES = 32
-"""That a bin is cut into in the searches for classic stumps and intervals, which put them together
-one by one."""
+"""The most pieces of a bin in the searches for classic stumps and intervals, which combine them one
+by one."""
 
 
 def _record(*fields: str | tuple[Any, ...]) -> np.dtype:
@@ -83,7 +83,7 @@ ROUND = _record(
 )
 
 PLACE_BITS = 31
-"""Both cuts of an interval are one position: the lower one stands above so many bits."""
+"""Both cuts of an interval are packed into one integer: the lower cut is above this many bits."""
 
 # Of `profiles.cuh`.
 PROFILE = _record("positive", "negative", "rise", "fall", "positive_then", "negative_then", "left")
@@ -140,8 +140,8 @@ RECORDS = {
     "Effect": EFFECT, "Group": GROUP, "Layers": LAYERS, "LossSamples": LOSS_SAMPLES,
     "Motion": MOTION, "StepTables<int>": STEP_TABLES, "Rows": ROWS,
 }  # fmt: skip
-"""The kernels' structures by name. Their files say what the fields mean. An address is an integer
-of eight bytes."""
+"""The kernels' structures by name. The files that define them say what the fields mean. An address
+is an integer of eight bytes."""
 
 
 def record(dtype: np.dtype, **values: Any) -> np.ndarray:
@@ -167,7 +167,7 @@ def read(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 class Group(NamedTuple):
-    """Features that lie side by side in the codes, in 2**width_bits lanes; some may be unused."""
+    """Features that are neighbours in the codes, in 2**width_bits lanes; some may be unused."""
 
     first: int
     n_features: int
@@ -226,7 +226,7 @@ def adding_kernel(device: CudaDevice) -> tuple[str, int]:
 
 
 def _cost_of(group: Group) -> float:
-    """What the tiles of a group take beside those of a lane in a group as wide as a tile."""
+    """The time of a group's tiles, relative to that of one lane of a group as wide as a tile."""
     return (1 << group.width_bits) * (1.0 if group.width_bits == LANE_BITS else _NARROW)
 
 
@@ -238,8 +238,9 @@ def described(
 ) -> tuple[np.ndarray, int]:
     """Groups as `add` takes them, (n_groups + 1,) of `GROUP`, and how many blocks work on them.
 
-    A processor has room for one block's table. Each group gets one block. Further blocks, up to one
-    for each processor, go one by one to the group whose blocks have the most work.
+    The shared memory of a processor holds one block's table. Each group gets one block. Further
+    blocks, up to one for each processor, go one by one to the group whose blocks have the most
+    work.
     """
     most = max(1, -(-n_samples // samples_of_block))
     n_blocks = [1] * len(groups)

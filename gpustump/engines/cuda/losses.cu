@@ -1,8 +1,8 @@
 // A round's pass over the samples for real, Newton and shared votes: what a step does to weights,
 // odds or probabilities and to scores, and the integers that follow from them.
 //
-// Operations and their order are those of `engines.reference`. A step changes the integers of nearly
-// all samples, so `add` gets the whole integers in every round, not their changes.
+// Operations and their order are those of `engines.reference`. A step changes the integers of
+// nearly all samples, so `add` gets the whole integers in every round, not their changes.
 
 #include "common.cuh"
 #include "integers.cuh"
@@ -21,14 +21,15 @@ __device__ inline double factor_of(const Motion& motion, int64 n_outputs, int re
   return motion.factors[(region * n_outputs + k) * 2 + positive];
 }
 
-// What is known of a sample's first output. It is loaded before the sample's region, which takes as
-// long, is known.
+// The numbers of a sample's first output. They are loaded before the sample's region is computed,
+// which takes about as long, so that both waits overlap.
 struct First {
   double number, score;
 };
 
-// Add the votes of a sample's region to its scores. Returns its weight if they misclassify it: one
-// output's score above 0 means a positive label; of several the first largest one tells the class.
+// Add the votes of a sample's region to its scores. Returns its weight if the scores misclassify
+// it, otherwise 0. With one output, a score above 0 predicts the positive label; with several, the
+// first of the largest scores predicts its class.
 template <bool IS_ONE>
 __device__ int64 vote(const LossSamples& samples, const Motion& motion, int region, int64 i,
                       const First& known) {
@@ -117,7 +118,7 @@ struct SoftmaxLoss {
     return integers(samples, i);
   }
 
-  // The integers of the probabilities as they are, one unit at least.
+  // The integers of the present probabilities, at least 1.
   static __device__ Sums integers(const LossSamples& samples, int64 i) {
     Sums all = NO_SUMS;
     double weight = double(weight_of(samples, i));

@@ -1,7 +1,7 @@
-"""A round's pass over the samples for real, Newton and shared votes, as `losses.cu` does it.
+"""A round's pass over the samples for real, Newton and shared votes, by `losses.cu`.
 
-All state is kept output by output, (n_outputs, n_samples). No label is kept: the sign of a number
-tells it.
+All state is stored output by output, (n_outputs, n_samples). No label is stored: it is the sign of
+the sample's weight, odds or probability.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from gpustump.engines.movement import Movement, movement_of
 from gpustump.learners.hypothesis import N_REGIONS
 
 _N_NUMBERS = 3 * N_REGIONS + 2 * len(Movement._fields)
-"""Of a step, for each output: votes and two factors for each region, then the `Movement`."""
+"""How many numbers a step has for each output: votes and two factors for each region, then those of
+the `Movement`."""
 
 
 class LossSweep:
@@ -41,9 +42,9 @@ class LossSweep:
     sums : array (1, 4) of int64
         The record `layout.SUMS` of the current integers; the search reads and resets it.
     samples : ndarray (1,) of layout.LOSS_SAMPLES
-        Where all of it lies.
+        The addresses of the run's arrays.
     movement : ndarray (1,) of layout.MOVEMENT
-        Where the numbers lie that say how far the last step may have moved shares.
+        The addresses of the numbers that say how far the last step may have moved shares.
     first_weight : int
         The sum of the first round's integers.
     """
@@ -106,15 +107,15 @@ class LossSweep:
             self.queue()
 
     def write(self, step: Step, cut: Parting | None, regions: Array | None) -> None:
-        """Write a step to where `queue` copies it from. The last one must be done.
+        """Write a step; `queue` copies it. The device must have finished the last one.
 
         Parameters
         ----------
         step : Step
         cut : Cut, or hypothesis of a categorical feature, or None
-            How it parts the samples, if that is known.
+            See `steps.Steps.write`.
         regions : array (n_samples,) of uint8, or None
-            The region of each sample, if it is not.
+            The region of each sample, if the cut is not known.
         """
         counts = None if cut is None else self._table.counts_of_regions(cut)
         self._steps.write(cut, regions, clears=True)
@@ -141,7 +142,7 @@ class LossSweep:
         self._numbers_of_step[:] = np.concatenate([np.ravel(part) for part in numbers])
 
     def _record(self) -> np.ndarray:
-        """The `LossSamples` of `losses.cu`; its arrays stay where they are for the whole run."""
+        """The `LossSamples` of `integers.cuh`; its arrays are not moved during the run."""
         address, units = self._device.address, self._units
         return record(
             LOSS_SAMPLES,

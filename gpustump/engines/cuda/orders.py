@@ -1,8 +1,8 @@
 """Sorted orders in the device's memory: those of all features, or as many as there is room for.
 
-An order is a feature's samples by increasing value, four bytes each; the sign bit says that the
-next sample has the same value. An array on the device holds the address of each order. It is 0 if
-the order is not on the device; a kernel that needs it then reports the feature to the host.
+An order is a feature's samples by increasing value, four bytes each. The sign bit of a sample is
+set if the next one has the same value. An array on the device holds the address of each order. It
+is 0 if the order is not on the device; a kernel that needs it then reports the feature to the host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Orders:
     device : CudaDevice
     n_features : int
     capacity : int
-        How many may be kept, at least one.
+        How many orders may be kept, at least one.
     sort : callable
         Makes the order of a feature: an array (n_samples,) of int32 on the device.
     """
@@ -56,7 +56,7 @@ class Orders:
         self.addresses[...] = self._device.array(self._addresses.copy())
 
     def provide(self, features: Sequence[int]) -> None:
-        """Make the orders of these features, as many as can be kept at once, at least the first."""
+        """Sort these features, as many as can be kept at once, at least the first."""
         wanted = list(features)[: self._capacity]
         missing = [feature for feature in wanted if feature not in self._held]
         for feature in set(wanted) - set(missing):
@@ -72,7 +72,7 @@ class Orders:
             self.publish()
 
     def address(self, feature: int) -> int:
-        """The address of a feature's order, which is made now if it is not on the device."""
+        """The address of a feature's order, which is sorted now if it is not on the device."""
         self.provide([feature])
         return int(self._addresses[feature])
 
@@ -87,7 +87,7 @@ class Orders:
         Raises
         ------
         DeviceError
-            If it is too small even without any order.
+            If memory is too small even without any order.
         """
         while True:
             try:

@@ -2,9 +2,9 @@
 // values of the steps that it finds, one for each output.
 //
 // A feature's values and thresholds are compared as integers that sort as they do
-// (`arrays.order_keys`), in the dtype of the rows; integers as the floats that `arrays.as_working`
-// makes of them. Values are added table by table, as the reference does. So the sums have the same
-// bits even for a model whose votes are not whole multiples of one unit.
+// (`arrays.order_keys`), in the dtype of the rows; integers are first converted to the floats of
+// `arrays.as_working`. Values are added table by table, as the reference does. So the sums have the
+// same bits even for a model whose votes are not whole multiples of one unit.
 
 #include "common.cuh"
 
@@ -55,7 +55,7 @@ struct Rows {
   int64 n_rows;
 };
 
-// Write the scores of one row for `n` outputs from `first` on: MOST of them at most.
+// Write the scores of one row for `n` outputs from `first` on, at most MOST.
 template <class Value, class Key, int MOST>
 __device__ void predict_row(const unsigned char* row, int64 column_stride,
                             const StepTables<Key>& tables, int64 first, int n, double* scores) {
@@ -82,8 +82,8 @@ __device__ void predict_row(const unsigned char* row, int64 column_stride,
     if (MOST == 1 || k < n) scores[first + k] = sums[k];
 }
 
-// Write the scores of all rows, (n_rows, n_outputs): those of AT_ONCE outputs, whose sums a thread
-// keeps in registers, then the next ones, for which the rows are looked up again.
+// Write the scores of all rows, (n_rows, n_outputs): first those of AT_ONCE outputs, whose sums a
+// thread keeps in registers, then those of the next ones, for which the rows are looked up again.
 template <class Value, class Key, int AT_ONCE>
 __device__ void predict(const Rows& rows, const StepTables<Key>& tables, double* scores) {
   FOR_GRID(i, 0, rows.n_rows) {
@@ -97,8 +97,8 @@ __device__ void predict(const Rows& rows, const StepTables<Key>& tables, double*
   }
 }
 
-// Models of one output have kernels of their own: more sums would take registers from them, and so
-// let fewer threads run at once.
+// Models of one output have kernels of their own, which need fewer registers, so that more threads
+// run at once.
 #define PREDICT(dtype, Value, Key)                                                                \
   KERNEL predict_##dtype(const Rows rows, const StepTables<Key> tables, double* scores) {         \
     predict<Value, Key, 1>(rows, tables, scores);                                                 \

@@ -1,8 +1,8 @@
 """F(x) on the device: a thread takes a row and looks its features up in the step tables.
 
 The kernels compare rows and thresholds as integer keys in the rows' own dtype, as all engines do.
-What is made of a model's tables for a dtype and a device is kept with the model, so predicting
-again is a single launch, whatever the number of outputs.
+The device's form of a model's tables is kept with the model for each dtype and device, so the next
+prediction is a single launch for any number of outputs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DeviceLayout:
     thresholds : array of int32 or int64
         Keys in the dtype of the rows; those of float16 are widened to int32.
     values : array (n_thresholds + n_tables, n_outputs) of float64
-        For each table the values of its steps, then the one where x is missing.
+        For each table the values of its steps, then the value for missing x.
     constant : array (n_outputs,) of float64
     """
 

@@ -1,7 +1,8 @@
-// What the searches with signs know of the bins: see `search.cu` for stumps, `intervals.cu` for both.
+// What the searches for discrete votes of one output know of the bins: `search.cu` for stumps,
+// `intervals.cu` for stumps and intervals.
 //
-// Both add up `score_left`, the sum of signed weights up to a cut. They know it at the edges between
-// bins, and how far it may rise and fall inside a bin.
+// Both add up `score_left`, the sum of signed weights up to a cut. They know it at the edges
+// between bins, and how far it may rise and fall inside a bin.
 
 #ifndef GPUSTUMP_PROFILES
 #define GPUSTUMP_PROFILES
@@ -9,7 +10,7 @@
 // What a round knows of a bin.
 struct Profile {
   int64 positive, negative;  // the weight of its samples of either label
-  int64 rise, fall;          // how far score_left rose and fell inside when it was last scanned
+  int64 rise, fall;          // how far score_left rose and fell in the last scan of the bin
   int64 positive_then, negative_then;  // the weights at that time
   int64 left;  // score_left at its left edge
 };
@@ -38,8 +39,8 @@ struct Extremes {
 
 [[maybe_unused]] constexpr Extremes NOWHERE = {0, -TOP, TOP, -1, -1};
 
-// Read the weights of a feature's bins from its histogram, and compute `score_left` up to and with
-// each bin. `running` is room in shared memory; so is the result.
+// Read the weights of a feature's bins from its histogram, and compute `score_left` at the right
+// edge of each bin. `running` is scratch space in shared memory; the result is in it.
 __device__ inline const int64* read_weights(const int64* own, int64 n_bins, Profile* profile,
                                             int64 (*running)[256]) {
   FOR_BLOCK(b, 0, n_bins + 1) {
@@ -59,11 +60,11 @@ __device__ inline const int64* read_weights(const int64* own, int64 n_bins, Prof
   return running[from];
 }
 
-// Bring a bin's profile up to date.
+// Update a bin's profile.
 //
 // left      score_left at its left edge
-// halvings  all integers were divided by 2**this and rounded up since the last round; if it is below
-//           0, earlier scans tell nothing about the bin
+// halvings  all integers were divided by 2**halvings and rounded up since the last round; if it is
+//           negative, what earlier scans found is void
 __device__ inline void update(Profile& p, int64 left, int64 halvings) {
   p.left = left;
   if (halvings < 0) {
@@ -76,7 +77,8 @@ __device__ inline void update(Profile& p, int64 left, int64 halvings) {
   }
 }
 
-// No cut inside a bin has a score_left further above its left edge than `up`, or below it than `down`.
+// At cuts inside a bin, score_left is at most `up` above its value at the left edge, and at most
+// `down` below it.
 struct Swing {
   int64 up, down;
 };
@@ -96,8 +98,8 @@ __device__ inline void note(Profile* p, const Extremes& found) {
   p->negative_then = p->negative;
 }
 
-// A threshold above all values parts present values from missing ones. Unless their labels are
-// opposed, a constant is as good.
+// A threshold above all values separates all values from the missing ones. Unless their sums have
+// opposite signs, a constant is as good.
 __device__ inline bool are_opposed(int64 present, int64 missing) {
   return (present > 0 && missing < 0) || (present < 0 && missing > 0);
 }
@@ -106,8 +108,8 @@ __device__ inline BestEdge above_all_values(const Feature& feature, int64 presen
   return {absolute(present) + absolute(missing), feature.n_present - 1, present > 0 ? 1 : -1};
 }
 
-// Follow score_left over each piece. A block takes a piece, and each of its threads a stretch of it;
-// `Run` is `Extremes`, or what else is to be known of it.
+// Scan score_left over each piece. A block takes a piece, and each of its threads a stretch of it.
+// `Run` is the record that is made of a stretch: `Extremes`, or `Slopes` of `intervals.cu`.
 template <class Run>
 __device__ void scan_pieces(const Piece* pieces, const PreparedTable& table, const Round& round,
                             const double* signed_weights, const Run& empty, Run* runs) {
@@ -131,7 +133,7 @@ __device__ void scan_pieces(const Piece* pieces, const PreparedTable& table, con
   }
 }
 
-// What was found of a bin's pieces, put together.
+// The record of a bin, joined from those of its pieces.
 template <class Run>
 __device__ Run joined(const Bin& bin, const Round& round, const Run* pieces, const Run& empty) {
   int64 piece = piece_of(bin.n_inside, round.most_pieces), n = (bin.n_inside - 1 + piece - 1) / piece;

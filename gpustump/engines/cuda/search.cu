@@ -1,12 +1,11 @@
 // From histograms to the best classic stump: edges exactly, bounds for the cuts between them, and a
 // scan of the bins whose bounds do not rule them out.
 //
-// This is the search of `cpu/search.py`, which explains it, in four kernels that do not wait for
-// the host: `weigh` brings the bins' weights and bounds up to date, `list_bins` lists the bins that
-// may hold a better cut than the best edge, `scan` looks into them, `finish` takes the best cut and
-// writes the round's result. If a feature is to be scanned and its sorted order is not on the
-// device, the result says so; the host provides the order and launches the last three kernels
-// again.
+// It is the search that `cpu/search.py` explains, in four kernels that do not wait for the host:
+// `weigh` updates the bins' weights and bounds, `list_bins` lists the bins that may hold a better
+// cut than the best edge, `scan` searches them, `finish` takes the best cut and writes the round's
+// result. If the sorted order of a feature is needed and is not on the device, the result says so;
+// the host then provides the order, and launches the last three kernels again.
 
 #include "common.cuh"
 #include "search.cuh"
@@ -30,7 +29,7 @@ KERNEL weigh(const int64* histograms, const PreparedTable table, const Round rou
     const int64* score_left = read_weights(own, n_bins, profile, running);
     int64 present = n_bins > 0 ? score_left[n_bins - 1] : 0;
     int64 missing = own[256 + MISSING] - own[MISSING], extra = absolute(missing);
-    int64 direction = direction_of(round, j);  // it leaves one polarity
+    int64 direction = direction_of(round, j);  // a constraint allows one polarity only
 
     BestEdge mine = {NO_SCORE, 0, 1};
     FOR_BLOCK(b, 0, n_bins) {
@@ -57,8 +56,8 @@ KERNEL weigh(const int64* histograms, const PreparedTable table, const Round rou
   }
 }
 
-// List the bins that may hold a better cut than the best one known, and cut them into pieces.
-// Where a feature's sorted order is not on the device, it is noted as wanted instead.
+// List the bins that may hold a better cut than the best one known, and cut them into pieces. If a
+// feature's sorted order is not on the device, the feature is marked as wanted instead.
 KERNEL list_bins(const PreparedTable table, const Round round, Listed* listed, Piece* pieces) {
   Counts* counts = round.counts;
   Best mine = round.result->best;
@@ -103,7 +102,7 @@ KERNEL_OF_FULL_BLOCKS finish(const Listed* listed, const Extremes* extremes,
     Extremes found = joined(bin, round, extremes + listed[i].first_piece, NOWHERE);
     Profile* profile = &profiles[b];
     note(profile, found);
-    round.bounds[b] = NO_SCORE;  // its best cuts are compared right here
+    round.bounds[b] = NO_SCORE;  // its best cuts are compared here
     if (found.high_at < 0) continue;
     const Edge& edge = round.edges[bin.feature];
     int64 extra = absolute(edge.missing);

@@ -1,8 +1,9 @@
 // What the searches for the best cut have in common: see `search.cu`, `intervals.cu`, `splits.cu`.
 //
-// A search weighs all bins, lists those that may hold a better cut than the best edge, looks into
-// them, and finishes with the best cut. Scores and bounds are compared as integers: agreements as
-// they are, other scores by keys that sort as they do.
+// A search weighs all bins: it computes the scores at their edges, and bounds for the cuts inside.
+// It lists the bins that may hold a better cut than the best edge, searches these, and writes the
+// best cut. Scores and bounds are compared as integers: agreements as they are, other scores by
+// keys that sort as they do.
 
 #ifndef GPUSTUMP_SEARCH
 #define GPUSTUMP_SEARCH
@@ -30,11 +31,11 @@ struct Edge {
   int64 present, missing;  // the sums over its present and its missing values
 };
 
-// A cut. The larger score wins; of equal ones the lower feature, then the lower position, which is a
-// `place_of` where intervals are looked for.
+// A cut. The larger score wins; of equal ones the lower feature, then the lower position, which is
+// `place_of` two positions in the search for intervals.
 struct Best {
   int64 score, feature, position;
-  int64 detail;  // of classic stumps the polarity; of others the piece it was found in, or -1
+  int64 detail;  // for classic stumps the polarity, for others the piece it was found in, or -1
   __device__ void append(const Best& other) {
     bool wins = other.score > score;
     if (other.score == score)
@@ -43,8 +44,9 @@ struct Best {
   }
 };
 
-// Both cuts of an interval as one position: the lower `after`, the last sample before it, comes first,
-// then the lower position. A stump has an `after` of -1, so this is its position, and it comes first.
+// Both cuts of an interval in one integer, which sorts by `after`, the position of the last sample
+// before the interval, and then by position. A stump has an `after` of -1, so the integer is its
+// position, and stumps come first.
 constexpr int PLACE_BITS = 31;
 __device__ inline int64 place_of(int64 after, int64 position) {
   return (after + 1) << PLACE_BITS | position;
@@ -60,31 +62,31 @@ struct BestEdge {
   }
 };
 
-// How much there is to look into: pieces of bins, bins, and features whose sorted order the host
-// has to provide first.
+// How much there is to search: pieces of bins, bins, and features whose sorted order the host has
+// to provide first.
 struct Counts {
   int64 n_pieces, n_listed, n_wanted;
 };
 
-// A piece of a bin: the part that a block looks into at a time.
+// A piece of a bin: the part that a block searches at a time.
 struct Piece {
   int bin, number;
 };
 
-// A bin that is looked into.
+// A bin that is searched.
 struct Listed {
   int64 bin, first_piece;
 };
 
-// The two samples on either side of a cut, and their values as the table holds them, if it is on the
-// device. The samples are -1 where the host knows the values: at the edge of a bin.
+// The two samples on both sides of a cut, and their values in the table's dtype, if the table is on
+// the device. The samples are -1 if the host knows the values: at the edge of a bin.
 struct Neighbours {
   int64 samples[2];
   unsigned char values[16];
 };
 
-// All that the host reads of a round; with votes other than classic stumps', sums over the regions
-// of the best cut follow.
+// All that the host reads of a round. In the search of `splits.cu` the sums over the regions of the
+// best cut follow.
 struct Result {
   Best best;
   int64 missing;   // the signed weight of the samples whose value of that feature is missing
@@ -100,7 +102,7 @@ struct SourceTable {
   const int64* rows;                           // the rows that take part; null for all
 };
 
-// A table prepared for the rounds. Nothing of it changes in a round but `orders`.
+// A table prepared for the rounds. Only `orders` changes from round to round.
 struct PreparedTable {
   const Feature* features;
   const Bin* bins;
@@ -118,7 +120,7 @@ struct Round {
   Result* result;
   Counts* counts;
   Sums* sums;         // of `advance`; copied into the result, and reset
-  int64 most_pieces;  // that a bin is cut into
+  int64 most_pieces;  // the most pieces of a bin; 0 for no limit
   const int64* directions;  // (n_features) monotone constraints: 1, -1, 0; null if there are none
 };
 
@@ -127,7 +129,7 @@ __device__ inline int64 direction_of(const Round& round, int64 feature) {
   return round.directions ? round.directions[feature] : 0;
 }
 
-// Samples of a piece: enough for a full block. A bin has at most `most_pieces`, unless it is 0.
+// The fewest samples of a piece: enough for a full block.
 constexpr int64 PIECE = 2048;
 
 __device__ inline int64 piece_of(int64 n_inside, int64 most_pieces) {
@@ -143,7 +145,7 @@ __device__ inline void forget(Neighbours* beside) {
   for (int k = 0; k < 2; k++) beside[k].samples[0] = beside[k].samples[1] = -1;
 }
 
-// What a round begins with. For one thread of the grid.
+// Begin a round's search. Called by one thread of the grid.
 __device__ inline void begin_search(const Round& round) {
   Result* result = round.result;
   result->sums = *round.sums;
@@ -162,8 +164,9 @@ __device__ inline bool is_other(const Best& best, const Best& before) {
          best.score != before.score;
 }
 
-// Put the best cut into the result, and be ready for another look. For one thread. Returns whether
-// it is another cut than the last look's, so that what is known beside it has to be written.
+// Write the best cut to the result, and reset the counts for another launch. Called by one thread.
+// Returns whether the cut differs from the one before, so that the values beside it must be
+// written.
 __device__ inline bool take(const Round& round, const Best& best) {
   Result* result = round.result;
   Best before = result->best;

@@ -1,7 +1,7 @@
-"""What the searches for the best cut have in common: `search.cuh`, and what the host does of it.
+"""What the searches for the best cut have in common: the host's side of `search.cuh`.
 
-A search is queued behind the pass over the samples, and the copy of its result behind the search.
-The host takes part only where a sorted order is needed that is not on the device.
+A search is queued after the pass over the samples, and the copy of its result after the search. The
+host takes part only if the search needs a sorted order that is not on the device.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _FREE = np.empty(0, dtype=np.int64)
 
 
 class Neighbours(NamedTuple):
-    """The `Neighbours` of `search.cuh`: what lies on both sides of a cut.
+    """The `Neighbours` of `search.cuh`: the samples and values on both sides of a cut.
 
-    `samples` (2,) is -1 if the table knows the values by itself; `values` (16,) is of uint8.
+    `samples` (2,) of int64 is -1 if the table already knows the values. `values` (16,) of uint8 are
+    their bytes, eight for each.
     """
 
     samples: np.ndarray
@@ -44,7 +45,7 @@ class Neighbours(NamedTuple):
 class Best(NamedTuple):
     """The `Best` of `search.cuh`: a cut; its score is `NO_SCORE` if there is none.
 
-    `place` is the position of a stump, and both positions of an interval.
+    `place` is the position of a stump, or both positions of an interval in one integer.
     """
 
     score: int
@@ -73,14 +74,15 @@ class Sums(NamedTuple):
     smallest: int
 
     def totals(self, first_weight: int, n_samples: int) -> Totals:
-        """What a state tells of all its samples."""
+        """The `Totals` of a state with these sums."""
         return Totals(self.signed_weight, self.weight, self.misclassified, first_weight, n_samples)
 
 
 class Found(NamedTuple):
-    """The `Result` of `search.cuh`, and what follows it: what a round sends to the host.
+    """The `Result` of `search.cuh` and the words after it: what a round sends to the host.
 
-    `beside` belongs to the cut, and to the lower one of an interval. `rest` is what follows, int64.
+    `beside` belongs to the cut and, for an interval, to its lower cut. `rest` is (n_words,) of
+    int64.
     """
 
     best: Best
@@ -92,7 +94,7 @@ class Found(NamedTuple):
 
     @classmethod
     def read(cls, words: np.ndarray) -> Found:
-        """From the words of the record and of what follows it, (n_words,) of int64."""
+        """From the words of the record and those after it, (n_words,) of int64."""
         n_words = layout.RESULT.itemsize // 8
         record = layout.read(words[:n_words].reshape(1, -1), layout.RESULT)[0]
         best, missing, n_wanted, sums, beside = record.item()
@@ -102,7 +104,7 @@ class Found(NamedTuple):
 
 
 class Search(ABC):
-    """What is known of a run's bins on the device, and the last round's result.
+    """A run's arrays for searching on the device, and the last round's result.
 
     Parameters
     ----------
@@ -113,9 +115,9 @@ class Search(ABC):
         Those that the sweep adds to.
     n_outputs : int
     most_pieces : int
-        That a bin is cut into; 0 for any number.
+        The most pieces that a bin is cut into; 0 for no limit.
     n_more : int
-        How many words follow the result's record, before the sums over categories.
+        How many words come between the result's record and the sums over categories.
     directions : ndarray (n_features,) of int64
         Monotone constraints; empty if there are none.
     """
@@ -154,17 +156,17 @@ class Search(ABC):
         self._found: Found
 
     def queue(self) -> None:
-        """Queue a search behind a sweep."""
+        """Queue a search after a sweep."""
         self._by_category.queue(self._more[self._n_more :])
         self._queue_weighing()
         self._queue_looking()
 
     def expect(self) -> None:
-        """Call this when a search and all before it have been queued."""
+        """Call this when a search, and all that comes before it, has been queued."""
         self._pending = self._device.waiter()
 
     def found(self) -> Found:
-        """The last round's result. Waits for it, and provides the sorted orders that it needs."""
+        """The last round's result. Waits for it, and provides sorted orders that it needs."""
         if self._pending is not None:
             with self._device.active():
                 found = self._arrived(self._pending)
@@ -195,9 +197,9 @@ class Search(ABC):
         return Found.read(self._sent.copy())  # the next result comes to the same place
 
     def _queue_looking(self) -> None:
-        """Queue a look into the bins that may hold a better cut, and the copy of the result.
+        """Queue the search of the bins that may hold a better cut, and the copy of the result.
 
-        `expect` follows: launches may be recorded, waiting may not.
+        The caller calls `expect` afterwards: launches can be recorded, waiting cannot.
         """
         device, table = self._device, self._table
         device.launch(
@@ -209,14 +211,14 @@ class Search(ABC):
 
     @abstractmethod
     def _queue_weighing(self) -> None:
-        """Queue the kernel that weighs all bins, and finds the best edges."""
+        """Queue the kernel that computes the bounds of all bins, and the best edges."""
 
     @abstractmethod
     def _queue_scan(self, n_blocks: int) -> None:
-        """Queue the kernels that look into the listed bins, and finish with the best cut."""
+        """Queue the kernels that search the listed bins, and write the best cut."""
 
     def _records(self, sums: Array, most_pieces: int) -> tuple[np.ndarray, np.ndarray]:
-        """The `PreparedTable` and the `Round` of `search.cuh`; their arrays stay where they are."""
+        """The `PreparedTable` and the `Round` of `search.cuh`; their arrays are never moved."""
         table, address = self._table, self._device.address
         prepared = layout.record(
             layout.PREPARED_TABLE,
@@ -259,7 +261,7 @@ class Search(ABC):
 
 
 def n_pieces_of(bins: np.ndarray, most_pieces: int) -> int:
-    """How many pieces all bins are cut into if all of them are looked into; at least one."""
+    """How many pieces all bins are cut into if all of them are searched; at least one."""
     n_inside = bins["n_inside"][bins["has_cuts"] > 0]
     size = np.full(len(n_inside), layout.PIECE)
     if most_pieces:

@@ -1,7 +1,7 @@
 """A feature sorted and cut into bins, on the device, with the array library's own operations.
 
-Bins hold about equally many samples and end between two values. A value with enough samples to fill
-a bin gets one of its own. The search returns the same integers wherever the bins end.
+Bins hold about the same number of samples, and end between two values. A value with enough samples
+to fill a bin gets one of its own. The search returns the same integers wherever the bins end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_BINS = 255
 """The most bins of a feature; one more code stands for missing values."""
 
 MARK = -(2**31)
-"""The sign bit of a sorted position: the next sample has the same value."""
+"""The sign bit of a sample in a sorted order: it is set if the next sample has the same value."""
 
 
 class Cuts(NamedTuple):
@@ -32,7 +32,7 @@ class Cuts(NamedTuple):
     low, high : ndarray (n_bins,) of float64
         The smallest and the largest value of each bin.
     counts : ndarray (N_NUMBERS,) of int64, or None
-        Of a categorical feature, which has no bins: how many samples have each number.
+        How many samples have each category number; for a categorical feature, which has no bins.
     """
 
     ends: np.ndarray
@@ -43,7 +43,7 @@ class Cuts(NamedTuple):
 
 
 NO_CUTS = Cuts(np.zeros(1, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
-"""Without any value that could be compared."""
+"""For a feature without values, and for a categorical one."""
 
 
 def sorted_feature(column: Array) -> tuple[Array, Array]:
@@ -85,7 +85,7 @@ def cuts_of(keys: Array, dtype: str) -> Cuts:
 def _spread(keys: Array) -> np.ndarray:
     """Where to cut sorted keys into at most `MOST_BINS` bins of about equally many samples.
 
-    A value that fills a bin is also cut off from the values below it, while there are bins left.
+    A value that fills a bin is also separated from the values below it, while there are bins left.
     """
     xp, n_keys = arrays.namespace_of(keys), keys.shape[0]
     fair = n_keys / MOST_BINS
@@ -107,6 +107,6 @@ def _spread(keys: Array) -> np.ndarray:
 
 
 def _floats(keys: np.ndarray) -> np.ndarray:
-    """Keys back as the floats, in float64, that they were made from."""
+    """The floats that keys were made from, as float64."""
     bits = np.where(keys < 0, np.iinfo(keys.dtype).min - keys, keys)
     return bits.view(keys.dtype.str.replace("i", "f")).astype(np.float64)

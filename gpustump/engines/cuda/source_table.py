@@ -1,7 +1,7 @@
 """The caller's table: on the device, in the host's memory, or in a file.
 
-It is never copied as a whole. On the device it is read where it lies. From the host, some columns
-at a time are copied to the device, so the table may be larger than the device's memory.
+It is never copied as a whole. On the device it is read where it is. From the host, some columns at
+a time are copied to the device, so the table may be larger than the device's memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SourceTable:
     X : array (n_samples_given, n_features)
         As the caller gave it.
     rows : array (n_samples,) of int, or None
-        None if all take part.
+        The rows that take part; None for all.
     on_device : array or None
         X as an array of the device's library, in the same memory; None if X is on the host.
     rows_on_device : array (n_samples,) of int64, or None
@@ -103,7 +103,7 @@ class SourceTable:
         """Some columns of a host table on the device, (n_samples, high - low).
 
         Several threads gather rows in page-locked memory, and the device copies them from there.
-        They stay rows: the host transposes nothing.
+        They are not transposed on the host.
         """
         dtype = self.X.dtype.newbyteorder("=")
         width = high - low

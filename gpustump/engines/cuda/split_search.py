@@ -1,4 +1,4 @@
-"""The search for the best split with real, Newton or shared votes, as `splits.cu` does it."""
+"""The search for the best split with real, Newton or shared votes, by kernels of `splits.cu`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCORING_BYTES = layout.PIECE * 8
 """Bytes of shared memory of `scan_...`: a score for each sample of a piece."""
 
 _FINISHING_THREADS = 512
-"""Of the one block of `finish_splits`: as many as its registers allow."""
+"""Threads of the one block of `finish_splits`: as many as its registers allow."""
 
 
 class SplitSearch(Search):
@@ -84,8 +84,8 @@ class SplitSearch(Search):
     def region_sums(self) -> RegionSums:
         """The sums over the regions of the last round's best cut.
 
-        If there is no cut, all samples that have the first feature are in the first region. If that
-        is categorical, the kernels write none of them.
+        If there is no cut, all samples with a value of the first feature are in the first region.
+        If that feature is categorical, the kernels write no sums for it.
         """
         found = self.found()
         by_region = found.rest[: self._n_more].reshape(N_REGIONS, self._n_outputs, 2).copy()

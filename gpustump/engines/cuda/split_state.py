@@ -1,8 +1,8 @@
 """A run of boosting on the device with real, Newton or shared votes.
 
-This is `engines.contract.State`, like `stump_state`: `advance` queues everything that
-follows from a step, the search for the next cut included. One copy a round brings the best cut to
-the host, with the sums over its regions, from which the votes are decided.
+It implements `engines.contract.State`, like `stump_state`: `advance` queues everything that follows
+from a step, including the search for the next cut. One copy a round brings the best cut to the
+host, with the sums over its regions, which decide the votes.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class SplitState:
         return self._device.array(regions(hypothesis, values)).astype(np.uint8)
 
     def _sums_of_all(self, feature: int) -> RegionSums:
-        """The sums over all samples that have a feature, and over those that lack it."""
+        """The sums over all samples with a value of a feature, and over those without."""
         sums = arrays.to_host(self._sweep.histograms.sums[:, feature])  # (n_layers, 2, 256)
         by_label = np.stack([sums[..., :-1].sum(axis=-1), sums[..., -1]])  # present, missing
         first = second = by_label

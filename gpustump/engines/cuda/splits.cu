@@ -1,14 +1,14 @@
 // From histograms to the best split for real, Newton and shared votes.
 //
-// The search is that of `search.cu`; what differs is what a cut is worth. The scores are those of
-// `engines/worth.py`, operation by operation. They are convex in the sums left of a cut, so inside
-// a bin the corners of the region that the sums can lie in bound them; `cpu/unit_scores.py`
-// explains the region and its corners, and `cpu/drift.py` what is noted of a bin once it has been
-// looked into. Bounds computed in floating point are widened by far more than their error.
+// The search is that of `search.cu`, with other scores: those of `engines/worth.py`, operation by
+// operation. They are convex in the sums left of a cut. So inside a bin they are bounded by their
+// values at the corners of the region in which the sums can lie. `cpu/unit_scores.py` explains that
+// region and its corners, and `cpu/drift.py` what is noted of a bin when it has been searched.
+// Bounds computed in floating point are widened by far more than their error.
 //
-// `weigh_...` brings sums, edges and bounds up to date, `list_bins` of `search.cu` lists the bins
-// that may hold a better cut, `sum_pieces` adds up their pieces, `bound_...` bounds the cuts inside
-// each piece, `scan_...` looks into those that may still hold a better cut, and `finish_splits`
+// `weigh_...` updates sums, edges and bounds, `list_bins` of `search.cu` lists the bins that may
+// hold a better cut, `sum_pieces` adds up their pieces, `bound_...` bounds the cuts inside each
+// piece, `scan_...` scores the cuts in those that may still hold a better one, and `finish_splits`
 // takes the best cut and adds up its regions.
 
 #include "common.cuh"
@@ -18,8 +18,8 @@
 constexpr double OUTWARDS = 0x1p-40;  // by what share a bound is widened
 constexpr double FORGOTTEN = 1e300;   // instead of what is noted of a bin
 
-// Sums over some samples, for one output: of the first integers by label, and of the second ones
-// where they differ from the first ones' sizes.
+// Sums over some samples, for one output: of the first integers by label and without their signs,
+// and of the second ones if they differ from these.
 struct Triple {
   int64 positive, negative, second;
   __device__ void append(const Triple& other) {
@@ -42,17 +42,17 @@ __device__ inline Triple less(const Triple& whole, const Triple& part) {
 struct Movement {
   const double* most;        // in any bin
   const double* of_bulk;     // if all samples were of the largest region, the bulk
-  const double* is_one_way;  // 1.0 if the samples of other regions all gain weight beside the bulk,
-                             // or all lose it; else 0.0
-  const double* low;         // by what a sum changes at least if all samples are of the bulk,
-  const double* high;        // and at most
+  const double* is_one_way;  // 1.0 if all samples of other regions gain weight relative to the
+                             // bulk, or all lose it; otherwise 0.0
+  const double* low;         // the least factor of a sum if all samples are of the bulk,
+  const double* high;        // and the largest
 };
 
-// What a run keeps from round to round, and what it sums up.
+// What a run keeps from round to round, and arrays for a round's search.
 struct Splits {
   LossSamples samples;
-  Triple* left;   // (n_outputs, n_bins) sums before each bin; before the slot for missing values:
-                  // over all that are present
+  Triple* left;   // (n_outputs, n_bins) sums before each bin; for the slot of missing values, over
+                  // all samples with a value
   double* noted;  // (2, n_outputs, n_bins) by how much one share may be ahead of the other
   Movement movement;
   Triple* piece_sums;    // (n_outputs, most_pieces)
@@ -60,8 +60,7 @@ struct Splits {
   double* piece_ahead;   // (2, n_outputs, most_pieces)
   int64* piece_bounds;   // (most_pieces)
   Best* piece_best;      // (most_pieces)
-  int64* least;          // the best score at the end of a piece: there are better cuts than those
-                         // in pieces of lower bounds
+  int64* least;          // the best score at the end of a piece; lower bounds need no scan
   int64* regions;        // (3, n_outputs, 2) of the best cut: first and second integers
   int64 has_second, most_pieces;
   double l2;
@@ -104,18 +103,18 @@ struct Ahead {
   }
 };
 
-// A bin: the sums before it and up to its end, and how far shares may be ahead inside.
+// A bin or piece: the sums before it and up to its end, and how far shares may be ahead inside.
 struct Inside {
   Triple low, high;
   Ahead ahead;
 };
 
-// At least a share, up to 1, of a whole number; at most the number.
+// A whole number not below share * whole, and not above `whole`; share is at most 1.
 __device__ inline int64 rounded_up(double share, int64 whole) {
   return smaller(whole, int64(share * double(whole) * (1.0 + OUTWARDS)) + 1);
 }
 
-// How far above its value at the left edge the sum of signed first integers may be, and below.
+// How far the sum of signed first integers may be above its value at the left edge, and below it.
 struct Reach {
   int64 up, down;
 };
@@ -137,7 +136,7 @@ struct Limit {
 };
 
 constexpr double FORBIDDEN = -1e300;  // a score below all others
-constexpr double ROUNDINGS = 0x1p-44;  // more than those of levels, and of distances from a line
+constexpr double ROUNDINGS = 0x1p-44;  // more than the roundings of levels, and of distances
 
 __device__ inline bool is_allowed(int64) { return true; }
 __device__ inline bool is_allowed(double score) { return score > FORBIDDEN; }
@@ -151,7 +150,7 @@ __device__ inline Limit limit_of(const Round& round, const Splits& splits, int64
   return {direction, smoothing, splits.l2};
 }
 
-// What a cut is worth if it is allowed.
+// One output's part of a cut's score, or NOT_ALLOWED.
 template <class Votes>
 __device__ inline typename Votes::Score worth_of(const Triple& left, const Triple& right,
                                                  const Triple& missing, const Limit& limit) {
@@ -162,8 +161,8 @@ __device__ inline typename Votes::Score worth_of(const Triple& left, const Tripl
   return is_in_order ? score : Votes::NOT_ALLOWED;
 }
 
-// The most that an allowed cut inside is worth. The allowed cuts lie on one side of a line, so there
-// are none if all corners lie on the other side: see `cpu/half_planes.py`.
+// A bound for the allowed cuts inside a bin or piece. They lie on one side of a line, so there are
+// none if all corners lie on the other side: see `cpu/half_planes.py`.
 template <class Votes>
 __device__ inline typename Votes::Score most_of(const Inside& inside, const Triple& present,
                                                 const Triple& missing, const Limit& limit) {
@@ -294,7 +293,7 @@ struct NewtonVotes {
   }
 };
 
-// How many units the sums of a bin's integers and of its weights may differ by, with room for
+// By how many units the sum of a bin's integers and that of its weights may differ, with room for
 // roundings: see `cpu/drift.py`.
 __device__ inline double units_apart(const Splits& splits, int64 n_inside) {
   return 4.0 * double(n_inside) + 1024.0 * double(splits.samples.n_outputs + 4);
@@ -307,16 +306,16 @@ __device__ inline double moved(const Movement& movement, int64 at, int64 then, i
   if (movement.is_one_way[at] == 0.0) return most;
   double sum = double(now), low = movement.low[at] * double(then);
   double high = movement.high[at] * double(then);
-  // What the sum then was off by has changed with it.
+  // The error of the sum before the step has changed with the sum.
   double off = n_units * (1.0 + movement.high[at]);
   double gain = fmax(fabs(sum - low), fabs(sum - high)) + off, total = sum - n_units;
   double share = total > gain ? gain / total : 1.0;
   return fmin(most, movement.of_bulk[at] + share + OUTWARDS);
 }
 
-// Bring what is noted of a bin up to date, whose sums were `then` and are `now`. Returns how far
-// shares may be ahead inside of it. What was noted of a bin that has hardly any weight is forgotten:
-// its weights may lie at their floor, where they do not follow the factors.
+// Update what is noted of a bin, whose sums were `then` and are `now`. Returns how far shares may
+// be ahead inside it. The notes of a bin with hardly any weight are dropped: its weights may be at
+// their floor, where they do not follow the factors.
 __device__ inline Ahead ahead_of(const Splits& splits, int64 n_bins, int64 k, int64 bin,
                                  int64 n_inside, const Triple& then, const Triple& now) {
   double n_units = units_apart(splits, n_inside);
@@ -333,7 +332,7 @@ __device__ inline Ahead ahead_of(const Splits& splits, int64 n_bins, int64 k, in
   return {both[0], both[1]};
 }
 
-// Bring the bins of all features up to date: sums, each feature's best edge, and bounds.
+// Update the bins of all features: sums, each feature's best edge, and bounds.
 template <class Votes>
 __device__ void weigh_splits(const PreparedTable& table, const Round& round,
                              const Splits& splits) {
@@ -361,7 +360,7 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
         }
         __syncthreads();
       }
-      const Triple* until = running[from];  // up to and with a bin
+      const Triple* until = running[from];  // the sums up to the end of each bin
       const Triple present = n_bins > 0 ? until[n_bins - 1] : NOTHING;
       const Triple missing = sums_at(splits, table.n_features, k, j, MISSING);
       Triple* left = splits.left + k * table.n_bins + feature.first;
@@ -391,8 +390,8 @@ __device__ void weigh_splits(const PreparedTable& table, const Round& round,
       if (b + 1 < n_bins && is_allowed(score[b]))
         mine.append({score_key(score[b]), bin.offset + bin.n_inside - 1, 0});
     }
-    // A threshold above all values parts what is present from what is missing. It makes a split
-    // only where that is better than a constant.
+    // A threshold above all values separates all values from the missing ones. It counts only if it
+    // is better than a constant.
     bool is_apart = n_bins > 0 && table.bins[feature.first + n_bins].n_inside > 0;
     if (is_apart && threadIdx.x == 0) {
       Score apart = 0, together = 0;
@@ -435,7 +434,7 @@ KERNEL sum_pieces(const Piece* pieces, const PreparedTable table, const Round ro
   }
 }
 
-// For each thread the sum of all earlier threads' values. `room` takes two values for each thread.
+// For each thread the sum of all earlier threads' values. `room` has two values for each thread.
 __device__ inline Triple sum_of_earlier(const Triple& mine, Triple* room) {
   uint32 t = threadIdx.x, n = blockDim.x;
   room[t] = mine;
@@ -525,7 +524,7 @@ __device__ void bound_pieces(const Listed* listed, const PreparedTable& table, c
 }
 
 // Score every cut inside each piece that may hold the best one, and note how far shares are ahead
-// there. A block takes a piece, and each of its threads a stretch of it; outputs follow one after the other.
+// there. A block takes a piece, and each of its threads a stretch of it, output after output.
 template <class Votes>
 __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, const Round& round,
                             const Splits& splits) {
@@ -588,7 +587,7 @@ __device__ void scan_splits(const Piece* pieces, const PreparedTable& table, con
   }
 }
 
-// Write the sums over a cut's regions, for each output those of the first and second integers.
+// Write an output's sums over a region of the best cut: of the first and of the second integers.
 __device__ inline void write_region(const Splits& splits, int region, int64 k,
                                     const Triple& sums) {
   int64* to = splits.regions + (region * splits.samples.n_outputs + k) * 2;
@@ -596,7 +595,7 @@ __device__ inline void write_region(const Splits& splits, int region, int64 k,
   to[1] = splits.has_second ? sums.second : sums.positive + sums.negative;
 }
 
-// Note how far shares are ahead in the bins that have been looked into, and rule the bins out.
+// Note how far shares are ahead in the bins that have been searched, and rule the bins out.
 __device__ inline void note_bins(const Listed* listed, const PreparedTable& table,
                                  const Round& round, const Splits& splits) {
   FOR_BLOCK(i, 0, round.counts->n_listed) {
@@ -617,7 +616,7 @@ __device__ inline void note_bins(const Listed* listed, const PreparedTable& tabl
         splits.noted[plane * table.n_bins + b] = most + by_units;
       }
     }
-    round.bounds[b] = NO_SCORE;  // its best cut is compared right here
+    round.bounds[b] = NO_SCORE;  // its best cut is compared in this kernel
   }
 }
 
@@ -632,7 +631,8 @@ __device__ inline int64 bin_at(const PreparedTable& table, int64 j, int64 positi
   return low;
 }
 
-// Take the best cut of all, add up its regions, and keep what was found of the bins. One block.
+// Take the best cut of all, add up its regions, and keep what was found of the bins. Runs as one
+// block.
 KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
                                     const PreparedTable table, const Round round,
                                     const Splits splits) {
@@ -653,7 +653,7 @@ KERNEL_OF_HALF_BLOCKS finish_splits(const Piece* pieces, const Listed* listed,
   int64 j = best.feature, last = table.features[j].first + table.features[j].n_bins;
   int64 b = is_none ? last : bin_at(table, j, best.position);
   bool is_edge = is_none || best.position + 1 == table.bins[b].offset + table.bins[b].n_inside;
-  if (is_edge && !is_none) b++;  // sums before the next bin are those up to the end of this one
+  if (is_edge && !is_none) b++;  // the sums before the next bin are those up to the end of this one
   for (int64 k = 0; k < splits.samples.n_outputs; k++) {
     Triple left = NOTHING;
     if (!is_edge) {

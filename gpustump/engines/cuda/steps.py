@@ -1,13 +1,13 @@
 """What changes from round to round, in one place on the device: `Step` of `common.cuh`.
 
-Kernels find everything that a round decides behind one address: how the hypothesis parts the
-samples, and, behind that, the numbers of the step. So their arguments are the same in every round,
-and the launches of a round can be recorded once and repeated.
+Everything that a round decides is at one address: how the hypothesis divides the samples into
+regions and, after that, the numbers of the step. So the kernels' arguments are the same in every
+round, and the launches of a round can be recorded once and repeated.
 
-A cut that the search has found is known by its bin: the codes of its feature tell the region of
-every sample but those in the bin, and where the cut lies inside the bin, its samples on the left
-are marked first. An interval has two such cuts. Of a split of categories the region of each code is
-written behind the numbers of the step. Of other hypotheses the region of each sample is given.
+For a cut that the search has found, the codes of its feature tell the region of every sample except
+those in the cut's bin. If the cut lies inside the bin, the bin's samples on the left are marked
+first. An interval has two such cuts. For a split of categories the region of each code is written
+after the numbers of the step. For other hypotheses the region of each sample is given.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.learners.kinds import OfCategories
 
 _ALL_LEFT = 256
-"""Instead of a cut's bin: every sample is on the left."""
+"""Instead of the number of a cut's bin: every sample is on the left."""
 
 _OF_SAMPLES, _OF_CODES = -1, -2
-"""Instead of a cut's bin: the regions are given, of each sample or of each code."""
+"""Instead of the number of a cut's bin: the region of each sample, or of each code, is given."""
 
 
 class Steps:
     """The steps of one run, one after the other.
 
-    Codes that are streamed come in parts. There is a record for each; they differ in their codes.
+    Streamed codes come in parts (see `codes`). Each part has a record of its own, with its codes
+    and samples.
 
     Parameters
     ----------
@@ -72,16 +73,17 @@ class Steps:
     def write(
         self, cut: Parting | None, regions: Array | None = None, *, clears: bool = False
     ) -> None:
-        """Write the next step. The last one must be done.
+        """Write the next step. The device must have finished the last one.
 
         Parameters
         ----------
         cut : Cut, or hypothesis of a categorical feature, or None
-            None if there is none: all samples are in the first region, unless regions are given.
+            None if it is not known, or if there is no cut. Then `regions` is given, or all samples
+            are in the first region.
         regions : array (n_samples,) of uint8, or None
-            Given if the cut is not known.
+            The region of each sample, if the cut is not known.
         clears : bool
-            Whether the histograms are made anew.
+            Whether the histograms are cleared and added up anew.
         """
         self._n_done += 1
         self._regions, self._group = regions, None  # the kernels read regions until they are done
@@ -108,7 +110,7 @@ class Steps:
         self._device.launch("mark", n_blocks, THREADS, self._on_device)
 
     def parts(self) -> Iterator[int]:
-        """The addresses of the step's records, each once its codes are on the device."""
+        """The addresses of the step's records; each is yielded when its codes are on the device."""
         begin, codes = self._device.address(self._on_device), self._table.codes
         if self._group is None or codes.is_resident:
             yield begin
@@ -117,7 +119,7 @@ class Steps:
             yield begin + number * STEP.itemsize
 
     def _write_codes(self, feature: int) -> None:
-        """Write where the codes of a feature lie."""
+        """Write where the codes of a feature are."""
         table, records = self._table, self._records
         self._group, place = table.group_of(feature)
         records["width_bits"], records["feature"] = self._group.width_bits, place

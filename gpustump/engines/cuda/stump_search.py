@@ -1,4 +1,4 @@
-"""The search for the best classic stump, as `search.cu` does it."""
+"""The search for the best classic stump, by the kernels of `search.cu`."""
 
 from __future__ import annotations
 

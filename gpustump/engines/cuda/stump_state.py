@@ -1,10 +1,10 @@
-"""A run of boosting of classic stumps, or of intervals, on the device.
+"""A run of boosting classic stumps, or intervals, on the device.
 
-This is `engines.contract.State` on a device: it has the same integers as the reference in every
-round. `split_state` is for other votes. The integers, and the two values beside the cut, come to
-the host in one copy a round, unless a sorted order has to be made. `advance` queues everything that
-follows from a step, the search for the next cut included, and returns at once; the methods that
-need a result wait for it.
+It implements `engines.contract.State`, and has the same integers as the reference in every round;
+`split_state` is for other votes. One copy a round brings the integers, and the two values beside
+the cut, to the host, unless a sorted order is missing on the device. `advance` queues everything
+that follows from a step, including the search for the next cut, and returns at once; the methods
+that need a result wait for it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 // A round's pass over the samples: scores, weights, and the changes of all histograms.
 //
-// `advance` takes classic stumps; `losses.cu` has its counterparts for other votes. A classic stump
-// multiplies the weights of the samples that it gets wrong, and only the change of each integer
-// weight is added to the histograms, which is exact. `advance` computes the changes; `add` adds
-// them, those of zero too: branches that skip them took longer where half of them are (measured on an
-// H100), as they mostly are, and saved time only where nearly all are.
+// `advance` is for classic stumps; `losses.cu` has its counterparts for other votes. A classic
+// stump multiplies the weights of the samples that it gets wrong, and only the change of each
+// integer weight is added to the histograms, which is exact. `advance` computes the changes; `add`
+// adds them, including zeros. A branch that skips zeros took longer where about half of the changes
+// are zero, as in most rounds (measured on an H100), and saved time only where nearly all are.
 
 #include "common.cuh"
 
-// Where a cut lies inside a bin: mark the bin's samples on the left, or in the interval, with the
+// If a cut lies inside a bin, mark the bin's samples on the left, or in the interval, with the
 // round's number.
 KERNEL mark(const Step* given) {
   const Step step = *given;
@@ -23,15 +23,15 @@ struct Samples {
   double* scores;
   const int64* first_weights;  // the first round's integers; null if all are `equal_weight`
   int64 equal_weight;
-  Sums* sums;     // `advance` adds the sums over its samples to it
-  Layers layers;  // one
+  Sums* sums;     // `advance` adds the sums over its samples to these
+  Layers layers;  // a single one
 };
 
-// What is done to the samples.
+// What a step does to the samples.
 struct Effect {
   int64 left, right, missing;  // the signs of the regions
   double vote;
-  double grown, kept;  // what the weights of wrong and of right samples are multiplied by
+  double grown, kept;  // the factors of the weights of wrong and of right samples
   int64 anew;          // whether the histograms get the whole new integers instead of the changes
   int64 halvings;      // for the search: see `weigh`
 };
@@ -44,7 +44,7 @@ KERNEL advance(const Step* given, const Effect* what, const Samples samples) {
   Sums mine = NO_SUMS;
 #pragma unroll 1  // unrolled, the loop needs more registers than there are
   FOR_GRID(i, step.first_sample, step.first_sample + step.n_samples) {
-    // All are loaded before the first is needed.
+    // Both are loaded before the first one is needed.
     double before = samples.signed_weights[i], score_before = samples.scores[i];
     int region = region_of(step, i);
     int64 sign = region == FIRST_REGION ? effect.left
@@ -73,15 +73,15 @@ struct Group {
 };
 
 // A block adds up its samples in a table in shared memory. Each lane of a tile belongs to one
-// feature and has a column of the table to itself. The column's number selects the bank of shared
+// feature and has a column of the table of its own. The column's number selects the bank of shared
 // memory, so two lanes of a warp never use the same bank, nor the same word, whatever the codes
 // are.
 //
-// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap, which takes
-// three times as long as two additions of 32 bits (measured on an H100). So a sum is two words: what
-// the first addition returns tells whether the lower word carried, and the carry is added to the
-// upper word with the upper half of the change. The lower words of all columns stand side by side,
-// then the upper ones.
+// The compiler turns a 64-bit addition in shared memory into a loop of compare-and-swap, which
+// takes three times as long as two additions of 32 bits (measured on an H100). So a sum is two
+// words. The value that the first addition returns tells whether the lower word carried, and the
+// carry is added to the upper word with the upper half of the change. In a slot the lower words of
+// all columns come first, then the upper ones.
 template <int COLUMN_BITS>
 struct Table {
   static constexpr int COLUMNS = 1 << COLUMN_BITS, N_SUMS = SLOTS << COLUMN_BITS;
@@ -93,18 +93,18 @@ struct Table {
     return uint32((i >> COLUMN_BITS) * 2 * COLUMNS + (i & (COLUMNS - 1)));
   }
 
-  // Where the slot of a label and a code begins, in bytes: byte number `byte` of `word` is the code,
-  // the highest bit of `upper` the label.
+  // Where the slot of a label and a code begins, in bytes. The code is byte number `byte` of
+  // `word`, the label the highest bit of `upper`.
   static __device__ __forceinline__ uint32 slot_at(uint32 word, int byte, uint32 upper) {
-    if (SLOT_SHIFT == 8)  // code and label are brought to their places by one permutation of bytes
+    if (SLOT_SHIFT == 8)  // one permutation of bytes moves code and label to their places
       return bytes_of(word, upper, 0x0f00 | byte << 4) & 0x1ff00u;
     uint32 code = 8 * byte < SLOT_SHIFT ? word << (SLOT_SHIFT - 8 * byte)
                                         : word >> (8 * byte - SLOT_SHIFT);
     return (code & (255u << SLOT_SHIFT)) | upper >> 31 << (SLOT_SHIFT + 8);
   }
 
-  // Add the changes of four samples of one feature, whose codes are the bytes of `word`. The second
-  // additions wait for the first ones, so four go side by side.
+  // Add the changes of four samples of one feature, whose codes are the bytes of `word`. Each
+  // second addition waits for the first one, so four samples are added in parallel.
   static __device__ __forceinline__ void add_four(uint32 word, const longlong2& one,
                                                   const longlong2& two, uint32 column) {
     const uint64 by[4] = {uint64(one.x), uint64(one.y), uint64(two.x), uint64(two.y)};
@@ -126,7 +126,7 @@ struct Table {
     add_four(codes.w, changes[6], changes[7], column);
   }
 
-  // Tiles of any group, each thread a lane.
+  // Add tiles of any group; each thread takes a lane.
   static __device__ void add_tiles(const uint4* tiles, const int64* change, int width_bits,
                                    int64 begin, int64 end) {
     int copy_bits = LANE_BITS - width_bits;
@@ -136,7 +136,7 @@ struct Table {
       int64 run = (i / LANES << copy_bits) + (lane >> width_bits);
       const longlong2* own = reinterpret_cast<const longlong2*>(change + run * RUN);
       const uint4 codes = tiles[i];
-      longlong2 changes[8];  // all are loaded before the first is added
+      longlong2 changes[8];  // all are loaded before the first one is added
 #pragma unroll
       for (int k = 0; k < 8; k++) changes[k] = own[k];
       add_run(codes, changes, table + (lane & (COLUMNS - 1)) * 4);
@@ -145,9 +145,9 @@ struct Table {
   }
 };
 
-// Tiles of a group as wide as a tile, a warp for each. Codes and changes of the next tiles are on
-// their way to shared memory, behind the table, while a tile is added: otherwise the warps wait for
-// memory most of the time.
+// Add tiles of a group as wide as a tile; each warp takes a tile. While a tile is added, the codes
+// and changes of the next tiles are copied to shared memory, after the table. Otherwise the warps
+// would wait for memory most of the time.
 struct Staged {
   static constexpr int DEPTH = 4, CHANGES = RUN / 2;  // words of 16 bytes
   static constexpr uint32 BYTES = (LANES + CHANGES) * 16, BEGIN = SLOTS * LANES * 8;
@@ -157,7 +157,7 @@ struct Staged {
     int warp_size = blockDim.x < 32 ? blockDim.x : 32, n_warps = blockDim.x / warp_size;
     int warp = threadIdx.x / 32, first_lane = threadIdx.x % 32;
     uint32 table = address_of_shared(), stage = BEGIN + warp * DEPTH * BYTES;
-    const uint4* codes = tiles + (begin + warp) * LANES;  // of the next tile to be fetched
+    const uint4* codes = tiles + (begin + warp) * LANES;  // those of the next tile to be fetched
     const uint4* changes = reinterpret_cast<const uint4*>(change) + (begin + warp) * CHANGES;
     int64 n_left = (end - begin - warp + n_warps - 1) / n_warps, n_to_fetch = n_left;
     auto fetch = [&](uint32 to) {
@@ -176,7 +176,7 @@ struct Staged {
     for (; n_left > 0; n_left--) {
       wait_for_copies<DEPTH - 2>();
       __syncwarp();
-      fetch(before);  // where the last tile was
+      fetch(before);  // to where the last tile was
       const uint4* words = reinterpret_cast<const uint4*>(shared + here);
       const longlong2* staged = reinterpret_cast<const longlong2*>(words + LANES);
       for (int lane = first_lane; lane < LANES; lane += warp_size)
@@ -196,7 +196,7 @@ struct Staged {
 // IS_STAGED    shared memory has room for `Staged`, too
 // codes        tiles from the sample `first` on
 // groups       (n_groups + 1); the last one's first_block is the number of blocks for a layer
-// layers       what is added up, each by as many blocks
+// layers       what is added up; each layer has as many blocks
 template <int COLUMN_BITS, bool IS_STAGED>
 __device__ void add(const uint8* codes, const Group* groups, int64 n_groups, const Layers& layers,
                     int64 first, int64 n) {

@@ -1,7 +1,7 @@
-"""A round's pass over the samples for classic stumps, as `sweep.cu` does it: scores and weights.
+"""A round's pass over the samples for classic stumps, by `sweep.cu`: scores and weights.
 
-A `Sweep` holds the vectors of one element for each sample, and queues the kernels that advance them
-by a round. Nothing here waits for the device.
+A `Sweep` holds the vectors with one element for each sample, and queues the kernels that update
+them in a round. Nothing here waits for the device.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpustump.engines.cuda.table import CudaTable, Parting
 from gpustump.engines.integer_weights import TOP, in_units
 
 _MOST_HALVINGS = 63
-"""After more halvings nothing is left of an integer, and a shift by 64 bits is not defined."""
+"""More halvings leave nothing of an integer, and a shift by 64 bits is not defined."""
 
 
 class Change(NamedTuple):
@@ -29,13 +29,13 @@ class Change(NamedTuple):
     Attributes
     ----------
     cut : Cut, or hypothesis of a categorical feature, or None
-        How the hypothesis parts the samples; None if it does not, or if that is not known.
+        See `steps.Steps.write`.
     regions : array (n_samples,) of uint8, or None
         The region of each sample, if `cut` is not known.
     discrete : Discrete
     halvings : int
     is_first : bool
-        The histograms are empty: add up all weights.
+        Whether the histograms are empty, so that all weights are added up.
     """
 
     cut: Parting | None
@@ -46,12 +46,12 @@ class Change(NamedTuple):
 
     @property
     def anew(self) -> bool:
-        """Whether the histograms are made anew from all weights, instead of being changed."""
+        """Whether the histograms are added up anew from all weights, not updated."""
         return self.is_first or self.halvings != 0
 
     @property
     def halvings_for_search(self) -> int:
-        """What `weigh` is told: -1 if earlier scans tell nothing about the bins."""
+        """The argument of `weigh`: the halvings, or -1 if what earlier scans found is void."""
         is_known = self.halvings >= 0 and self.discrete.grown >= self.discrete.kept
         return min(self.halvings, _MOST_HALVINGS) if is_known else -1
 
@@ -78,7 +78,7 @@ class Sweep:
     histograms : Histograms
         Of one layer: the integer weights.
     halvings_at : int
-        The address of what the last step means for the search.
+        The address of `Effect.halvings` of the last step, for the search.
     sums : array (1, 4) of int64
         The record `layout.SUMS` of the current integers; the kernel `weigh` reads and resets it.
     """
@@ -98,7 +98,7 @@ class Sweep:
         self._samples = self._record()
 
     def write(self, change: Change) -> None:
-        """Write what a round does to where `queue` copies it from. The last one must be done."""
+        """Write what a round does, for `queue`. The device must have finished the last round."""
         self._steps.write(change.cut, change.regions, clears=change.anew)
         discrete = change.discrete
         self._effect[0] = (
@@ -118,7 +118,7 @@ class Sweep:
         self.histograms.queue_adding()
 
     def _record(self) -> np.ndarray:
-        """The `Samples` of `sweep.cu`; its arrays stay where they are for the whole run."""
+        """The `Samples` of `sweep.cu`; its arrays are not moved during the run."""
         address, units = self._device.address, self._first_weights
         return record(
             SAMPLES,
@@ -144,11 +144,11 @@ class FirstWeights:
     Attributes
     ----------
     as_floats : array (n_samples,) of float64
-        The integers as whole numbers, until they are forgotten.
+        The integers as whole numbers, until `forget_floats`.
     differing : array (n_samples,) of int64, or None
-        None if all are equal.
+        The integers; None if all are equal.
     equal : int
-        Then this is each of them.
+        The integer of every sample, if all are equal.
     total : int
         Their sum.
     """
@@ -162,7 +162,7 @@ class FirstWeights:
         self.total = of_equal if self.differing is None else int(self.differing.sum())
 
     def forget_floats(self) -> FirstWeights:
-        """Give their memory back."""
+        """Free the memory of `as_floats`."""
         del self.as_floats
         return self
 

@@ -1,9 +1,9 @@
 """A table prepared for a device: sorted and coded, feature by feature, before the first round.
 
 Each feature is sorted and cut into bins, and every sample's code is the number of its bin, a byte.
-Of a categorical feature it is the number of its category; such a feature has no bins, so the
-kernels find no cut of it. The codes stay on the device if they fit there. So do the sorted orders,
-as many as fit.
+For a categorical feature it is the number of the sample's category; such a feature has no bins, so
+the kernels find no cut of it. The codes stay on the device if they fit there, and as many of the
+sorted orders as fit.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ from gpustump.learners.kinds import OfCategories
 from gpustump.learners.thresholds import midpoint
 
 Parting = Cut | OfCategories
-"""How a step parts the samples, where their codes tell."""
+"""What divides the samples into regions, in a form with which their codes tell the regions."""
 
 
 @dataclass(frozen=True)
 class BinIndex:
-    """Where the bins of all features lie in their sorted orders.
+    """Where the bins of all features are in their sorted orders.
 
     Bins are numbered from the first feature's first bin on. Each feature's bins are followed by a
     slot for its missing values.
@@ -136,7 +136,7 @@ class CudaTable:
     ----------
     source : SourceTable
     groups : tuple of Group
-        How features lie side by side in the codes.
+        Which features are neighbours in the codes.
     codes : ResidentCodes or StreamedCodes
     orders : Orders
     bins : BinIndex
@@ -190,9 +190,9 @@ class CudaTable:
         return SplitState(self, labels, sample_weight, search)
 
     def recorded(self, queue: Callable[[], None]) -> Callable[[], None]:
-        """What `queue` queues, in its fastest form: recorded, unless codes are streamed meanwhile.
+        """A function that queues what `queue` queues, from a record if codes are not streamed.
 
-        All of it has been queued before.
+        `queue` must have been called before.
         """
         return self.device.recorded(queue) if self.codes.is_resident else queue
 
@@ -202,7 +202,7 @@ class CudaTable:
         return self.groups[at], feature - self.groups[at].first
 
     def note_values(self, feature: int, position: int, values: np.ndarray) -> None:
-        """Remember the threshold of a cut inside a bin, between two values of the table."""
+        """Keep the threshold of a cut inside a bin, given the two values on its sides."""
         self._seen[feature, position] = midpoint(*arrays.as_working(values))
 
     @property
@@ -210,11 +210,11 @@ class CudaTable:
         return np.asarray(self.n_samples - self.bins.features["n_present"], dtype=np.int64)
 
     def has_categories_of(self, hypothesis: Partition) -> TypeGuard[OfCategories]:
-        """Whether a hypothesis is about the categories of a feature that has some here."""
+        """Whether a hypothesis has sets of categories of a feature that is categorical here."""
         return isinstance(hypothesis, OfCategories) and hypothesis.feature in self.categories
 
     def parting_of(self, step: Step) -> Parting | None:
-        """How a step parts the samples, if the search or the codes can tell; None otherwise."""
+        """A step's cut, or its hypothesis of a categorical feature; None if neither is known."""
         hypothesis = step.hypothesis
         return hypothesis if self.has_categories_of(hypothesis) else step.cut
 
@@ -270,7 +270,7 @@ def prepare(
         `max_memory` bytes of the device's memory may be used, nine tenths of the free memory by
         default; `n_jobs` threads gather the columns of a host table.
     search : Search, optional
-        Of the runs that there has to be memory for.
+        The kind of search for which there must be memory.
     categorical : sequence of int, optional
         As for `contract.Task`.
 
@@ -360,10 +360,10 @@ def _coded(
 
 
 def _width_bits(device: CudaDevice, n_samples: int, budget: DeviceBudget) -> int:
-    """Groups may have 2**this features.
+    """The largest width of groups: they may have 2**this features.
 
-    The table of their sums must fit into shared memory. A group that is streamed must not be larger
-    than the buffer, because it is written on the device as a whole.
+    The table of a group's sums must fit into shared memory. A group that is streamed must not be
+    larger than the buffer, because it is written on the device as a whole.
     """
     bits = column_bits(device)
     if budget.buffer_bytes is not None:

@@ -4,12 +4,13 @@
     stump_scan      the best stump of sorted features under integer weights
     interval_scan   the best interval
     split_scan      the best split under real or Newton votes, or for several outputs
-    integers        what the scans add up, and what a loss has to offer
+    integers        what the scans add up, and what a loss must provide
+    category_sums   the sums over categories
     exponential_loss, logistic_loss, softmax_loss    the losses
     state           one run: a loss, scores, and the search
-    engine          what the route asks: can it train this, and with how much memory
+    engine          what `engines.route` needs to know: what it can train, memory and time
     prediction      the scores of a finished model
     running_scores  scores that grow term by term
 
-It is slower than the compiled engines, runs everywhere, and is what they are compared with.
+It is slower than the compiled engines, but runs everywhere, and they are tested against it.
 """

@@ -1,7 +1,7 @@
 """Sums of a round's integers over categories, on arrays of any library.
 
-Samples are put in order of their categories once a run. A category's sum is the difference of two
-running sums in that order: exact, as they are integers.
+Samples are sorted by category once for each run. A category's sum is the difference of two running
+sums in that order, which is exact, as they are integers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SumsByCategory:
         orders = np.argsort(columns.numbers, axis=1, kind="stable")
         self._orders = [xp.asarray(order, device=device) for order in orders]
         ends = np.cumsum(columns.counts, axis=1)
-        # A running sum starts with 0, so its place is how many samples it adds up.
+        # The running sums start with 0, so the one at place n is the sum of n samples.
         self._ends = [xp.asarray(own, device=device) for own in ends]
 
     def __call__(self, integers: Integers) -> np.ndarray:

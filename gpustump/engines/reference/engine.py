@@ -1,4 +1,4 @@
-"""The reference engine as the route sees it: it trains everything, everywhere."""
+"""The reference engine as `engines.route` sees it: it trains every task on every device."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from gpustump.engines.reference.table import (
 )
 
 _SAMPLE_BYTES = 80
-"""A sample's share of vectors: labels and weights, here and in the estimators, at their peak."""
+"""Peak bytes of a sample in vectors such as labels and weights, here and in the estimators."""
 
 _OUTPUT_BYTES = 80
-"""What a sample takes for each output where regions vote numbers of their own, in a round."""
+"""Bytes that a round takes for each sample and output, for votes other than classic ones."""
 
 _PLACE_BYTES = 2
-"""What the places of few cuts take at most, an element; see `Block.places`."""
+"""The most bytes that `Block.places` takes for an element of the table."""
 
 _PREPARING_NS, _ROUND_NS, _ROUND_SECONDS = 60.0, 9.0, 0.0005
-"""What sorting an element takes, scanning it in a round, and a round besides; about, on NumPy."""
+"""About how long NumPy takes: nanoseconds to sort an element, and to scan it in a round, and the
+seconds that a round takes besides."""
 
 _INTERVAL_FACTOR = 2.5
-"""A round that looks for intervals takes this many times longer."""
+"""A round that searches intervals takes this many times as long."""
 
 _OUTPUT_FACTOR = 3.0
-"""And for each output one whose regions vote numbers of their own."""
+"""A round of votes other than classic ones takes this many times as long for each output."""
 
 
 class ReferenceEngine:
@@ -38,11 +39,11 @@ class ReferenceEngine:
     summary = "the reference scan, on arrays"
 
     def refusal(self, task: Task) -> str | None:
-        """None: it trains everything."""
+        """None: it trains every task."""
         return None
 
     def least_bytes(self, task: Task, resources: Resources) -> int:
-        """Orders and cuts of all features, temporaries of one."""
+        """Bytes of the orders and cuts of all features, and of the temporaries of one feature."""
         position_bytes = 4 if task.n_samples < 2**31 else 8
         order_bytes = task.n_features * (position_bytes + 1)
         sample_bytes = order_bytes + _SAMPLE_BYTES + ELEMENT_BYTES
@@ -51,7 +52,7 @@ class ReferenceEngine:
         return task.n_samples * sample_bytes + task.category_bytes
 
     def prepare(self, task: Task, rows: Array | None, resources: Resources) -> ArrayTable:
-        """Sort all features. max_memory bounds the temporaries, in the host's memory only."""
+        """Sort all features. On the host, and only there, max_memory bounds the temporaries."""
         block_bytes = resources.block_bytes
         if resources.max_memory is not None and arrays.on_host(task.X):
             one_feature = task.n_samples * ELEMENT_BYTES
@@ -60,7 +61,7 @@ class ReferenceEngine:
         return prepare(task.X, rows=rows, block_bytes=block_bytes, categorical=task.categorical)
 
     def seconds(self, task: Task) -> float:
-        """About how long it takes, from the number of rounds, which has to be known."""
+        """About how long the training takes; the task's number of rounds must be known."""
         assert task.n_rounds is not None
         search = task.search
         factor = 1.0 if search.has_signs else _OUTPUT_FACTOR * search.n_outputs

@@ -1,7 +1,8 @@
 """The exponential loss: AdaBoost's weights, and the integers of discrete and of real votes.
 
-A weight is the sample's own times exp(-y * F) for each output, up to a common factor. The first
-integer is the weight, rounded up, with the sign of the label; the second is its size.
+For each output a sample's weight is its sample weight times exp(-y * F), up to a common factor. The
+first integer is the weight, rounded up, with the sign of the label; the second one is the same
+without the sign.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ class Integers:
     ----------
     outputs : sequence of Sums
         For each output the first and the second integer of each sample, (n_samples,) of int64. The
-        second ones are None if they are the absolute first ones.
+        second ones are None if they are the absolute values of the first ones.
     totals : sequence of (int, int)
-        For each output their sums.
+        For each output the sums of its first and of its second integers.
     """
 
     outputs: Sequence[Sums]
@@ -31,7 +31,7 @@ class Integers:
 
     @classmethod
     def of(cls, outputs: Sequence[Sums]) -> Integers:
-        """With the totals, which take one transfer from the device."""
+        """From the integers of each output; the totals take one transfer from the device."""
         xp = arrays.namespace_of(outputs[0].first)
         sums = [xp.sum(part) for own in outputs for part in (own.first, second_of(own))]
         found = arrays.integers(xp.stack(sums))
@@ -50,7 +50,7 @@ def second_of(own: Sums) -> Array:
 
 
 class Loss(Protocol):
-    """What a run knows of its samples beside their scores: weights, odds or probabilities."""
+    """What a run keeps of its samples beside their scores: weights, odds or probabilities."""
 
     @property
     def first_weights(self) -> Array:
@@ -64,16 +64,17 @@ class Loss(Protocol):
         """This round's integers."""
 
     def advance(self, region: Array, step: Step) -> None:
-        """Follow a step: `region`, (n_samples,) of int64, says where each sample lies."""
+        """Multiply by a step's factors; `region` (n_samples,) of int64 is each sample's region."""
 
 
 def signs_of(labels: Array, n_outputs: int) -> list[Array]:
-    """For each output -1.0 or 1.0 for each sample, (n_samples,) of float64.
+    """For each output the samples' signs, -1.0 or 1.0, as (n_samples,) of float64.
 
     Parameters
     ----------
     labels : array (n_samples,)
-        -1.0 or 1.0; with more outputs than one the number of the class.
+        -1.0 or 1.0; with more outputs than one the number of the class, whose output has the sign
+        1.0.
     n_outputs : int
     """
     if n_outputs == 1:
@@ -83,7 +84,11 @@ def signs_of(labels: Array, n_outputs: int) -> list[Array]:
 
 
 def factor_of(step: Step, output: int, region: Array, is_positive: Array) -> Array:
-    """What a step multiplies an output's weight of each sample by, float64 (n_samples,)."""
+    """The factor of each sample's weight for an output in a step, float64 (n_samples,).
+
+    `region` (n_samples,) of int64 and `is_positive` (n_samples,) of bool tell the samples' regions,
+    and whether their labels for this output are +1.
+    """
     xp = arrays.namespace_of(region)
     negative, positive = zip(*(own[output] for own in step.factors), strict=True)
     place = region + xp.astype(is_positive, xp.int64) * len(negative)
@@ -91,6 +96,6 @@ def factor_of(step: Step, output: int, region: Array, is_positive: Array) -> Arr
 
 
 def picked_numbers(numbers: Sequence[float], places: Array) -> Array:
-    """The number at each sample's place, float64 (n_samples,)."""
+    """numbers[place] for each sample's place, float64 (n_samples,)."""
     xp, device = arrays.namespace_of(places), arrays.device_of(places)
     return xp.take(xp.asarray(numbers, dtype=xp.float64, device=device), places, axis=0)

@@ -1,14 +1,14 @@
 """The scan for intervals: the two cuts of a feature between which the labels agree best.
 
 With `score_left` at every cut (see `stump_scan`), the signed weight between the cuts j < k is
-score_left[k] - score_left[j]. An interval that says +1 inside and -1 outside agrees with the labels
-by twice that, less the sum over all samples that are present; the opposite one by the negative of
-it. So the best interval of a feature is given by the largest rise and the largest fall of
-`score_left` from a cut to a later one, which a running minimum and maximum yield in one pass
-[Kadane's maximum subarray; Bentley 1984].
+score_left[k] - score_left[j]. The agreement of an interval that votes +1 inside and -1 outside is
+twice that, less the sum over all samples whose value is present; that of the opposite interval is
+the negative of it. So the best interval of a feature follows from the largest rise and the largest
+fall of `score_left` from a cut to a later one. A running minimum and a running maximum find both in
+one pass [Kadane's maximum subarray; Bentley 1984].
 
 The result is the best of stumps and intervals, in the order of `Cut`. All sums are int64, and the
-compiled engines are compared with this file.
+compiled engines are tested against this file.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from gpustump.engines.reference.stump_scan import (
 from gpustump.engines.reference.table import ArrayTable, Block
 
 _TIMES_THE_BYTES = 2
-"""The running extremes take as much temporary memory per element again as `stump_scan`."""
+"""With the running extremes, an element takes twice the temporary memory of `stump_scan`."""
 
 
 class Steepest(NamedTuple):
     """Each feature's largest rise and largest fall of `score_left` from a cut to a later one.
 
-    Both are int64 (n_features,), and -2**62 where a feature has fewer than two cuts.
+    Both are int64 (n_features,), with -2**62 where a feature has fewer than two cuts.
     """
 
     rise: Array
@@ -69,7 +69,10 @@ def best_interval(table: ArrayTable, signed: SignedWeights) -> Cut:
 def interval_agreements(
     slopes: Steepest, present: np.ndarray, total: int, n_cuts: np.ndarray
 ) -> np.ndarray:
-    """Each feature's largest agreement of an interval, (n_features,); -1 where it has none."""
+    """Each feature's largest agreement of an interval, (n_features,) of int64; -1 without one.
+
+    `present` (n_features,) are the sums over the samples with a value, `total` that over all.
+    """
     has_any = n_cuts > 1
     rise, fall = np.where(has_any, slopes.rise, 0), np.where(has_any, slopes.fall, 0)
     best = np.maximum(2 * rise - present, 2 * fall + present) + np.abs(total - present)
@@ -86,7 +89,7 @@ def _scanned(block: Block, signed: SignedWeights, block_bytes: int) -> tuple[Ext
 
 
 class _SteepestSoFar:
-    """The largest rises and falls of a block's features over the stretches taken so far."""
+    """The largest rises and falls of a block's features over the stretches scanned so far."""
 
     def __init__(self, block: Block, signed: SignedWeights) -> None:
         xp = arrays.namespace_of(signed.values)
@@ -96,7 +99,7 @@ class _SteepestSoFar:
         self._low, self._high = -floor, floor  # the extremes at the cuts before a stretch
 
     def take(self, samples: slice, score_left: Array) -> None:
-        """Take a stretch's `score_left` (b, n) in."""
+        """Add a stretch of sorted positions, with its `score_left` (b, n)."""
         xp, cuts = self._xp, self._block.cuts
         is_cut = None if cuts is None else cuts[:, samples]
         lows = _least_before(score_left, is_cut, self._low)
@@ -109,14 +112,15 @@ class _SteepestSoFar:
 
     @property
     def steepest(self) -> Steepest:
-        """What was found, once all stretches are taken."""
+        """The result, after all stretches."""
         return Steepest(self._rise, self._fall)
 
 
 def _least_before(score_left: Array, is_cut: Array | None, before: Array) -> Array:
-    """The least score at the cuts before each position, (b, n + 1); the last is after all.
+    """The least score at the cuts before each position, (b, n + 1); the last column is over all.
 
-    `before`, (b, 1) or (1,), is the least at earlier cuts, 2**62 if there was none.
+    `before`, (b, 1) or (1,), is the least score at the cuts of earlier stretches, 2**62 if there
+    are none.
     """
     xp = arrays.namespace_of(score_left)
     at_cuts = score_left if is_cut is None else xp.where(is_cut, score_left, TOP)
@@ -134,7 +138,7 @@ def _above(score_left: Array, least: Array, is_cut: Array | None) -> Array:
 def _located(
     table: ArrayTable, signed: SignedWeights, feature: int, present: int, agreement: int
 ) -> Cut:
-    """The first interval of a feature that agrees so well."""
+    """The first interval of a feature with this agreement, the largest one of the feature."""
     block, row = table.row_of(feature)
     whole = Block(
         block.order[row : row + 1, :],
@@ -158,10 +162,11 @@ def _located(
 
 
 def _first_step(score_left: Array, is_cut: Array | None, rise: int) -> tuple[int, int] | None:
-    """The first cuts, (before, after), between which the score (1, n) rises by so much, its most.
+    """The first pair of cuts, (lower, upper), between which the score (1, n) rises by `rise`.
 
-    The first cut at the upper end has the first one at the lower end before it: were there an
-    earlier lower end for a later upper one, both would do for either.
+    `rise` is the largest rise. The pair with the first upper cut also has the first lower cut: an
+    earlier lower cut of another such pair would have the same score, so it would form a pair with
+    this upper cut as well.
     """
     xp = arrays.namespace_of(score_left)
     lows = _least_before(score_left, is_cut, xp.full_like(score_left[0, :1], TOP))
@@ -169,7 +174,7 @@ def _first_step(score_left: Array, is_cut: Array | None, rise: int) -> tuple[int
     if not bool(xp.any(reached)):
         return None
     upper = int(xp.argmax(xp.astype(reached, xp.int8)))
-    # Masked, not sliced: JAX would compile anew for every length.
+    # Masked, not sliced: JAX would compile a slice anew for every length.
     comes_before = xp.arange(score_left.shape[1], device=arrays.device_of(score_left)) < upper
     counts = comes_before if is_cut is None else is_cut[0, :] & comes_before
     return int(xp.argmin(xp.where(counts, score_left[0, :], TOP))), upper

@@ -1,10 +1,10 @@
 """The logistic loss of two classes: odds, and the integers of Newton votes.
 
-With u = exp(-2 y F), the odds of the wrong label, the model gives it the probability w = u / (1+u).
-The first integer is weight * w with the sign of the label, the second weight * w * (1 - w): minus
-half of the gradient, and a quarter of the Hessian, of ln(1 + exp(-2 y F)) [Friedman, Hastie and
-Tibshirani 2000, section 4.3]. The odds follow the scores by multiplication, so no exponential is
-computed on a device.
+The odds of the wrong label are u = exp(-2 y F), so the model gives that label the probability
+w = u / (1 + u). The first integer is weight * w with the sign of the label, the second one
+weight * w * (1 - w). They are minus half of the gradient, and a quarter of the Hessian, of
+weight * ln(1 + exp(-2 y F)) [Friedman, Hastie and Tibshirani 2000, section 4.3]. Each step
+multiplies the odds by a factor from the host, so no exponential is computed on a device.
 """
 
 from __future__ import annotations
@@ -49,14 +49,18 @@ class LogisticLoss:
         )
 
     def advance(self, region: Array, step: Step) -> None:
-        """Multiply the odds, and keep them in a range that no library flushes to zero."""
+        """Multiply the odds, and keep them between `FLOOR` and 1 / `FLOOR`.
+
+        XLA flushes subnormal numbers to zero, so smaller odds would differ between libraries.
+        """
         xp = self._xp
         odds = self._odds * factor_of(step, 0, region, self._labels > 0)
         odds = xp.minimum(odds, arrays.scalar(1.0 / FLOOR, odds))
         self._odds = xp.maximum(odds, arrays.scalar(FLOOR, odds))
 
     def _terms(self) -> tuple[Array, Array]:
-        # Each operation is stored before the next one: there is nothing to contract.
+        # The odds, which are a product, have been stored: no compiler can contract the product and
+        # this addition into one operation.
         below = self._odds + 1.0
         first = self._units * (self._odds / below)
         return first, first * (1.0 / below)

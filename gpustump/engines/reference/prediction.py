@@ -1,7 +1,8 @@
-"""F(x) in any array library: a look-up for each feature, one table after the other.
+"""F(x) in any array library: one look-up for each step table.
 
-For a NumPy table, the keys of all thresholds are kept with the model, and the rows' keys are made
-at once. A few rows then take a tenth of a millisecond: as much as the checks before it.
+For a NumPy table, the order keys of all thresholds are kept with the model, and the keys of the
+rows are computed for all features at once. A few rows then take a tenth of a millisecond, no more
+than the checks of the arguments.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gpustump.learners.step_table import StepTable, StepTables
 from gpustump.learners.thresholds import rounded_down
 
 _AT_ONCE = 2**18
-"""Elements whose keys are made at once, so that they stay in the cache."""
+"""How many elements' keys are computed at once, so that they stay in the cache."""
 
 
 def scores(
@@ -51,13 +52,14 @@ def scores(
 
 
 class _Layout(NamedTuple):
-    """A model laid out for NumPy.
+    """A model in the form that NumPy searches.
 
     Attributes
     ----------
     features : ndarray (n_tables,) of int64
     tables : list of (ndarray (k,), ndarray (k + 1, n_outputs))
-        For each table the keys of its thresholds in the dtype of the rows, and its outcomes.
+        For each table the keys of its thresholds in the dtype of the rows, and the values of its
+        steps.
     missing : int
         The key of NaN.
     """
@@ -89,7 +91,7 @@ def _scores(
 
 
 def note_missing(X: Array, tables: Sequence[StepTable], lacking: np.ndarray | None) -> None:
-    """Find the tables whose feature has no value in some row."""
+    """Set `lacking` (n_tables,) to true for the tables whose feature is missing in some row."""
     if lacking is None or not tables or "float" not in arrays.dtype_name(X):
         return
     xp = arrays.namespace_of(X)

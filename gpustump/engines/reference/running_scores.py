@@ -1,4 +1,4 @@
-"""Scores that grow term by term, in any array library."""
+"""Scores after each of a model's terms, in any array library."""
 
 from __future__ import annotations
 

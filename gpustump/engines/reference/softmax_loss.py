@@ -1,15 +1,16 @@
 """The softmax loss of several classes: probabilities, and the integers of Newton votes.
 
-The model gives class l the probability p_l = exp(2 F_l) / sum over m of exp(2 F_m). With w_l the
-probability on the wrong side, 1 - p_l for the sample's class and p_l for others, the first integer
-is weight * w_l, positive for the sample's class and negative for others, and the second one is
-weight * p_l * (1 - p_l): minus half of the gradient and a quarter of the Hessian's diagonal
-[Friedman, Hastie and Tibshirani 2000, section 5].
+The model gives class l the probability p_l = exp(2 F_l) / sum over m of exp(2 F_m). Let w_l be the
+probability given to the wrong side: 1 - p_l for the sample's class, p_l for the others. The first
+integer is weight * w_l, positive for the sample's class and negative for others; the second one is
+weight * p_l * (1 - p_l). They are minus half of the gradient, and a quarter of the Hessian's
+diagonal [Friedman, Hastie and Tibshirani 2000, section 5].
 
-The probabilities themselves are kept: a step multiplies each by its factor, and they are divided by
-their sum, added up in the order of the classes. So no exponential is computed on a device. Large
-votes may make all products tiny; they are kept above the subnormal numbers, which XLA flushes to
-zero, since dividing by a sum as tiny would make them count again.
+The probabilities themselves are kept: a step multiplies each by its factor, and then all are
+divided by their sum, added up in the order of the classes. So no exponential is computed on a
+device. Large votes may make all products of a sample tiny. Such products must not be flushed to
+zero, as XLA does with subnormal numbers, since the division by a tiny sum makes them large again.
+So each is kept at `_LEAST_PRODUCT` or above.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SoftmaxLoss:
     Parameters
     ----------
     labels : array (n_samples,) of int64
-        The number of the class.
+        The number of each sample's class.
     units : array (n_samples,) of float64
         Sample weights in units of the integers: whole numbers above 0.
     n_outputs : int
@@ -54,7 +55,7 @@ class SoftmaxLoss:
         return self._xp.stack([self._terms(output)[1] for output in outputs], axis=1)
 
     def integers(self) -> Integers:
-        """Both terms, rounded up to one unit at least."""
+        """Both terms, rounded up, and at least 1."""
         outputs = range(len(self._probabilities))
         return Integers.of([self._rounded(output) for output in outputs])
 

@@ -1,14 +1,14 @@
-"""The scan for splits of any worth: real and Newton votes, and votes for several outputs.
+"""The scan for splits with any kind of votes: real, Newton, and discrete for several outputs.
 
 For every feature, with its samples in sorted order, and for every output, the cumulative sums of
-the first and of the second integers are the sums over the left region of each cut. Those of the
-right region are the rest of the samples that are present, and missing values are a region of their
-own. `worth` makes a score of them; the cut with the largest one is the best.
+the first and of the second integers are the sums over the left region of each cut. The right region
+has the rest of the samples whose value is present, and missing values are a region of their own.
+`worth` computes a score from these sums; the cut with the largest score is the best.
 
 Cuts that a monotone constraint forbids get a score below all others.
 
 The sums are int64 and the scores are defined operation by operation, so blocks, libraries and
-devices do not matter. The compiled engines must return the same numbers as this file.
+devices do not matter. The compiled engines must return the same numbers as this scan.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from gpustump.engines.reference.table import ELEMENT_BYTES, ArrayTable, Block, s
 from gpustump.engines.worth import Sums, Worth, score_of_outputs
 
 _TIMES_THE_BYTES = 3
-"""Scores take so many times the temporary memory per element of `stump_scan`."""
+"""An element takes this many times the temporary memory of `stump_scan`."""
 
 
 class Best(NamedTuple):
     """Each feature's largest score over its cuts, and the first sorted position that has it.
 
-    Both are arrays (n_features,). Without a cut, the score is below those of all cuts.
+    Both are arrays (n_features,). For a feature without a cut the score is below those of all cuts.
     """
 
     score: Array
@@ -47,7 +47,7 @@ class _Scoring(NamedTuple):
     limit: Limit | None
 
     def scores(self, outputs: Iterable[tuple[Sums, Sums, Sums]]) -> Array:
-        """The scores of cuts, by the sums of left, right and missing for each output."""
+        """The scores of cuts, from each output's sums over left, right and missing."""
         if self.limit is None:
             return score_of_outputs(self.worth, outputs)
         (only,) = outputs
@@ -99,7 +99,7 @@ def _best_of_block(
         for (first, second), none in zip(integers.totals, missing, strict=True)
     ]
     groups = Groups(present, missing)
-    # A block's places take time and memory when they are first asked for.
+    # A block's places take time and memory when they are first needed.
     if n_features * n_samples * ELEMENT_BYTES <= block_bytes and block.places is not None:
         return _best_at(block.places, block.order, integers, scoring, groups), missing
     before: list[Sums | None] = [None] * len(integers.outputs)
@@ -116,7 +116,7 @@ def _best_of_block(
 def _best_at(
     places: Array, order: Array, integers: Integers, scoring: _Scoring, groups: Groups
 ) -> Best:
-    """The best of few cuts, at the sorted positions `places` (b, m): no others get a score."""
+    """The best cuts where cuts are few: only those at the sorted positions `places` (b, m)."""
     xp = arrays.namespace_of(order)
     running = (_running_sums(own, order) for own in integers.outputs)
     left = (Sums(*(xp.take_along_axis(part, places, axis=1) for part in own)) for own in running)
@@ -129,8 +129,8 @@ def _best_at(
 def _sums_left(integers: Integers, order: Array, before: list[Sums | None]) -> Iterator[Sums]:
     """For each output the sums left of the cuts in a stretch of sorted samples, (b, n).
 
-    `before` holds each output's sums over earlier stretches, None for none, and is brought up to
-    date. One output is in memory at a time, however many there are.
+    `before` holds each output's sums over earlier stretches, None if there are none, and is
+    updated. Only one output is in memory at a time.
     """
     for output, own in enumerate(integers.outputs):
         left, carry = _running_sums(own, order), before[output]
@@ -173,7 +173,7 @@ def _gathered(values: Array, order: Array) -> Array:
 
 
 def _of_samples(integers: Sums, order: Array) -> Sums:
-    """The integers of samples in sorted order, (b, n); weights are the signed ones' sizes."""
+    """The integers of samples in sorted order, (b, n); the second ones are computed if None."""
     first = _gathered(integers.first, order)
     if integers.second is None:
         return Sums(first, arrays.namespace_of(first).abs(first))
@@ -215,7 +215,7 @@ def _below_all(scores: Array) -> float | int:
 
 
 def _merged(best: Best | None, here: Best) -> Best:
-    """The better of two stretches; of equal ones the earlier, which has the lower threshold."""
+    """Each feature's better cut of two stretches; of equal ones that with the lower threshold."""
     if best is None:
         return here
     xp = arrays.namespace_of(here.score)
@@ -253,7 +253,7 @@ def _chosen(
 
 
 def _constant_score(integers: Integers, worth: Worth) -> float | int:
-    """What it is worth to leave all samples together."""
+    """The score of a constant, which leaves all samples together."""
     nothing = Sums(*np.zeros((2, 1), dtype=np.int64))
     outputs = (
         (Sums(*np.asarray(own, dtype=np.int64)[:, np.newaxis]), nothing, nothing)
@@ -266,7 +266,10 @@ def _constant_score(integers: Integers, worth: Worth) -> float | int:
 def _scores_apart(
     table: ArrayTable, integers: Integers, worth: Worth, missing: list[Sums]
 ) -> np.ndarray:
-    """What it is worth to part the present values from the missing ones, (n_features,)."""
+    """The score of the split of all values from the missing ones, (n_features,).
+
+    Below all scores where a feature has no value, or none is missing.
+    """
     nothing = np.zeros(table.n_features, dtype=np.int64)
     empty = Sums(nothing, nothing)
     score = score_of_outputs(

@@ -1,7 +1,7 @@
 """One boosting run on arrays of any library: the loss, the scores, and the best cut.
 
-Written for any hypothesis, any votes and any number of outputs; the compiled engines are compared
-with it.
+It takes any hypothesis, any votes and any number of outputs. The compiled engines are tested
+against it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ArrayState:
         self._table, self._labels, self._search = table, labels, search
         self._xp = arrays.namespace_of(labels)
         self._loss = loss_of(labels, units, search)
-        self._integers: Integers | None = None  # worked out when they are asked for
+        self._integers: Integers | None = None  # computed when first needed in a round
         zeros = self._xp.zeros_like(units)
         self._scores = [zeros] * search.n_outputs
         self._first_weight = int(self._xp.sum(self._loss.first_weights))
@@ -133,7 +133,7 @@ class ArrayState:
         return regions(hypothesis, self._table.values(hypothesis.feature))
 
     def _is_wrong(self) -> Array:
-        """Whether the scores misclassify each sample; of equal scores the first class counts."""
+        """Whether the scores misclassify each sample; of equal scores the first class wins."""
         if len(self._scores) == 1:
             return (self._scores[0] > 0) != (self._labels > 0)
         best = self._scores[0]
@@ -145,7 +145,7 @@ class ArrayState:
 
 
 def loss_of(labels: Array, units: Array, search: Search) -> Loss:
-    """The loss that a search's votes lower, for weights in units of the integers."""
+    """The loss that a search's votes lower, for weights (n_samples,) in units of the integers."""
     if search.votes != "newton":
         return ExponentialLoss(labels, units, search.n_outputs)
     if search.n_outputs == 1:

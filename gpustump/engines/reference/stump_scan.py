@@ -4,21 +4,22 @@ For every feature, with its samples in sorted order and a_i = y_i * q_i:
 
     score_left[k]  = a_1 + ... + a_k          score_right[k] = a_{k+1} + ... + a_n
 
-A stump that says +1 on the left of cut k and -1 on its right agrees with the labels by
-score_left - score_right (the weight it gets right less the weight it gets wrong), the opposite
-stump by the negative of that. So the best stump of a feature maximises |score_left - score_right|
-[build_stump; Understanding Machine Learning 10.1.1].
+The agreement of a stump that votes +1 on the left of cut k and -1 on its right is score_left -
+score_right: the weight that it gets right less the weight that it gets wrong. That of the opposite
+stump is the negative. So the best stump of a feature maximises |score_left - score_right|
+[MATLAB's build_stump; Understanding Machine Learning, section 10.1.1].
 
 The sum of the two is the same at every cut, so their difference, 2 * score_left - (that sum), has
-its extremes where score_left has them. The arrays compute one cumulative sum per feature and its
-two extremes, for all features of a block at once; the host compares features by a few integers
-each. Samples whose value is missing are sorted last and lie on neither side: they vote by the sign
-of their own sum, which adds its absolute value to the agreement.
+its extremes where score_left has them. The array library computes one cumulative sum per feature
+and its two extremes, for all features of a block at once; the host compares the features by a few
+integers each. Samples whose value is missing are sorted last and lie on neither side: their region
+has the sign of their own sum, whose absolute value is added to the agreement.
 
-A monotone constraint leaves a feature's stumps one polarity: the other extreme does not count.
+A monotone constraint allows only one polarity of a feature's stumps, so only one of its extremes
+counts.
 
 All sums are int64, so the order of summation, the blocks and the device do not matter. The compiled
-engines must return the same integers as this file.
+engines must return the same integers as this scan.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Extremes(NamedTuple):
     """Each feature's largest and smallest `score_left` over its cuts.
 
     Every field is an int64 array (n_features,): the two values, the first sorted position at which
-    each occurs, and the sum of a over the samples that are present. Features without a cut hold
-    anything in the first four.
+    each occurs, and the sum of a over the samples whose value is present. For features without a
+    cut the first four have no meaning.
     """
 
     high: Array
@@ -51,13 +52,13 @@ class Extremes(NamedTuple):
 
 
 _FREE = np.empty(0, dtype=np.int64)
-"""Instead of the features' constraints: there is none."""
+"""No monotone constraints."""
 
 
 def best_stump(table: ArrayTable, signed: SignedWeights, directions: np.ndarray = _FREE) -> Cut:
     """The largest cut over all features, positions and polarities, in the order of `Cut`.
 
-    `directions` are the features' constraints, (n_features,), or empty.
+    `directions` are the features' monotone constraints, (n_features,) of 1, -1 or 0, or empty.
     """
     xp = arrays.namespace_of(signed.values)
     found = [xp.stack(extremes(block, signed, table.block_bytes)) for block in table.blocks]
@@ -67,7 +68,7 @@ def best_stump(table: ArrayTable, signed: SignedWeights, directions: np.ndarray 
 
 
 def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
-    """Scan the features of a block, as many samples at a time as the budget allows."""
+    """Scan the features of a block, as many samples at a time as `block_bytes` allows."""
     found = ExtremesSoFar(block, signed)
     for samples, score_left in scores_left(block, signed, block_bytes):
         found.take(samples, score_left)
@@ -75,7 +76,7 @@ def extremes(block: Block, signed: SignedWeights, block_bytes: int) -> Extremes:
 
 
 class ExtremesSoFar:
-    """The extremes of a block's features over the stretches of sorted positions taken so far.
+    """The extremes of a block's features over the stretches of sorted positions scanned so far.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ class ExtremesSoFar:
             self._present = xp.where(everywhere, self._present, 0)
 
     def take(self, samples: slice, score_left: Array) -> None:
-        """Take a stretch's `score_left` (b, n) in."""
+        """Add a stretch of sorted positions, with its `score_left` (b, n)."""
         here = _extremes_here(score_left, self._block.cuts, samples)
         self._best = _merged(self._best, here) if self._best else here
         if self._lacks_some:
@@ -104,7 +105,7 @@ class ExtremesSoFar:
 
     @property
     def extremes(self) -> Extremes:
-        """What was found, once all stretches are taken."""
+        """The result, after all stretches."""
         high, high_at, low, low_at = self._best
         present = self._xp.broadcast_to(self._present, high.shape)
         return Extremes(high, high_at, low, low_at, present)
@@ -160,7 +161,10 @@ def cut_of(
     n_present: int,
     directions: np.ndarray = _FREE,
 ) -> Cut:
-    """A feature's best cut, from its own extremes, of length 1; it may have none."""
+    """A feature's best cut, from its extremes as arrays (1,).
+
+    If the feature has no cut, the score is -1.
+    """
     falling, rising, apart = (
         int(one[0]) for one in _agreements(found, total, np.asarray([n_cuts]), directions)
     )
@@ -176,10 +180,11 @@ def cut_of(
 def _agreements(
     found: Extremes, total: int, n_cuts: np.ndarray, directions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each feature's largest agreements; -1 where there is no such cut, or none that is allowed.
+    """Three kinds of largest agreements, (n_features,) of int64 each.
 
-    Of stumps with the sign +1 on the left; of those with -1 there; and of the threshold above all
-    values, which separates the present values from the missing ones.
+    The first is that of stumps with the sign +1 on the left, the second that of stumps with -1
+    there. The third is that of the threshold above all values, which separates the present values
+    from the missing ones. Each is -1 where there is no such cut, or none that is allowed.
     """
     missing = total - found.present
     high, low = np.where(n_cuts > 0, found.high, 0), np.where(n_cuts > 0, found.low, 0)
@@ -204,7 +209,7 @@ def _running_sums(values: Array, order: Array) -> Array:
 
 
 def _extremes_here(score_left: Array, cuts: Array | None, samples: slice) -> list[Array]:
-    """Largest and smallest score_left over the cuts of a chunk, with their positions."""
+    """Largest and smallest score_left over the cuts of a stretch, with their positions."""
     xp = arrays.namespace_of(score_left)
     high = low = score_left
     if cuts is not None:
@@ -221,7 +226,7 @@ def _extremes_here(score_left: Array, cuts: Array | None, samples: slice) -> lis
 
 
 def _merged(best: list[Array], here: list[Array]) -> list[Array]:
-    """The extremes of two chunks; of equal ones the earlier, which has the lower threshold."""
+    """The extremes of two stretches; of equal ones the earlier, which has the lower threshold."""
     xp = arrays.namespace_of(here[0])
     higher, lower = here[0] > best[0], here[2] < best[2]
     wins = [higher, higher, lower, lower]
@@ -229,7 +234,7 @@ def _merged(best: list[Array], here: list[Array]) -> list[Array]:
 
 
 def _at_last_present(score_left: Array, n_present: np.ndarray, samples: slice) -> Array:
-    """score_left at each feature's last present sample where this chunk holds it, otherwise 0."""
+    """score_left at each feature's last present sample if this stretch holds it, otherwise 0."""
     xp, device = arrays.namespace_of(score_left), arrays.device_of(score_left)
     at = n_present - 1 - samples.start
     inside = (at >= 0) & (at < score_left.shape[1])

@@ -1,12 +1,12 @@
 """The feature table of the reference engine: every feature sorted once, before the first round.
 
-A boosting run scans the same table in every round with other weights. Everything that depends on
-the values alone is worked out here, so the scan never looks at a value. Labels and weights are
-unknown to this file, so several runs (one class against the rest) share one `ArrayTable`.
+A boosting run scans the same table in every round, with other weights. Everything that depends on
+the values alone is computed here, so the scan reads no values. Labels and weights are unknown to
+this file, so several runs (one class against the rest) can share one `ArrayTable`.
 
 Inside, the table is transposed: row j of `order` holds the samples of feature j from the smallest
-value to the largest, then those whose value is missing (NaN). Position k stands for the cut behind
-the k-th sorted sample; it is a cut where the value there differs from the next one.
+value to the largest, then those whose value is missing (NaN). The sorted position k means the place
+between the samples k and k + 1 of that order, counted from 0. It is a cut if their values differ.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from gpustump.engines.reference.state import ArrayState
 
 HOST_BLOCK_BYTES = 8 * 2**20
-"""Default budget for temporaries on the CPU; on NumPy, 2 to 64 MiB cost about the same."""
+"""Default bytes of temporaries on the CPU; with NumPy, 2 to 64 MiB are about equally fast."""
 DEVICE_BLOCK_BYTES = 512 * 2**20
-"""Default budget elsewhere, meant to give each launch enough to do; not measured on a GPU yet."""
+"""Default bytes of temporaries elsewhere, meant to give each launch of a kernel enough to do; not
+measured on a GPU yet."""
 
 _FEW_CUTS = 0.25
-"""Up to this share of the sorted positions, cuts are worth a list of their own."""
+"""If at most this share of the sorted positions are cuts, they are listed in `Block.places`."""
 
 ELEMENT_BYTES = 48
 """Temporary bytes per element of a block: values, keys, order and sorted keys while it is prepared;
@@ -52,9 +53,9 @@ class Block:
     order : array (b, n_samples) of int32 or int64
         Samples by increasing value, missing ones last.
     cuts : array (b, n_samples - 1) of bool, or None
-        Whether a cut after this position parts two values; None if it does everywhere.
+        Whether this sorted position is a cut; None if all are.
     n_cuts, n_present : ndarray (b,) of int64
-        How many cuts, and how many samples that are not missing, each feature has.
+        How many cuts each feature has, and how many samples with a value.
     """
 
     order: Array
@@ -66,8 +67,8 @@ class Block:
     def places(self) -> Array | None:
         """The sorted positions of each feature's cuts, (b, m) of int64, where they are few.
 
-        m is the largest number of cuts of a feature; others repeat their last one. None if many
-        positions are cuts, or if there is none.
+        m is the largest number of cuts of a feature; features with fewer repeat their last one.
+        None if many positions are cuts, or if none is.
         """
         n_positions, most = self.order.shape[1] - 1, int(self.n_cuts.max())
         if self.cuts is None or not 0 < most <= n_positions * _FEW_CUTS:
@@ -91,12 +92,12 @@ class ArrayTable:
     rows : array (n_samples,) of int, or None
         The rows of X that take part; None for all of them.
     blocks : tuple of Block
-        All features in order; every block but the last holds equally many.
+        All features in order; all blocks except the last hold the same number of features.
     n_samples, n_features : int
     n_cuts, n_present : ndarray (n_features,) of int64
-        Those of the blocks, in a row.
+        Those of all blocks.
     block_bytes : int
-        How many bytes of temporaries a scan of these columns may take.
+        How many bytes of temporaries a scan may take.
     """
 
     X: Array
@@ -118,9 +119,9 @@ class ArrayTable:
         return arrays.picked(arrays.as_working(self.X[:, feature]), self.rows)
 
     def threshold(self, feature: int, position: int) -> float:
-        """The threshold behind a sorted position: the `midpoint` of that value and the next.
+        """The threshold after a sorted position: the `midpoint` of that value and the next one.
 
-        Infinite behind the last value that is not missing.
+        Infinite after the last value that is not missing.
         """
         block, row = self.row_of(feature)
         if position + 1 >= block.n_present[row]:
@@ -158,13 +159,13 @@ def prepare(
 
     Parameters
     ----------
-    X : array (n_samples, n_features)
+    X : array (n_samples_given, n_features)
         Booleans, integers or floats, NaN for missing, of any array library.
-    rows : array (n_rows,) of int, optional
-        Take only these rows, without copying the table.
+    rows : array (n_samples,) of int, optional
+        Use only these rows, without a copy of the table.
     block_bytes : int, optional
-        Bytes of temporaries allowed; features are taken in blocks that fit. One feature is always
-        sorted whole, so preparing may take about 48 bytes per sample whatever the budget.
+        Bytes of temporaries allowed; features are sorted in blocks that fit. One feature is always
+        sorted whole, so preparing may take about 48 bytes per sample even if that is more.
     categorical : sequence of int
         As for `contract.Task`.
 
