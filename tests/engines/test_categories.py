@@ -443,7 +443,7 @@ def test_negative_and_unknown_numbers_and_those_between_lie_in_the_missing_regio
     assert found == [0] * len(split.left) + [1] * len(split.right)
 
 
-@pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30])
+@pytest.mark.parametrize("value", [254.0, 0.5, np.inf, 1e30, -0.3])
 def test_other_values_than_numbers_of_categories_are_refused(value):
     X = np.asarray([[0.0, 0.0], [0.0, value], [0.0, np.nan], [0.0, -3.0]])
     with pytest.raises(
